@@ -101,10 +101,10 @@ def test_a_new_law_is_one_text_on_every_machine(name, tmp_path):
     for q, _ in closed_states(name)[:3]:
         expected = by_gamma(mech, part, q, group)
         largest = max(largest, np.abs(expected).max())
-        q = pickle.loads(pickle.dumps(q))  # its type is an equal one then, not the same
+        given = pickle.loads(pickle.dumps(q))  # its type is an equal one then, not the same
         for machine, answer in machines.items():
             size = 1.0 + np.abs(expected).max()
             np.testing.assert_allclose(
-                answer(q), expected, rtol=0.0, atol=1e-9 * size, err_msg=machine
+                answer(given), expected, rtol=0.0, atol=1e-9 * size, err_msg=machine
             )
     assert largest > 1e-3
