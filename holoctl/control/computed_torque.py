@@ -150,6 +150,7 @@ class ComputedTorque:
     ki: Any = 0.0
     dt: float = 1e-3
     _remembers: bool = field(init=False, repr=False)
+    _direct: bool = field(init=False, repr=False)  # neither limits nor an integral
     _limited: LimitedTick | None = field(init=False, repr=False)
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
     _law: ReferenceLaw = field(init=False, repr=False)
@@ -187,6 +188,7 @@ class ComputedTorque:
         if self.limits is not None:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
             put("_limited", LimitedTick(limits, self.partition))
+        put("_direct", self.limits is None and not self._remembers)
         put("_local", threading.local())
         check_assembly(mech, self.assembly, "controller")
 
@@ -278,7 +280,7 @@ class ComputedTorque:
             ) -> Vector:  # fmt: skip
                 return answer(prepared, q, v, target, t, known, out, rates)
 
-            if self._limited is None and not self._remembers:
+            if self._direct:
                 return self._law.torque(of_target, q, v, q_ref, v_ref, a_ref, t, out)
             after, wanted = partial(behind, prepared), (q_ref, v_ref, a_ref)
             return self._commanded(memory, of_target, after, q, v, t, known, *wanted, out)
@@ -297,6 +299,8 @@ class ComputedTorque:
         q, v = found.state(q_motors, v_motors, t)
         try:
             of_target, after, wanted = found.efforts, found.behind, (q_ref, v_ref, a_ref)
+            if self._direct:
+                return self._law.torque(of_target, q, v, *wanted, t, out)
             return self._commanded(memory, of_target, after, q, v, t, None, *wanted, out)
         except InputError:
             check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
@@ -308,11 +312,9 @@ class ComputedTorque:
         a_ref: Vector, out: Vector | None,
     ) -> Vector:  # fmt: skip
         """The efforts of the law with its integral, within limits."""
-        limited, integral = self._limited, None if memory is None else memory.integral
-        if limited is None and integral is None:
-            return self._law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, out)
+        integral = None if memory is None else memory.integral
         given = q, v, t, known, q_ref, v_ref, a_ref, integral
-        u, found = commanded(self._law, limited, efforts, after, *given)
+        u, found = commanded(self._law, self._limited, efforts, after, *given)
         u = u if out is None else stored("out", out, u)
         if memory is not None:  # nothing can go wrong any more
             memory.last = found

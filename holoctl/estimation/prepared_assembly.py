@@ -593,7 +593,8 @@ class PreparedAssembly:
             self._lose(
                 f"{self.mech.name}: the rates that {listing(self.measured, 6)} read lead away from "
                 "a dead point so close that the mechanism may have passed it since the last state, "
-                "and be on another branch. Where a first reading follows within a tick, t of both "
+                "or change so much on the way since then that they do not tell, so it may be on "
+                "another branch. Where a first reading follows within a tick, t of both "
                 "tells so; else reset where it stands still", "dead point",
             )  # fmt: skip
         if size > FAR_TICK:
@@ -639,17 +640,16 @@ class PreparedAssembly:
         mech, see, change = self.mech, self._see, there.determinant / last
         most = 1.0 + 1.0 / DEAD_POINT_TICKS
         at_once = not (self._read > 1 or self._refused) and 1.0 / most < change < most
-        gone_by, back, passed = t - self._place.t, FIRST_GAP, False
+        gone_by, back = t - self._place.t, FIRST_GAP
         waited = min(gone_by, FIRST_GAP) if gone_by > 0.0 or self._read > 1 else FIRST_WAIT
-        if waited * fast > FIRST_WAY and not self._straight(there, rates, v, waited):
-            return True
         least = FIRST_TICK if at_once else FIRST_GAP
         if gone_by > 0.0:
             back = max(least, FIRST_SLOWED * min(gone_by, FIRST_GAP))
         elif at_once:
             back = FIRST_WAIT
         back = min(back, BACK_LONGEST / fast)
-        for _ in range(BACK_TRIALS):
+        passed = waited * fast > FIRST_WAY and not self._straight(there, rates, v, waited)
+        for _ in range(0 if passed else BACK_TRIALS):
             q = pin.integrate(mech.model, there.q, -back * v)
             gone = see.factor(there.borders) / there.det if see.evaluate(q, t) else 0.0
             passed = not gone > TURNED_BACK
@@ -661,14 +661,13 @@ class PreparedAssembly:
         return passed
 
     def _straight(self, there: Place, rates: Vector, v: Vector, waited: float) -> bool:
-        """Whether the rates of the coordinates hardly change on the way that they have gone."""
+        """Whether the rates of the coordinates hardly change on the way that they have gone; the
+        rows are left evaluated at its beginning."""
         mech, see = self.mech, self._see
         q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
         if see.evaluate(q, there.t) and see.factor(there.borders):
             before = self._velocity(there._replace(gamma=see.gamma(), drift=see.drift()), rates)
             change = largest((before - v) / mech.column_scale)
-        see.evaluate(there.q, there.t)
-        see.factor(there.borders)
         return waited * change <= FIRST_TURN
 
     def _check_redundant(self, there: Place, x: Vector) -> None:
