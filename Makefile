@@ -1,8 +1,10 @@
-# Everything runs in .venv, made from requirements.lock: `make help` lists the targets.
+# Everything runs in .venv, in versions of requirements.lock: `make help` lists the targets.
+# It begins as what a user installs, for the demo; a target that needs more adds it.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
+USER_READY := .venv/.user
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 OLDEST := (3, 11)
@@ -14,7 +16,7 @@ NEWEST := (3, 13)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## track a trajectory with a five-bar; writes pictures and data
+demo: $(USER_READY) ## track a trajectory with a five-bar; writes pictures and data
 	$(BIN)/holoctl demo
 
 # A process for each core, at most 8 (400 MB each): JOBS=2 takes two, JOBS=0 works without.
@@ -27,7 +29,8 @@ test: $(READY) ## all tests but the slow ones, on all cores; JOBS=2: on two
 test-all: $(READY) ## all tests
 	$(PYTEST)
 
-lint: $(READY) ## style: ruff
+lint: $(USER_READY) ## style: ruff
+	@$(BIN)/ruff --version >/dev/null 2>&1 || $(PIP) install -c requirements.lock ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -73,13 +76,17 @@ clean: ## remove the environments, caches and built files
 	rm -rf .venv .venv-peers dist build out *.egg-info .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): requirements.lock pyproject.toml
+$(USER_READY): requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found; name a Python: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c "$$CHECK_PYTHON"
-	@echo "Installing into .venv (about a minute)"
+	@echo "Installing into .venv (half a minute)"
 	@$(PYTHON) -m venv --clear .venv
+	@$(PIP) install -c requirements.lock -e ".[plot]"
+	@touch $@
+
+$(READY): $(USER_READY)
+	@echo "Installing what tests, types and documentation need (about a minute)"
 	@$(PIP) install -r requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
 define CHECK_PYTHON
