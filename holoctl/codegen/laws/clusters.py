@@ -97,17 +97,6 @@ class SymbolicClusters:
         """A column of zeros."""
         return casadi_module().SX.zeros(n)
 
-    @property
-    def coupled(self) -> float:
-        """With how many motions that carry it W couples a motion, on average."""
-        on = {0: 0}
-        pairs = count = 0
-        for c in self.clusters:
-            k = self._motions[c][1].shape[1]
-            pairs, count = pairs + k * on[c.base], count + k
-            on |= dict.fromkeys(c.bodies, on[c.base] + k)
-        return pairs / max(count, 1)
-
     @cached_property
     def _motions(self) -> dict[Cluster, tuple[list[int], SX]]:
         """The coordinates of each cluster, and gamma of its motions there."""
