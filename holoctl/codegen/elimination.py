@@ -219,9 +219,11 @@ class Factors:
         return x
 
 
-def factored(A: SX, most: float) -> Factors:
-    """Factor; in doubt where a pivot is less than one over `most` of the diagonal entry."""
+def factored(A: SX, most: float, sizes: list[SX] | None = None) -> Factors:
+    """Factor; in doubt where a pivot is less than one over `most` of its size, by default the
+    diagonal entry."""
     n = A.shape[0]
+    sizes = [A[j, j] for j in range(n)] if sizes is None else sizes
     left = {(i, j): A[i, j] for j in range(n) for i in range(j, n) if not A[i, j].is_zero()}
     lower, inverses, doubt = [], [], []
     for j in range(n):
@@ -236,7 +238,7 @@ def factored(A: SX, most: float) -> Factors:
                     left[i, k] = left[i, k] - update if (i, k) in left else -update
         lower.append(multipliers)
         inverses.append(inverse)
-        doubt.append(_square(1.0 / most, A[j, j] * inverse))
+        doubt.append(_square(1.0 / most, sizes[j] * inverse))
         doubt.append(casadi_module().if_else(pivot > 0.0, 0.0, 2.0))  # the square hides the sign
     return Factors(tuple(lower), tuple(inverses), doubt)
 

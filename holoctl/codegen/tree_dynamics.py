@@ -7,7 +7,7 @@ and CasADi folds these. References: R. Featherstone, Rigid Body Dynamics Algorit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.tree import Step, TreeSteps, constant
 
-__all__ = ["mass_matrix", "tree_efforts"]
+__all__ = [
+    "composite_wrenches",
+    "fill_column",
+    "mass_matrix",
+    "rotor_inertia",
+    "symmetric",
+    "tree_efforts",
+]
 
 Array = NDArray[np.float64]
 
@@ -69,38 +76,55 @@ def tree_efforts(tree: TreeSteps, v: SX, a: SX, gravity: bool = True) -> SX:
 def mass_matrix(tree: TreeSteps) -> SX:
     """M (nv, nv), by the composite-rigid-body algorithm; entries that are always zero are not
     stored."""
+    M = casadi_module().SX(tree.nv, tree.nv)
+    for i, k, f, m in composite_wrenches(tree):
+        fill_column(M, tree, i, k, f, m)
+    return M + rotor_inertia(tree)
+
+
+def rotor_inertia(tree: TreeSteps) -> SX:
+    """The armature of the coordinates, (nv, nv)."""
     ca = casadi_module()
-    n, cross = len(tree.steps), ca.cross
+    return ca.sparsify(ca.diag(ca.SX(tree.armature)))
+
+
+def composite_wrenches(tree: TreeSteps) -> Iterator[tuple[int, int, SX, SX]]:
+    """Of each coordinate its step, its index, and the force and moment that its unit acceleration
+    takes there, with all that stands on the step as one body; the last steps first.
+    The armature stays apart."""
+    ca, cross = casadi_module(), casadi_module().cross
     mass = [s.mass for s in tree.steps]
     first = [_exact(s.first) for s in tree.steps]
-    second = [_exact(s.second) for s in tree.steps]
-    M = ca.SX(tree.nv, tree.nv)
-    for i in range(n - 1, 0, -1):
+    inertia = [_exact(np.trace(s.second) * np.eye(3) - s.second) for s in tree.steps]
+    for i in range(len(tree.steps) - 1, 0, -1):
         s = tree.steps[i]
-        J, c = second[i], first[i]
-        inertia = ca.trace(J) * ca.SX.eye(3) - J
         for column in s.columns:
             w, u = constant(column.angular), constant(column.linear)
-            f, m = mass[i] * u + cross(w, c), inertia @ w + cross(c, u)
-            _fill_column(M, tree, i, column.coordinate, f, m)
-            k = column.coordinate
-            if tree.armature[k]:
-                M[k, k] += tree.armature[k]
+            f = mass[i] * u + cross(w, first[i])
+            yield i, column.coordinate, f, inertia[i] @ w + cross(first[i], u)
         if s.parent:
-            turned = s.R @ c
-            mixed = s.p @ turned.T
+            turned = s.R @ first[i]
+            shifted = ca.skew(s.p) @ ca.skew(turned + 0.5 * mass[i] * s.p)
             mass[s.parent] += mass[i]
             first[s.parent] = first[s.parent] + turned + mass[i] * s.p
-            second[s.parent] = (
-                second[s.parent] + s.R @ J @ s.R.T + mixed + mixed.T + mass[i] * (s.p @ s.p.T)
+            inertia[s.parent] = inertia[s.parent] + symmetric(
+                s.R @ inertia[i] @ s.R.T - shifted - shifted.T
             )
-    return M
 
 
-def _fill_column(M: SX, tree: TreeSteps, i: int, k: int, f: SX, m: SX) -> None:
-    """Row and column k of M from the force that unit acceleration of k takes at step i."""
+def symmetric(A: SX) -> SX:
+    """A symmetric matrix, of whose upper half nothing is computed."""
     ca = casadi_module()
-    while i:
+    return ca.tril2symm(ca.tril(A))
+
+
+def fill_column(
+    M: SX, tree: TreeSteps, i: int, k: int, f: SX, m: SX, base: int = 0
+) -> tuple[SX, SX]:
+    """Row and column k of M from the force and moment that unit acceleration of k takes at step i,
+    of the coordinates from there down to the step `base`; what is left to that one."""
+    ca = casadi_module()
+    while i != base:
         s = tree.steps[i]
         for other in s.columns:
             value = _dot(other.angular, m) + _dot(other.linear, f)
@@ -109,6 +133,7 @@ def _fill_column(M: SX, tree: TreeSteps, i: int, k: int, f: SX, m: SX) -> None:
         f = s.R @ f
         m = s.R @ m + ca.cross(s.p, f)
         i = s.parent
+    return f, m
 
 
 def _motion(s: Step, rates: SX) -> tuple[SX, SX]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from holoctl.laws.contract import Constraints, Tree, times
 
-__all__ = ["forward", "mobility", "response"]
+__all__ = ["caused_by", "forward", "mobility", "response"]
 
 
 def mobility(K: Constraints, tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
@@ -23,17 +23,27 @@ def mobility(K: Constraints, tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
     return N, tree.cholesky(times(N.T, tree.inertia_times(N)))
 
 
-def forward(K: Constraints, tree: Tree, start: Any, steps: int) -> Callable[[Any], Any]:
-    """The function tau -> a of efforts on the coordinates (nv,); `start` is c of any motion, and
-    each further step takes what rounding left over."""
+def caused_by(K: Constraints, tree: Tree) -> Callable[[Any], Any]:
+    """The function w -> ``gamma W^-1 gamma' w`` of efforts on the coordinates (nv,)."""
     N, per_inertia = mobility(K, tree)
+    return lambda w: times(N, per_inertia(times(N.T, w)))
+
+
+def forward(
+    K: Constraints, tree: Tree, start: Any, steps: int,
+    caused: Callable[[Any], Any] | None = None,
+) -> Callable[[Any], Any]:  # fmt: skip
+    """The function tau -> a of efforts on the coordinates (nv,); `start` is c of any motion, and
+    each further step takes what rounding left over. `caused` is `caused_by`, or the same by
+    clusters."""
+    caused = caused_by(K, tree) if caused is None else caused
     a0 = K.motion(start)
     needed_at_start = tree.needed(a0, None)
 
     def motion(tau: Any) -> Any:
-        a = a0 + times(N, per_inertia(times(N.T, tau - needed_at_start)))
+        a = a0 + caused(tau - needed_at_start)
         for _ in range(steps - 1):
-            a = a + times(N, per_inertia(times(N.T, tau - tree.needed(a, None))))
+            a = a + caused(tau - tree.needed(a, None))
         return a
 
     return motion

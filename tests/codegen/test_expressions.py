@@ -186,7 +186,7 @@ def test_elimination_solves_both_ways(n):
 
 def test_a_long_function_in_parts_gives_the_same_numbers():
     """The C of a chain is longer than one part."""
-    mech = zoo.in_series(16)
+    mech = zoo.in_series(22)
     f = hc.compile(mech, ["inverse_dynamics", "forward_dynamics"], flags=["-O0"])
     q, v = hc.assemble(mech, v_guess=np.ones(mech.nv))
     g = forward_function(symbolic(mech, f.partition))

@@ -1,0 +1,135 @@
+"""What efforts cause, cluster by cluster: ``gamma W^-1 gamma' w`` without ``W = gamma' M gamma``.
+
+The rows of loops couple the coordinates of some bodies: these are a cluster, and gamma is block
+diagonal over the clusters. Each stands on one body of another cluster, its *base*, so that they
+make a tree. A is the acceleration of the base, x the motion of the cluster on it:
+
+    [ I  F  ] [A]   [ p ]       of the bodies of the cluster with all that stands on them as if that
+    [ F' D  ] [x] = [ r ]       were one body, without what that yields where it moves by itself
+
+and Schur's complement takes x out of what the base feels:
+
+    leaf to root    base yields   F D^-1 F'        base is pushed by   p - F D^-1 r
+    root to leaf    x = D^-1 (r - F' A)
+
+This is the articulated-body algorithm with clusters in the place of joints. The operations grow as
+the number of clusters, and the pivots of D are those of W, eliminated from leaf to root.
+
+References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 7; A. Jain, "Multibody graph
+transformations and analysis, part II: closed-chain constraint embedding", 2012; M. Chignoli and
+others, "Recursive rigid-body dynamics algorithms for systems with kinematic loops", 2023. The
+oracle is laws/response.py with W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from holoctl.laws.contract import times
+
+__all__ = ["Cluster", "ClusterTree", "add_to", "caused_by_clusters", "clusters_of"]
+
+
+class Cluster(NamedTuple):
+    """Bodies whose coordinates rows couple.
+
+    Attributes
+    ----------
+    base : int
+        The body that they stand on; 0 is the world.
+    bodies : tuple of int
+        Parents before children.
+    """
+
+    base: int
+    bodies: tuple[int, ...]
+
+
+class ClusterTree(Protocol):
+    """The open tree at a state, and gamma. What belongs to a body, wrenches (6,), accelerations
+    (6,) and yields (6, 6), is in its axes at its origin, linear part first; a body that is not
+    named has none."""
+
+    @property
+    def inertia(self) -> Callable[[Cluster, dict[int, Any]], tuple[Callable[[Any], Any], Any, Any]]:
+        """b -> D^-1 b, F' (k, 6), and what the base yields where x is held (6, 6)."""
+        ...
+
+    @property
+    def gathered(self) -> Callable[[Cluster, Any, dict[int, Any]], tuple[Any, Any]]:
+        """r (k,) and p (6,) of efforts w (nv,) and of wrenches on the bodies."""
+        ...
+
+    @property
+    def spread(self) -> Callable[[Cluster, Any, dict[int, Any], Any], None]:
+        """Put the accelerations that x (k,) causes into the table of the bodies, whose base is in
+        it, and into those of the coordinates (nv,)."""
+        ...
+
+    @property
+    def zeros(self) -> Callable[[int], Any]:
+        """A vector of so many zeros that can be written to."""
+        ...
+
+
+def clusters_of(parents: Sequence[int], coupled: Iterable[Iterable[int]]) -> list[Cluster]:
+    """The smallest clusters, bases before what stands on them.
+
+    Parameters
+    ----------
+    parents : sequence of int
+        Of each body, parents before children; body 0 is the world.
+    coupled : iterable of iterable of int
+        The bodies that a row couples.
+    """
+    label = np.arange(len(parents))
+
+    def merge(bodies: Iterable[int]) -> None:
+        for i, j in pairwise(bodies):
+            label[label == label[i]] = label[j]
+
+    for bodies in coupled:
+        merge(bodies)
+    while True:
+        groups = [np.flatnonzero(label == x).tolist() for x in dict.fromkeys(label[1:].tolist())]
+        bases = [{parents[i] for i in group} - set(group) for group in groups]
+        # one that stands on several bodies takes up the outermost: it is no base of them all
+        several = [(max(b), group[0]) for b, group in zip(bases, groups, strict=True) if len(b) > 1]
+        if not several:
+            return [Cluster(b.pop(), tuple(g)) for b, g in zip(bases, groups, strict=True)]
+        for pair in several:
+            merge(pair)
+
+
+def caused_by_clusters(tree: ClusterTree, clusters: Sequence[Cluster]) -> Callable[[Any], Any]:
+    """The function w -> ``gamma W^-1 gamma' w`` of efforts on the coordinates (nv,)."""
+    yields: dict[int, Any] = {}
+    inertias = {}
+    for c in reversed(clusters):
+        solve, F_T, held = tree.inertia(c, yields)
+        inertias[c] = solve, F_T, solve(F_T)
+        add_to(yields, c.base, held + times(F_T.T, inertias[c][2]))
+
+    def caused(w: Any) -> Any:
+        pushes: dict[int, Any] = {}
+        at_rest = {}
+        for c in reversed(clusters):
+            solve, F_T, _ = inertias[c]
+            r, p = tree.gathered(c, w, pushes)
+            at_rest[c] = solve(r)
+            add_to(pushes, c.base, p - times(F_T.T, at_rest[c]))
+        a, accelerations = tree.zeros(w.shape[0]), {0: tree.zeros(6)}
+        for c in clusters:
+            x = at_rest[c] - times(inertias[c][2], accelerations[c.base])
+            tree.spread(c, x, accelerations, a)
+        return a
+
+    return caused
+
+
+def add_to(table: dict[int, Any], body: int, x: Any) -> None:
+    table[body] = table[body] + x if body in table else x
