@@ -6,16 +6,14 @@
 
 m(l) are numbers as sensors read them: near it a difference is nearly linear, however far x is.
 
-A substep counts only where all of it stays in the reach of Newton's method: short predictions and
-first corrections, corrections that contract, a determinant of K that keeps its sign and changes by
-no more than a factor. Else it is halved, and doubled after success.
-Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
+The corrector and its substeps are those of closing/continuation.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,15 +25,10 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     BEND,
     BORDERS_WORN,
-    CONTRACTION,
-    DETERMINANT_CHANGE,
-    FIRST_CORRECTION,
     GAIN_LIMIT,
-    PREDICTED_STEP,
-    SETTLED_TICK,
-    SHORTEST_SUBSTEP,
     TIGHT,
 )
+from holoctl.closing.continuation import SquareSystem, corrected, determinant_kept, in_substeps
 from holoctl.estimation.seen_motion import Borders, Seeing
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -135,40 +128,44 @@ def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
 def following(mech: Mechanism, see: Seeing) -> Follow:
     """The continuation of one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
+    gamma_here, gain_at_most, seen, taken_back = (
+        see.gamma,
+        see.gain_at_most,
+        see.seen,
+        see.taken_back,
+    )
+    evaluate, factor, right, bordered = see.evaluate, see.factor, see.right, see.bordered
+    known, timed, with_cut = see.known, see.timed, see.cut().size > 0
     size_of = largest if (per_c == 1.0).all() else lambda d: largest(d * per_c)
-    integrate, normalize = pin.integrate, pin.normalize
-    gamma_here, gain_at_most, seen = see.gamma, see.gain_at_most, see.seen
-    evaluate, factor, right, solved = see.evaluate, see.factor, see.right, see.solved
-    shrunk, grown, bordered = 1.0 / DETERMINANT_CHANGE, DETERMINANT_CHANGE, see.bordered
-    known, timed, with_cut, taken_back = see.known, see.timed, see.cut().size > 0, see.taken_back
+    moved: Callable[[Vector, Vector], Vector] = np.add if flat else partial(pin.integrate, model)
 
     def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
         there = substep(place, x, way, 1.0, t, tally)
         if there is not None:
             tally.substeps, tally.reached = 1, 1.0
             return there
-        here, left, part = place, 1.0, 0.5  # what is left of the way; the length of a substep
-        while tally.factored < tally.most and tally.why != "gain" and part >= SHORTEST_SUBSTEP:
-            whole = part >= left
-            share = 1.0 if whole else part / left
+
+        def part_of_it(here: Place, share: float) -> Place | None:
             way = see.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
-            if there is None:
-                part = 0.5 * min(part, left)  # never the same once more
-                continue
-            tally.substeps += 1
-            if whole:
-                tally.reached = 1.0
-                return there
-            here, left, part = there, left - part, 2.0 * part
-        tally.reached, tally.gain = 1.0 - left, see.gain(here.gamma, here.borders)
-        return None
+            tally.substeps += there is not None
+            return there
+
+        def may_go_on() -> bool:
+            return tally.factored < tally.most and tally.why != "gain"
+
+        here, left = in_substeps(part_of_it, place, first=0.5, may_go_on=may_go_on)
+        tally.reached = 1.0 - left
+        if left:
+            tally.gain = see.gain(here.gamma, here.borders)
+            return None
+        return here
 
     def substep(
         here: Place, x: Vector, way: Vector, share: float, t: float, tally: Tally
     ) -> Place | None:
         """The place at a share of the way; None, and why, where that does not count."""
-        borders, whole = here.borders, share == 1.0
+        borders, whole, det = here.borders, share == 1.0, 0.0
         part = way if whole else share * way
         goal = x if whole or known else taken_back(x, (1.0 - share) * way)
         step = part if known else seen(borders, part)
@@ -178,45 +175,25 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             d += here.bend.dot((0.5 * min(max(rho, -BEND), BEND)) * step)
         if here.drift is not None:
             d += here.drift * (t - here.t)
-        if not size_of(d) <= PREDICTED_STEP:
-            tally.why = "far"
-            return None
-        q = here.q + d if flat else integrate(model, here.q, d)
-        before = 0.0
-        while True:
+
+        def linearised(q: Vector) -> tuple[Vector, float] | str:
+            nonlocal det
             if tally.factored >= tally.most:
-                tally.why = tally.why or "slow"
-                return None
+                return tally.why or "slow"
             tally.factored += 1
             if not evaluate(q, t):
-                tally.why = "range"
-                return None
+                return "range"
             det = factor(borders)
-            if not shrunk < det / here.det < grown:
-                tally.why = "singular"
-                return None
-            rhs, size = right(q, goal, borders)
-            if size <= SETTLED_TICK:
-                break
-            d = solved(rhs)
-            length = size_of(d)
-            if not before:
-                if not length <= FIRST_CORRECTION:
-                    tally.why = "first"
-                    return None
-            elif not length <= CONTRACTION * before:
-                if size <= TIGHT:
-                    break  # it falls no more
-                tally.why = "slow"
-                return None
-            else:
-                tally.contraction = max(tally.contraction, length / before)
-            tally.newton += 1
-            before = length
-            q = q + d if flat else integrate(model, q, d)
-        tally.closure = size
-        if not flat:
-            q = normalize(model, q)
+            return right(q, goal, borders) if determinant_kept(det / here.det) else "singular"
+
+        found = corrected(SquareSystem(linearised, see.solved, size_of, moved, TIGHT), here.q, d)
+        tally.newton += found.steps
+        tally.contraction = max(tally.contraction, found.contraction)
+        if found.why:
+            tally.why = found.why
+            return None
+        tally.closure = found.size
+        q = found.q if flat else pin.normalize(model, found.q)
         gamma = gamma_here()
         most = gain_at_most(gamma, borders)
         if not most <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:

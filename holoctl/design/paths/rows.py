@@ -204,6 +204,10 @@ class Factored(NamedTuple):
     sign: float
     size: float
 
+    def over(self, before: Factored) -> float:
+        """Its determinant over another one; of what is larger than e times that, only e."""
+        return self.sign * before.sign * math.exp(min(self.size - before.size, 1.0))
+
 
 def factored(K: Array) -> Factored:
     """A square matrix, scaled, factored; the sign is 0 where it is singular."""
