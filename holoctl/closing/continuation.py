@@ -25,7 +25,7 @@ from holoctl.base.tolerances import (
     SHORTEST_SUBSTEP,
 )
 
-__all__ = ["Corrected", "SquareSystem", "corrected", "determinant_kept", "in_substeps"]
+__all__ = ["Corrected", "Linearised", "Steps", "corrected", "determinant_kept", "in_substeps"]
 
 _P = TypeVar("_P")
 
@@ -35,15 +35,18 @@ ROUNDED_SHARE = 1e-9
 """A substep that leaves less than this share of the way goes all of it."""
 
 
-class SquareSystem(NamedTuple):
-    """The square system of one continuation.
+Linearised = Callable[[Vector], tuple[Vector, float] | str]
+"""linearised(q): K evaluated and factored at q; the right side, and its largest entry. In place of
+it why this q does not count: ``"range"``, ``"singular"``, ``"slow"``."""
+
+
+class Steps(NamedTuple):
+    """What corrections are made with.
 
     Attributes
     ----------
-    linearised : function (q) -> (right, size) or str
-        K evaluated and factored at q: the right side, and its largest entry. In place of it why
-        this q does not count: ``"range"``, ``"singular"``, ``"slow"``.
     solved : function (right) -> d
+        By the factors of K where it was linearised last.
     size_of : function (d) -> float
         The largest entry of a step, scaled.
     moved : function (q, d) -> q
@@ -51,7 +54,6 @@ class SquareSystem(NamedTuple):
         Corrections that contract no more are at their end where the right side is at most this.
     """
 
-    linearised: Callable[[Vector], tuple[Vector, float] | str]
     solved: Callable[[Vector], Vector]
     size_of: Callable[[Vector], float]
     moved: Callable[[Vector, Vector], Vector]
@@ -66,7 +68,7 @@ class Corrected(NamedTuple):
     why : str
         Empty where it counts. Else ``"far"`` (the prediction is long), ``"first"`` (the first
         correction is long), ``"slow"`` (corrections do not contract), or the word of
-        `SquareSystem.linearised`.
+        `Linearised`.
     q : (nq,) array
         The configuration that was evaluated last; a quaternion in it may have to be normalized.
     size : float
@@ -84,16 +86,16 @@ class Corrected(NamedTuple):
     contraction: float = 0.0
 
 
-def corrected(system: SquareSystem, q: Vector, d: Vector) -> Corrected:
+def corrected(steps: Steps, linearised: Linearised, q: Vector, d: Vector) -> Corrected:
     """Newton's method from q moved by a predicted step d."""
-    linearised, solved, size_of, moved, stalled = system
+    solved, size_of, moved, stalled = steps
     if not size_of(d) <= PREDICTED_STEP:
         return Corrected("far", q)
-    q, before, steps, contraction = moved(q, d), 0.0, 0, 0.0
+    q, before, count, contraction = moved(q, d), 0.0, 0, 0.0
     while True:
         found = linearised(q)
         if isinstance(found, str):
-            return Corrected(found, q, 0.0, steps, contraction)
+            return Corrected(found, q, 0.0, count, contraction)
         right, size = found
         if size <= SETTLED_TICK:
             break
@@ -101,15 +103,15 @@ def corrected(system: SquareSystem, q: Vector, d: Vector) -> Corrected:
         length = size_of(d)
         if not before:
             if not length <= FIRST_CORRECTION:
-                return Corrected("first", q, size, steps, contraction)
+                return Corrected("first", q, size, count, contraction)
         elif not length <= CONTRACTION * before:
             if size <= stalled:
                 break  # it falls no more
-            return Corrected("slow", q, size, steps, contraction)
+            return Corrected("slow", q, size, count, contraction)
         else:
             contraction = max(contraction, length / before)
-        before, steps, q = length, steps + 1, moved(q, d)
-    return Corrected("", q, size, steps, contraction)
+        before, count, q = length, count + 1, moved(q, d)
+    return Corrected("", q, size, count, contraction)
 
 
 def determinant_kept(ratio: float) -> bool:

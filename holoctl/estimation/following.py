@@ -28,7 +28,7 @@ from holoctl.base.tolerances import (
     GAIN_LIMIT,
     TIGHT,
 )
-from holoctl.closing.continuation import SquareSystem, corrected, determinant_kept, in_substeps
+from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
 from holoctl.estimation.seen_motion import Borders, Seeing
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -138,6 +138,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
     known, timed, with_cut = see.known, see.timed, see.cut().size > 0
     size_of = largest if (per_c == 1.0).all() else lambda d: largest(d * per_c)
     moved: Callable[[Vector, Vector], Vector] = np.add if flat else partial(pin.integrate, model)
+    steps = Steps(see.solved, size_of, moved, TIGHT)
 
     def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
         there = substep(place, x, way, 1.0, t, tally)
@@ -186,7 +187,7 @@ def following(mech: Mechanism, see: Seeing) -> Follow:
             det = factor(borders)
             return right(q, goal, borders) if determinant_kept(det / here.det) else "singular"
 
-        found = corrected(SquareSystem(linearised, see.solved, size_of, moved, TIGHT), here.q, d)
+        found = corrected(steps, linearised, here.q, d)
         tally.newton += found.steps
         tally.contraction = max(tally.contraction, found.contraction)
         if found.why:

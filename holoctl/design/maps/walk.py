@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd, turned_over
 from holoctl.base.tolerances import CORRECTED, LEFT_OPEN
-from holoctl.closing.continuation import SquareSystem, corrected, determinant_kept, in_substeps
+from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
 from holoctl.design.maps.chart import Rows
 from holoctl.design.paths.rows import Factored, factored
 from holoctl.mechanism.mechanism import Mechanism
@@ -104,8 +104,8 @@ def reached(
             x: Vector = pin.integrate(mech.model, q, mech.column_scale * d)
             return x
 
-        square = SquareSystem(linearised, solved, largest, moved, CORRECTED)
-        found = corrected(square, here.q, here.K.lu.solve(here.right(here, goal)))
+        steps = Steps(solved, largest, moved, CORRECTED)
+        found = corrected(steps, linearised, here.q, here.K.lu.solve(here.right(here, goal)))
         if found.why:
             why = found.why
         elif turned_over(here.K.lu.solve(K)):

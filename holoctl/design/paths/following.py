@@ -22,8 +22,16 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import BranchError
 from holoctl.base.linalg import largest, turned_over
 from holoctl.base.tolerances import PATH_STALLED
-from holoctl.closing.continuation import SquareSystem, corrected, determinant_kept, in_substeps
-from holoctl.design.paths.rows import Drive, Factored, PartitionRows, Wanted, factored, kept_rows
+from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
+from holoctl.design.paths.rows import (
+    UNFACTORED,
+    Drive,
+    Factored,
+    PartitionRows,
+    Wanted,
+    factored,
+    kept_rows,
+)
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import decided_anew
@@ -262,7 +270,7 @@ def _corrected(
 ) -> PathNode | None:
     """The node at s, from q by a scaled step; before it a node on this branch, if there is one."""
     mech, wanted = system.mech, path(s)
-    K, last, worst = np.zeros((0, 0)), factored(np.zeros((0, 0))), 0.0
+    K, last, worst = np.zeros((0, 0)), UNFACTORED, 0.0
 
     def linearised(q: Vector) -> tuple[Vector, float] | str:
         nonlocal K, last, worst
@@ -278,8 +286,8 @@ def _corrected(
     def scaled_move(q: Vector, d: Vector) -> Vector:
         return moved(mech, q, mech.column_scale * d)
 
-    square = SquareSystem(linearised, solved, largest, scaled_move, PATH_STALLED)
-    found = corrected(square, q, np.zeros(mech.nv) if step is None else step)
+    steps = Steps(solved, largest, scaled_move, PATH_STALLED)
+    found = corrected(steps, linearised, q, np.zeros(mech.nv) if step is None else step)
     if found.why or (before is not None and turned_over(before.K.lu.solve(K))):
         return None
     q = found.q if mech.nq == mech.nv else pin.normalize(mech.model, found.q)
