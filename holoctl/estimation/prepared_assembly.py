@@ -56,7 +56,6 @@ from holoctl.base.tolerances import (
     JUMPS_FROM,
     LEFT_OPEN,
     NEAR_TICK,
-    ROWS_BETTER,
     SENSORS_AGREE,
     SIZE_FADES,
     TURNED_BACK,
@@ -79,7 +78,7 @@ from holoctl.estimation.sight import (
 from holoctl.mechanism.checks import check_configuration, check_mechanism, check_out
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
-from holoctl.projector.repartition import decided_anew, independence, repartitioned
+from holoctl.projector.repartition import better_rows, independence, repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 
@@ -799,16 +798,18 @@ def _made_again(
 
 
 def _better_rows(mech: Mechanism, part: Partition, q: Vector, t: float) -> Partition | None:
-    """A partition of rows that are clearly less dependent at a configuration, or None."""
+    """A partition of rows that are clearly less dependent at a configuration, or None.
+
+    Whether the kept ones are ill-conditioned is not asked first: a determinant that vanishes tells
+    that already, and no rank is at stake.
+    """
     if part.tolerance > 0.0:  # which rows decide is seen from several places then
         found = repartitioned(mech, part, q, np.zeros(mech.nv), t)
         return None if np.array_equal(found.rows, part.rows) else found
     G = scaled_rows_at(mech, q, np.zeros(mech.nv), t).jacobian
     if part.rank == G.shape[0] or not np.isfinite(G).all():
         return None
-    found = decided_anew(mech, part, G)
-    better = independence(G, found).of_kept > ROWS_BETTER * independence(G, part).of_kept
-    return found if better else None
+    return better_rows(mech, part, G, independence(G, part).of_kept)
 
 
 def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:

@@ -35,7 +35,14 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, preferred_dependents
 from holoctl.rows.evaluate import scaled_rows_at
 
-__all__ = ["Independence", "decided_anew", "independence", "repartitioned"]
+__all__ = [
+    "Independence",
+    "better_rows",
+    "decided_anew",
+    "ill_conditioned",
+    "independence",
+    "repartitioned",
+]
 
 SPLIT_LOOKED_AT = 2.0
 """On the way, rows and coordinates are looked at where the condition number of the split is so many
@@ -69,6 +76,20 @@ def independence(G: Array, partition: Partition) -> Independence:
     if partition.rank == G.shape[0]:
         return Independence(of_kept, of_kept)
     return Independence(float(singular_values(G)[partition.rank - 1]), of_kept)
+
+
+def ill_conditioned(partition: Partition, here: Independence) -> bool:
+    """Whether the kept rows get dependent although the mechanism is as regular as before."""
+    least = ROWS_WORN_ROUNDED if partition.tolerance > 0.0 else ROWS_WORN
+    return here.of_kept < least * partition.independence * here.of_all
+
+
+def better_rows(
+    mech: Mechanism, partition: Partition, G: Array, of_kept: float
+) -> Partition | None:
+    """`decided_anew`, where its rows are clearly less dependent than the kept ones; else None."""
+    found = decided_anew(mech, partition, G)
+    return found if independence(G, found).of_kept > ROWS_BETTER * of_kept else None
 
 
 def repartitioned(
@@ -142,8 +163,8 @@ def _better_rows(
     rank, exact = partition.rank, partition.tolerance == 0.0
     s = singular_values(G)
     of_kept = float(singular_values(G.take(partition.rows, 0))[-1])
-    worn = (ROWS_WORN if exact else ROWS_WORN_ROUNDED) * partition.independence
-    if of_kept >= worn * s[rank - 1] or not _decides(s, partition):
+    here = Independence(float(s[rank - 1]), of_kept)
+    if not ill_conditioned(partition, here) or not _decides(s, partition):
         return None
     if exact:
         rows = _pivot_rows(G, rank)
