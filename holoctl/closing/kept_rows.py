@@ -28,13 +28,13 @@ from holoctl.base.tolerances import (
     REACHED,
     ROUNDED,
 )
+from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import first_independent, manifold_rank, rank_within
-from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["KeptRows", "as_meant", "closed_as_meant", "independence", "kept_rows"]
+__all__ = ["KeptRows", "closed_by_kept_rows", "independence", "kept_rows", "toleranced_rows"]
 
 WANDERED, CLOSES_IN = 1e-6, 10  # scaled; a count
 """Exact geometry closes this near to where its rows are met best, in no more steps of Newton's
@@ -95,7 +95,7 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
     p : Problem
         With all rows; the free coordinates count.
     q : (nq,) array
-        From `settled`.
+        From `least_squares_point`.
     tau : float
         How exactly the geometry is meant, above zero.
     at : (nq,) array, optional
@@ -127,17 +127,17 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
     )  # fmt: skip
 
 
-def as_meant(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
+def toleranced_rows(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
     """The rows that decide the motion at a q that is closed; None where the geometry is exact."""
     tau = mech.tolerance
     if tau == 0.0 or mech.row_scale.size == 0:
         return None
     p = everywhere(mech, q, t)
-    there, error = settled(p, q, tau)
+    there, error = least_squares_point(p, q, tau)
     return kept_rows(p, there, tau, q) if error <= tau else None
 
 
-def closed_as_meant(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
+def closed_by_kept_rows(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
     """The problem of the kept rows alone, and its solution nearest to the guess.
 
     Where rows left out would open by more than the tolerance on the way to it, or hold although
@@ -203,7 +203,7 @@ def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
     for _ in range(LOOKED_AROUND if Z.shape[1] > 1 else Z.shape[1]):  # one motion has no others
         z = Z @ rng.normal(size=Z.shape[1])
         for step in (REACHED, -REACHED):
-            x, error = settled(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
+            x, error = least_squares_point(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
             if error <= tau and 0.1 * REACHED < distance(p.mech, q, x) < 5.0 * REACHED:
                 found.append(x)
     return found
@@ -217,7 +217,7 @@ def _ahead(p: Problem, q: Vector, nearby: list[Vector], tau: float) -> list[Vect
         for reach in FARTHER:
             way = pin.difference(p.mech.model, last, here) / p.mech.column_scale
             step = (way * reach / max(float(np.linalg.norm(way)), ROUNDED))[p.free]
-            there, error = settled(p, p.moved(here, step), tau)
+            there, error = least_squares_point(p, p.moved(here, step), tau)
             if error > tau or not 0.3 * reach < distance(p.mech, here, there) < 3.0 * reach:
                 break
             last, here = here, there

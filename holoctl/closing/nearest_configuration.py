@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import LONGEST_STEP
+from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.newton import Problem, newton
-from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.closing.rank import manifold_rank
 
 __all__ = ["nearest_configuration"]
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 def nearest_configuration(p: Problem, q: Vector) -> Vector:
     """Slide along the manifold to a local minimum of the weighted distance from the guess."""
-    polarity = polarity_rows(p.mech)
+    axis_signs = axis_sign_rows(p.mech)
     distance = _distance(p, q)
     for _ in range(min(p.max_iter, 100)):
         Z, slope, multipliers = _reduced_gradient(p, q)
@@ -45,7 +45,7 @@ def nearest_configuration(p: Problem, q: Vector) -> Vector:
             trial = newton(p, p.moved(q, fraction * step), None)
             new = _distance(p, trial)
             closed = largest(p.scaled_rows(trial)[0]) <= p.tol
-            if closed and new < distance and not flipped(p.mech, trial, p.t, polarity):
+            if closed and new < distance and not flipped(p.mech, trial, p.t, axis_signs):
                 q, distance = trial, new
                 break
         else:

@@ -29,7 +29,7 @@ from holoctl.base.tolerances import (
     TIGHT,
 )
 from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
-from holoctl.estimation.seen_motion import Borders, Seeing
+from holoctl.estimation.estimator_system import Borders, EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Follow", "Place", "Tally", "following", "placed_at"]
@@ -47,7 +47,7 @@ class Place(NamedTuple):
     cut : array
         Numbers of the cut joints that are measured.
     gamma : (nv, b) array
-        Of `Seeing.gamma`.
+        Of `EstimatorSystem.gamma`.
     drift : (nv,) array or None
     borders : Borders
     det : float
@@ -116,7 +116,7 @@ Follow = Callable[[Place, Vector, Vector, float, Tally], Place | None]
 s(q); K is factored there. None where it is not reached."""
 
 
-def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
+def placed_at(see: EstimatorSystem, q: Vector, t: float, borders: Borders) -> Place:
     """A place to start from, at a closed configuration: K is factored there."""
     see.evaluate(q, t)
     det = see.factor(borders)
@@ -125,7 +125,7 @@ def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
     return Place(q, t, see.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0)
 
 
-def following(mech: Mechanism, see: Seeing) -> Follow:
+def following(mech: Mechanism, see: EstimatorSystem) -> Follow:
     """The continuation of one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
     gamma_here, gain_at_most, seen, taken_back = (

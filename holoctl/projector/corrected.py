@@ -18,7 +18,7 @@ from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED, TIGHT, TOLERANCES
-from holoctl.closing.correction import Correction, Trust, corrected_by
+from holoctl.closing.manifold_projection import Correction, Trust, newton_projection
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, nearest_partition
@@ -147,7 +147,7 @@ def _judged(
 def _followed(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -> Correction:
     if part.rank == 0:
         return Correction(q, v, scaled_rows_at(mech, q, v, t), 1.0)
-    return corrected_by(mech, part.rows, q, v, t, TIGHT, TRUST)
+    return newton_projection(mech, part.rows, q, v, t, TIGHT, TRUST)
 
 
 def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vector, Vector]:

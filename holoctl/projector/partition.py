@@ -32,7 +32,7 @@ from holoctl.base.tolerances import (
     UNIT,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import KeptRows, as_meant
+from holoctl.closing.kept_rows import KeptRows, toleranced_rows
 from holoctl.closing.kept_rows import independence as rows_independence
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
@@ -277,7 +277,7 @@ def _meant(mech: Mechanism, G: Array, q: Vector, t: float) -> KeptRows | None:
     """What rounded geometry means near q; None where it is exact, or no row repeats others."""
     if mech.tolerance == 0.0 or rank_within(G, mech.tolerance) == G.shape[0]:
         return None
-    return as_meant(mech, q, t)
+    return toleranced_rows(mech, q, t)
 
 
 def _check_regular(mech: Mechanism, G: Array, rows: Indices) -> None:
@@ -483,7 +483,7 @@ def check_determined(T: Terms, partition: Partition) -> None:
             f"here, and the geometry is rounded by {partition.off:.0e}: what would follow from "
             f"them is not determined (above {most:.0e}). This is close to a singular "
             "configuration, or a partition decided here has better rows, or give the geometry "
-            "with more digits (hc.snapped)",
+            "with more digits (hc.repaired_geometry)",
             condition=condition,
         )
 

@@ -21,7 +21,7 @@ from holoctl.base.tolerances import LONGEST_STEP
 from holoctl.closing.newton import Problem, residual
 from holoctl.constraints.wrench import WrenchRows
 
-__all__ = ["compromise"]
+__all__ = ["damped_start"]
 
 COMPROMISE, COMPROMISE_STEPS = 10.0, 20  # a weight; a count
 """Where closing starts, the squared error (scaled) weighs this much of the squared distance from
@@ -34,7 +34,7 @@ SHORT_STEP = 0.05  # scaled
 Array = NDArray[np.float64]
 
 
-def compromise(p: Problem, polarity: WrenchRows | None) -> Vector:
+def damped_start(p: Problem, polarity: WrenchRows | None) -> Vector:
     """A configuration on the way from the guess to a closed one near it: open, but by little.
 
     Gauss-Newton steps within a reach that shrinks where they do not help. The guess itself, where

@@ -31,13 +31,13 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, orthonormal_columns
 from holoctl.base.tolerances import UNLIMITED
-from holoctl.estimation.readings import Readings
-from holoctl.estimation.seen_rows import SeenRows, seen_rows
+from holoctl.estimation.estimator_rows import EstimatorRows, estimator_rows
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 
-__all__ = ["Borders", "Seeing", "lay_out"]
+__all__ = ["Borders", "EstimatorSystem", "lay_out"]
 
 FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
 """The product of so many pivots is within the range of floats; of so many orders of pivots it is
@@ -64,7 +64,7 @@ class Borders(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Seeing:
+class EstimatorSystem:
     """K of one thread. What is asked is of the configuration evaluated, and factored, last.
 
     Attributes
@@ -107,7 +107,7 @@ class Seeing:
         Whether rows are left out, or sensors are more than motions.
     rank : int
         How many rows are kept.
-    rows : SeenRows
+    rows : EstimatorRows
     unseen : (n,) int array
         The coordinates that K is by.
     pivots : (n,) array
@@ -135,15 +135,15 @@ class Seeing:
     bordered: bool
     redundant: bool
     rank: int
-    rows: SeenRows
+    rows: EstimatorRows
     unseen: Indices
     pivots: Vector
     solve: Callable[[Array, int], None]
 
 
 def lay_out(
-    mech: Mechanism, part: Partition, sensors: Readings, weights: Vector, b: int, i: int
-) -> Seeing:
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, weights: Vector, b: int, i: int
+) -> EstimatorSystem:
     """Lay out K for one thread.
 
     Parameters
@@ -151,7 +151,7 @@ def lay_out(
     mech : Mechanism
     part : Partition
         Its rows are those of G.
-    sensors : Readings
+    sensors : MeasurementModel
     weights : (m,) array
         Of the sensors, scaled.
     b, i : int
@@ -162,8 +162,8 @@ def lay_out(
     seen_columns = sensors.columns if known else np.zeros(0, dtype=np.intp)
     unseen = np.setdiff1d(np.arange(nv), seen_columns)
     n, f = unseen.size, 0 if known else b
-    rows = seen_rows(mech, part, sensors, unseen, seen_columns)
-    G, G_seen, off, cut = rows.G_unseen, rows.G_seen, rows.off, rows.cut
+    rows = estimator_rows(mech, part, sensors, unseen, seen_columns)
+    G, G_known, off, cut = rows.G_unknown, rows.G_known, rows.off, rows.cut
     K = G if n == r else np.zeros((n, n), order="F")
     S_per_u, own = np.zeros((m, nv)), np.flatnonzero(sensors.columns >= 0)
     S_per_u[own, sensors.columns[own]] = 1.0 / u[own]
@@ -242,7 +242,7 @@ def lay_out(
             X = of_kept.copy(order="F")
             solve(X, 0)
             return X
-        np.negative(G_seen, X_kept)
+        np.negative(G_known, X_kept)
         X_idle[:] = 0.0
         solve(X_seen, 0)
         stacked[:n] = X_seen
@@ -282,7 +282,7 @@ def lay_out(
         Gamma = orthonormal_columns(found / c[:, None])
         return Borders((S_per_u * c).dot(Gamma).T * weights, N)
 
-    return Seeing(
+    return EstimatorSystem(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, sensors.taken_back(),
         cut.copy, seen, gain, gain_at_most, decided, known, timed, bool(f or i),
         r < off().shape[1] or m > b, r, rows, unseen, pivots, solve,

@@ -28,16 +28,16 @@ from holoctl.base.tolerances import (
 from holoctl.closing.along_motion import along_motion
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import kept_rows
+from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
-from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import Move, moved
 
-__all__ = ["Snapped", "snapped"]
+__all__ = ["RepairedGeometry", "repaired_geometry"]
 
 FEWEST_ON_PATHS = 6
 """With fewer configurations nothing is known of the motion."""
@@ -68,7 +68,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Snapped:
+class RepairedGeometry:
     """A mechanism that is exact again; `print` it for a table of what moved.
 
     Attributes
@@ -112,7 +112,9 @@ class Snapped:
 
 
 @quiet
-def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int = 0) -> Snapped:
+def repaired_geometry(
+    mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int = 0
+) -> RepairedGeometry:
     """Make rounded geometry exact: rows that repeat others then do so to the last digit.
 
     Axes and points move by the least amount, in units of their loops, with which all rows close
@@ -132,7 +134,7 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
 
     Returns
     -------
-    Snapped
+    RepairedGeometry
         Its mechanism has ``tolerance`` 0.
 
     Raises
@@ -155,22 +157,22 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> hc.snapped(mech).moves
+    >>> hc.repaired_geometry(mech).moves
     ()
     """
     check_mechanism(mech)
     tau = mech.tolerance or GEOMETRY_OF_FILES
-    if tolerance is not None and (tau := checked_tolerance(tolerance, "snapped")) == 0.0:
+    if tolerance is not None and (tau := checked_tolerance(tolerance, "repaired_geometry")) == 0.0:
         raise InputError(
-            "snapped: with tolerance=0 the geometry is exact as it is; give how exactly"
+            "repaired_geometry: with tolerance=0 the geometry is exact as it is; give how exactly"
         )
     seed = whole("seed", seed, 0)
     exact = replace(mech, tolerance=0.0) if mech.tolerance else mech
     if mech.row_scale.size == 0:
-        return Snapped(exact, (), 0.0, 0.0, tau)
+        return RepairedGeometry(exact, (), 0.0, 0.0, tau)
     start, _ = assemble(replace(mech, tolerance=tau), q)
     p = everywhere(mech, start, 0.0)
-    start, _ = settled(p, start, tau)
+    start, _ = least_squares_point(p, start, tau)
     if kept_rows(p, start, tau) is None:
         error, G = largest(p.scaled_rows(newton(p, start, None))[0]), p.scaled_rows(start)[1]
         guess = mech.reference if q is None else np.asarray(q, dtype=float)
@@ -183,7 +185,7 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
                 "(hc.mobility tells one that serves)",
                 residual=largest(p.scaled_rows(guess)[0]), worst=[], q=start,
             )  # fmt: skip
-        return Snapped(exact, (), error, error, tau)
+        return RepairedGeometry(exact, (), error, error, tau)
     return _Search(exact, start, tau, seed).result()
 
 
@@ -217,7 +219,7 @@ class _Search:
     tau: float
     seed: int
 
-    def result(self) -> Snapped:
+    def result(self) -> RepairedGeometry:
         places = placements_of(self.mech)
         rank, qs = self._along(self.mech, self.start, places, 1, self.seed)
         before = self._misfit(self.mech, qs, rank, places)
@@ -237,7 +239,7 @@ class _Search:
             mech = moved(self.mech, moves)
             after, at = self._checked(mech, fit, rank, places)
             if at is None:
-                return Snapped(mech, moves, before.error, after, self.tau)
+                return RepairedGeometry(mech, moves, before.error, after, self.tau)
             worst = at
             _, more = self._along(self.mech, self.start, places, 2 * i, self.seed + i)
             before = self._misfit(self.mech, (*before.configurations, *more), rank, places)
@@ -292,7 +294,7 @@ class _Search:
             return None
         mech = moved(self.mech, _moves(d, places))
         p = everywhere(mech, self.start, 0.0)
-        qs = tuple(settled(p, q, self.tau)[0] for q in before.configurations)
+        qs = tuple(least_squares_point(p, q, self.tau)[0] for q in before.configurations)
         return self._misfit(mech, qs, rank, places)
 
     def _checked(

@@ -20,17 +20,25 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import rank_within, scaled_jacobian
-from holoctl.estimation.readings import Readings
-from holoctl.estimation.seen_motion import Borders
+from holoctl.estimation.estimator_system import Borders
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Sight", "checked_sight", "first_borders", "moved_by", "noise_gain", "seen_of", "sight"]
+__all__ = [
+    "Observability",
+    "checked_observability",
+    "first_borders",
+    "moved_by",
+    "noise_gain",
+    "observability",
+    "observability_of",
+]
 
 Array = NDArray[np.float64]
 
 
-class Sight(NamedTuple):
+class Observability(NamedTuple):
     """What is seen at a closed configuration.
 
     Attributes
@@ -48,14 +56,16 @@ class Sight(NamedTuple):
     jacobian: Array
 
 
-def sight(mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: float) -> Sight:
+def observability(
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
+) -> Observability:
     """What the sensors see of the motions at a closed configuration."""
     G, _ = scaled_jacobian(mech, q, t, part.rows)
     motions = null_space_by_svd(G, part.rank)[3]
-    return seen_of(motions, sensors.scaled_jacobian(q))
+    return observability_of(motions, sensors.scaled_jacobian(q))
 
 
-def seen_of(motions: Array, S: Array) -> Sight:
+def observability_of(motions: Array, S: Array) -> Observability:
     """What sensors see of some motions.
 
     Parameters
@@ -68,10 +78,10 @@ def seen_of(motions: Array, S: Array) -> Sight:
     T = S @ motions
     rank = rank_within(T, UNSEEN_MOTION) if T.size else 0
     _, _, seen, unseen = null_space_by_svd(T, rank)
-    return Sight(motions @ seen, motions @ unseen, S)
+    return Observability(motions @ seen, motions @ unseen, S)
 
 
-def noise_gain(here: Sight, weights: Vector) -> float:
+def noise_gain(here: Observability, weights: Vector) -> float:
     """Standard deviation of the worst coordinate by that of the sensors, scaled.
 
         gamma = Gamma (T' W T)^-1 T' W        T = S Gamma: what is seen, by the seen motions
@@ -84,10 +94,10 @@ def noise_gain(here: Sight, weights: Vector) -> float:
     return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
 
 
-def checked_sight(
-    mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: float
-) -> Sight:
-    """`sight`, where all that is not seen is idle.
+def checked_observability(
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
+) -> Observability:
+    """`observability`, where all that is not seen is idle.
 
     Raises
     ------
@@ -96,7 +106,7 @@ def checked_sight(
     BranchError
         Where they do nearby: at a dead point of theirs.
     """
-    here = sight(mech, part, sensors, q, t)
+    here = observability(mech, part, sensors, q, t)
     if not here.unseen.shape[1]:
         return here
     idle = idle_basis(mech, q, t, held=sensors.jacobian)
@@ -106,7 +116,7 @@ def checked_sight(
         return here
     rank = part.independent.size - here.unseen.shape[1]
     for nearby in nearby_configurations(mech, q, t):
-        if sight(mech, part, sensors, nearby, t).seen.shape[1] > rank:
+        if observability(mech, part, sensors, nearby, t).seen.shape[1] > rank:
             raise BranchError(
                 f"{mech.name}: this configuration is a dead point of what is measured, "
                 f"{listing(sensors.names)}: it does not tell how {_hidden(mech, sensors, hidden)} "
@@ -119,7 +129,7 @@ def checked_sight(
     )
 
 
-def _hidden(mech: Mechanism, sensors: Readings, motions: Array) -> str:
+def _hidden(mech: Mechanism, sensors: MeasurementModel, motions: Array) -> str:
     """The coordinates that motions move which are not seen; what is measured is left out."""
     x = np.abs(motions).max(axis=1)
     x[sensors.columns[sensors.columns >= 0]] = 0.0
@@ -141,8 +151,8 @@ def moved_by(mech: Mechanism, motions: Array) -> tuple[str, ...]:
     return tuple(found)
 
 
-def first_borders(here: Sight, weights: Vector, known: bool) -> Borders:
-    """Borders of `Seeing` at the configuration of a sight."""
+def first_borders(here: Observability, weights: Vector, known: bool) -> Borders:
+    """Borders of `EstimatorSystem` at the configuration of a sight."""
     if known:
         return Borders(np.zeros((0, weights.size)), here.unseen)
     return Borders((here.jacobian @ here.seen).T * weights, here.unseen)

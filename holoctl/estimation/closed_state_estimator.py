@@ -62,18 +62,18 @@ from holoctl.base.tolerances import (
     WAY_BACK,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
 from holoctl.estimation.following import Place, Tally, following, placed_at
-from holoctl.estimation.readings import Readings, readings
-from holoctl.estimation.seen_motion import Seeing, lay_out
-from holoctl.estimation.sight import (
-    Sight,
-    checked_sight,
+from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
+from holoctl.estimation.observability import (
+    Observability,
+    checked_observability,
     first_borders,
     moved_by,
     noise_gain,
-    sight,
+    observability,
 )
 from holoctl.mechanism.checks import check_configuration, check_mechanism, check_out
 from holoctl.mechanism.mechanism import Mechanism
@@ -82,14 +82,14 @@ from holoctl.projector.repartition import better_rows, independence, repartition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["AssemblyReport", "PreparedAssembly", "Remembered"]
+__all__ = ["AssemblyReport", "ClosedStateEstimator", "Remembered", "check_estimator"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class AssemblyReport:
-    """What a call of `PreparedAssembly` took, and how well it is known.
+    """What a call of `ClosedStateEstimator` took, and how well it is known.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Remembered:
     refused: int
 
 
-class PreparedAssembly:
+class ClosedStateEstimator:
     """The closed state of the branch of `start` from what is measured, tick by tick.
 
     From the last state the readings are followed by a continuation that takes no step it cannot
@@ -188,7 +188,7 @@ class PreparedAssembly:
     partition : Partition
     unseen : tuple of str
         The idle motions that the sensors do not see, by the coordinates that they move.
-    readings : Readings
+    readings : MeasurementModel
         What the names stand for, and where it is read off.
     q : (nq,) array
         A copy of the last configuration.
@@ -212,7 +212,7 @@ class PreparedAssembly:
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> sensors = hc.PreparedAssembly(mech)
+    >>> sensors = hc.ClosedStateEstimator(mech)
     >>> sensors.measured
     ('motor_left', 'motor_right')
     >>> q, v = sensors.state(mech.motor_positions(mech.reference), [0.1, 0.2])
@@ -240,7 +240,7 @@ class PreparedAssembly:
     ) -> None:
         check_mechanism(mech)
         check_ticks(mech)
-        sensors = readings(mech, measured)
+        sensors = measurement_model(mech, measured)
         begin = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
         self.mech, self.measured = mech, sensors.names
         self._readings, given = sensors, _weights_given(sensors, weights)
@@ -255,7 +255,7 @@ class PreparedAssembly:
 
     def __repr__(self) -> str:
         return (
-            f"<PreparedAssembly of {self.mech.name}: {listing(self.measured, 6)}; "
+            f"<ClosedStateEstimator of {self.mech.name}: {listing(self.measured, 6)}; "
             f"{'lost' if self._latched else 'on its branch'}>"
         )
 
@@ -264,7 +264,7 @@ class PreparedAssembly:
         told = self._start, self._start_time
         return _made_again, (given, told, (self._place.q, self._place.t), self._latched)
 
-    def fresh(self) -> PreparedAssembly:
+    def fresh(self) -> ClosedStateEstimator:
         """Another one of the same sensors, where this one was told to be last: by `reset`, or at
         its start."""
         given = self.mech, self.measured, self._given_weights, *self._first
@@ -347,12 +347,12 @@ class PreparedAssembly:
         return self._place
 
     @property
-    def seeing(self) -> Seeing:
+    def system(self) -> EstimatorSystem:
         """What the last state is evaluated and factored with; another one where rows were worn."""
         return self._see
 
     @property
-    def readings(self) -> Readings:
+    def readings(self) -> MeasurementModel:
         """What is measured."""
         return self._readings
 
@@ -366,9 +366,11 @@ class PreparedAssembly:
         """Where it was told to be last (nq,)."""
         return self._start
 
-    def with_rows(self, part: Partition) -> PreparedAssembly:
+    def with_rows(self, part: Partition) -> ClosedStateEstimator:
         """Another one of the same sensors, weights and start, with the rows of a partition."""
-        return PreparedAssembly(self.mech, self.measured, self._given_weights, part, self._start)
+        return ClosedStateEstimator(
+            self.mech, self.measured, self._given_weights, part, self._start
+        )
 
     def handed_over(self) -> Remembered | None:
         """What it remembers; None where it is lost."""
@@ -482,7 +484,7 @@ class PreparedAssembly:
         """
         mech = self.mech
         q, t = _closed(mech, check_configuration(mech, q), t)
-        here = sight(mech, self.partition, self._readings, q, t)
+        here = observability(mech, self.partition, self._readings, q, t)
         if here.seen.shape[1] < self._place.gamma.shape[1]:
             return float("inf")
         return noise_gain(here, self._weights)
@@ -495,7 +497,7 @@ class PreparedAssembly:
         q, t = _closed(mech, q, t)
         part = partition(mech, q, t=t) if part is None else part
         check_partition(mech, part)
-        here = checked_sight(mech, part, sensors, q, t)
+        here = checked_observability(mech, part, sensors, q, t)
         see, place = self._laid_out(part, here, q, t)
         gain = see.gain(place.gamma, place.borders)
         if not gain <= GAIN_LIMIT:
@@ -512,11 +514,13 @@ class PreparedAssembly:
         self._refused, self._latched = 0, ""
         self._tally, self._missed = Tally(0, reached=1.0), ()
 
-    def _laid_out(self, part: Partition, here: Sight, q: Vector, t: float) -> tuple[Seeing, Place]:
+    def _laid_out(
+        self, part: Partition, here: Observability, q: Vector, t: float
+    ) -> tuple[EstimatorSystem, Place]:
         mech, sensors, weights = self.mech, self._readings, self._weights
         b, i = here.seen.shape[1], here.unseen.shape[1]
         see = lay_out(mech, part, sensors, weights, b, i)
-        q, _ = put_back(mech, part.rows, q, np.zeros(mech.nv), t)
+        q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
         return see, placed_at(see, q, t, first_borders(here, weights, see.known))
 
     def _checked(
@@ -558,7 +562,7 @@ class PreparedAssembly:
         if self._busy:
             raise InputError(
                 "called while another call was under way, from another thread or a signal "
-                "handler: a PreparedAssembly belongs to one loop; `fresh` makes another one"
+                "handler: a ClosedStateEstimator belongs to one loop; `fresh` makes another one"
             )
 
     def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
@@ -697,7 +701,7 @@ class PreparedAssembly:
         if part is None:
             return False
         try:
-            there = sight(mech, part, self._readings, here.q, here.t)
+            there = observability(mech, part, self._readings, here.q, here.t)
             if there.seen.shape[1] != here.gamma.shape[1]:
                 return False
             see, place = self._laid_out(part, there, here.q, here.t)
@@ -786,10 +790,10 @@ class PreparedAssembly:
 
 def _made_again(
     given: tuple[Any, ...], told: tuple[Vector, float], here: tuple[Vector, float], latched: str
-) -> PreparedAssembly:
+) -> ClosedStateEstimator:
     """Another one of what was given, told what the first one was, and at its place; lost if it
     was."""
-    made = PreparedAssembly(*given)
+    made = ClosedStateEstimator(*given)
     if not latched:
         made.reset(*here)
     made._start, made._start_time = told
@@ -825,7 +829,7 @@ def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:
     return q, t
 
 
-def _weights_given(sensors: Readings, given: Any) -> Vector:
+def _weights_given(sensors: MeasurementModel, given: Any) -> Vector:
     """Weights of the sensors (m,), 1/rad^2 or 1/m^2."""
     u, m = sensors.unit, sensors.columns.size
     w: Vector = 1.0 / (u * u)
@@ -838,3 +842,33 @@ def _weights_given(sensors: Readings, given: Any) -> Vector:
     if not (w > 0.0).all():
         raise InputError(f"weights must be above zero; got {w}")
     return read_only(w)
+
+
+def check_estimator(mech: Mechanism, assembly: Any, owner: str) -> None:
+    """Check what finds the state of a mechanism, None for what its owner does by itself.
+
+    Parameters
+    ----------
+    mech : Mechanism
+        That of the owner.
+    assembly : ClosedStateEstimator or None
+    owner : str
+        Who is given it, for the message, such as ``"controller"``.
+
+    Raises
+    ------
+    InputError
+        For what is no `ClosedStateEstimator`, or one of another mechanism.
+    """
+    if assembly is None:
+        return
+    if not isinstance(assembly, ClosedStateEstimator):
+        raise InputError(
+            f"assembly must be a ClosedStateEstimator; got {type(assembly).__name__}: "
+            "hc.ClosedStateEstimator(mech, measured=[...]) makes one"
+        )
+    if assembly.mech is not mech:
+        raise InputError(
+            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
+            f"mechanism of the {owner}, {mech.name}"
+        )
