@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import (
@@ -28,7 +27,6 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import (
-    AssemblyError,
     BranchError,
     HoloctlError,
     InconsistentError,
@@ -36,36 +34,33 @@ from holoctl.base.errors import (
 )
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
-    BACK_LONGEST,
-    BACK_SHORTEST,
-    BACK_TRIALS,
     CLOSED,
-    DEAD_POINT_TICKS,
     FACTORED_START,
     FACTORED_TICK,
     FAR_TICK,
     FIRST_GAP,
-    FIRST_SLOWED,
     FIRST_TICK,
-    FIRST_TURN,
-    FIRST_WAIT,
-    FIRST_WAY,
-    GAIN_DOUBT,
     GAIN_LIMIT,
     JUMPS_BY,
     JUMPS_FROM,
     LEFT_OPEN,
-    NEAR_TICK,
     SENSORS_AGREE,
-    SIZE_FADES,
-    TURNED_BACK,
-    WAY_BACK,
 )
 from holoctl.closing.assembly import assemble
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.branch_guards import BranchMemory, dead_point_ahead, dead_point_passed
+from holoctl.estimation.estimator_errors import (
+    LOST,
+    dead_point_behind,
+    not_followed,
+    rows_open,
+    sensors_disagree,
+    too_close,
+    went_back,
+)
 from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
-from holoctl.estimation.following import Place, Tally, following, placed_at
+from holoctl.estimation.following import Place, Tally, following, placed_at, velocity_at
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import (
     Observability,
@@ -82,7 +77,7 @@ from holoctl.projector.repartition import better_rows, independence, repartition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["AssemblyReport", "ClosedStateEstimator", "Remembered", "check_estimator"]
+__all__ = ["AssemblyReport", "ClosedStateEstimator", "check_estimator"]
 
 Array = NDArray[np.float64]
 
@@ -119,35 +114,6 @@ class AssemblyReport:
     closure: float
     disagreement: dict[str, float]
     reached: float
-
-
-@dataclass(frozen=True, eq=False)
-class Remembered:
-    """What a loop remembers, for another one that goes on from there.
-
-    Attributes
-    ----------
-    place : Place
-        The last state.
-    before : Place or None
-        In front of the last one, where that was no jump.
-    read : int
-        How many readings with rates were followed without a jump since it was told where it is; 2
-        at most.
-    way : (m,) array
-        Of the sensors in the last call.
-    size : float
-        Of the largest step of the sensors, scaled, which fades from call to call.
-    refused : int
-        How many calls were refused since the last state.
-    """
-
-    place: Place
-    before: Place | None
-    read: int
-    way: Vector
-    size: float
-    refused: int
 
 
 class ClosedStateEstimator:
@@ -222,10 +188,7 @@ class ClosedStateEstimator:
     measured: tuple[str, ...]
     partition: Partition
     unseen: tuple[str, ...]
-    _before: Place | None  # in front of the last one, where that was no jump
-    _read: int  # so many readings with rates, no jump, since it was told where it is; 2 at most
-    _way: Vector  # of the sensors in the last call
-    _size: float  # of the largest step of the sensors, scaled, which fades from call to call
+    _memory: BranchMemory
     _start: Vector  # where it was told to be last
     _missed: tuple[float, ...]  # by redundant sensors, in the last call
 
@@ -250,8 +213,8 @@ class ClosedStateEstimator:
         self._alike = bool((sensors.unit == 1.0).all())
         self._whole = sensors.whole
         self._begin(begin, partition)
-        self._first = self.partition, self._place.q
-        self._start, self._start_time = self._place.q, 0.0
+        self._first = self.partition, self.place.q
+        self._start, self._start_time = self.place.q, 0.0
 
     def __repr__(self) -> str:
         return (
@@ -262,7 +225,7 @@ class ClosedStateEstimator:
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.mech, self.measured, self._given_weights, *self._first
         told = self._start, self._start_time
-        return _made_again, (given, told, (self._place.q, self._place.t), self._latched)
+        return _made_again, (given, told, (self.place.q, self.place.t), self._latched)
 
     def fresh(self) -> ClosedStateEstimator:
         """Another one of the same sensors, where this one was told to be last: by `reset`, or at
@@ -332,19 +295,15 @@ class ClosedStateEstimator:
     def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
         """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
-        if not self._latched and t < self._place.t - FIRST_TICK:
-            self._lose(
-                f"{self.mech.name}: t went back, from {self._place.t:g} to {t:g} s, so this is "
-                "another run than that of the last state (a call that leaves t out has t = 0)",
-                "time",
-            )
+        if not self._latched and t < self.place.t - FIRST_TICK:
+            raise self._noted(went_back(self.mech, self.place.t, t))
         place = self._followed(x, rates, t, FACTORED_TICK)
-        return place.q, self._velocity(place, rates)
+        return place.q, velocity_at(self._see, place, rates)
 
     @property
     def place(self) -> Place:
         """The last state, with what it is followed from."""
-        return self._place
+        return self._memory.place
 
     @property
     def system(self) -> EstimatorSystem:
@@ -372,23 +331,18 @@ class ClosedStateEstimator:
             self.mech, self.measured, self._given_weights, part, self._start
         )
 
-    def handed_over(self) -> Remembered | None:
-        """What it remembers; None where it is lost."""
-        if self._latched:
-            return None
-        way, size, refused = self._way, self._size, self._refused
-        return Remembered(self._place, self._before, self._read, way, size, refused)
+    def handed_over(self) -> BranchMemory | None:
+        """What it remembers, for another loop that goes on from there; None where it is lost."""
+        return None if self._latched else self._memory
 
-    def take_over(self, what: Remembered) -> None:
+    def take_over(self, what: BranchMemory) -> None:
         """Go on from what another loop of the same sensors and rows remembers."""
-        self._place, self._before, self._read = what.place, what.before, what.read
-        self._way, self._size = what.way, what.size
-        self._refused, self._latched = what.refused, ""
+        self._memory, self._latched = what, ""
 
     @property
     def q(self) -> Vector:
         """A copy of the last configuration (nq,)."""
-        return self._place.q.copy()
+        return self.place.q.copy()
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
@@ -409,7 +363,7 @@ class ClosedStateEstimator:
         """
         x, _, t = self._checked(q_measured, None, t)
         self._followed(x, None, t, FACTORED_START)
-        self._before, self._read, self._size = None, 0, 0.0
+        self._memory = self._memory.without_past()._replace(size=0.0)
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -443,12 +397,12 @@ class ClosedStateEstimator:
         self._check_free()
         q, t = check_configuration(self.mech, q), instant(t)
         self._begin(q, _better_rows(self.mech, self.partition, q, t) or self.partition, t)
-        self._start, self._start_time = self._place.q, t
+        self._start, self._start_time = self.place.q, t
 
     @property
     def last(self) -> AssemblyReport:
         """What the last call took that got as far as the readings, also where it failed."""
-        tally, place = self._tally, self._place
+        tally, place = self._tally, self.place
         labels = self._readings.labels
         off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
         return AssemblyReport(
@@ -485,7 +439,7 @@ class ClosedStateEstimator:
         mech = self.mech
         q, t = _closed(mech, check_configuration(mech, q), t)
         here = observability(mech, self.partition, self._readings, q, t)
-        if here.seen.shape[1] < self._place.gamma.shape[1]:
+        if here.seen.shape[1] < self.place.gamma.shape[1]:
             return float("inf")
         return noise_gain(here, self._weights)
 
@@ -501,18 +455,11 @@ class ClosedStateEstimator:
         see, place = self._laid_out(part, here, q, t)
         gain = see.gain(place.gamma, place.borders)
         if not gain <= GAIN_LIMIT:
-            raise BranchError(
-                f"{mech.name}: close to this configuration the branch is not told by "
-                f"{listing(self.measured)}: their noise would be amplified by {gain:.0f} (at most "
-                f"{GAIN_LIMIT:g}). It is a dead point, or nearly",
-                why="gain",
-            )
+            raise too_close(mech, self.measured, gain)
         self.partition, self.unseen = part, moved_by(mech, here.unseen)
-        self._see, self._follow, self._place = see, following(mech, see), place
-        self._before, self._read, self._size = None, 0, 0.0
-        self._way = np.zeros(sensors.columns.size)
-        self._refused, self._latched = 0, ""
-        self._tally, self._missed = Tally(0, reached=1.0), ()
+        self._see, self._follow = see, following(mech, see)
+        self._memory = BranchMemory(place, None, 0, np.zeros(sensors.columns.size), 0.0, 0)
+        self._latched, self._tally, self._missed = "", Tally(0, reached=1.0), ()
 
     def _laid_out(
         self, part: Partition, here: Observability, q: Vector, t: float
@@ -538,14 +485,8 @@ class ClosedStateEstimator:
                 raise InputError("q_measured or v_measured is out of range")
             return sensors.checked("q_measured", x) if self._whole else x, rates, t
         except InputError:
-            self._refused += 1  # the mechanism moved on all the same
+            self._memory = self._memory.refusing()  # the mechanism moved on all the same
             raise
-
-    def _velocity(self, place: Place, rates: Vector | None) -> Vector:
-        if rates is None:
-            return np.zeros(self.mech.nv)
-        v: Vector = place.gamma.dot(self._see.seen(place.borders, rates))
-        return v if place.drift is None else v + place.drift
 
     def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
         """The place that the readings lead to; it is remembered, unless an error is raised."""
@@ -566,125 +507,48 @@ class ClosedStateEstimator:
             )
 
     def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
-        see, here, tally = self._see, self._place, Tally(most)
-        self._tally, self._missed = tally, ()
-        if t - here.t > FIRST_GAP:  # the past tells nothing of now
-            self._before, self._read = None, 0
+        """`_followed`, with other rows where the kept ones are why that fails."""
+        error = self._tried(x, rates, t, most)
+        while error is not None and self._with_other_rows():
+            error = self._tried(x, rates, t, most)
+        if error is None:
+            return self.place
+        self._memory = self._memory.refusing(self._moved)
+        raise self._noted(error)
+
+    def _tried(self, x: Vector, rates: Vector | None, t: float, most: int) -> HoloctlError | None:
+        """Go where the readings lead, or say why not."""
+        mech, see, tally = self.mech, self._see, Tally(most)
+        self._tally, self._missed, self._moved = tally, (), np.inf
+        if t - self.place.t > FIRST_GAP:  # the past tells nothing of now
+            self._memory = self._memory.without_past()
+        memory = self._memory
+        here = memory.place
         way = see.difference(here.q, x, here.cut)
         size = largest(way if self._alike else way * self._per_unit)
         if here.drift is not None:
-            size = max(size, largest(here.drift * (t - here.t) / self.mech.column_scale))
-        there = self._follow(here, x, way, t, tally)
-        dead, back = (True, False) if there is None else self._ahead(there, way)
+            size = max(size, largest(here.drift * (t - here.t) / mech.column_scale))
+        there, back = self._follow(here, x, way, t, tally), False
+        dead = there is None
+        if there is not None:
+            dead, back = dead_point_ahead(memory, there, way, self._per_unit)
         if there is None or (dead and size <= FAR_TICK):
-            if self._with_other_rows():
-                return self._one_call(x, rates, t, most)
-            usual, self._refused = self._size, self._refused + 1
-            if size <= FAR_TICK:
-                self._size = max(size, SIZE_FADES * usual)
             # near a dead point the sensors slow down: a step that is much longer may be a glitch
-            self._refuse(there, size, t, most, size > max(JUMPS_BY * usual, JUMPS_FROM))
+            jump, self._moved = size > max(JUMPS_BY * memory.size, JUMPS_FROM), size
+            return not_followed(mech, self.measured, here, there, tally, t, size, jump)
+        if see.redundant and (left_open := self._left_open()):
+            return rows_open(mech, left_open)
         if see.redundant:
-            if self._left_open() and self._with_other_rows():
-                return self._one_call(x, rates, t, most)
-            self._check_redundant(there, x)
-        doubtful = self._read < 2 or size > JUMPS_FROM  # else the past tells
-        if doubtful and rates is not None and self._passed(there, rates, size):
-            if self._with_other_rows():
-                return self._one_call(x, rates, t, most)
-            self._refused += 1
-            self._lose(
-                f"{self.mech.name}: the rates that {listing(self.measured, 6)} read lead away from "
-                "a dead point so close that the mechanism may have passed it since the last state, "
-                "and be on another branch. Where a first reading follows within a tick, t of both "
-                "tells so; else reset where it stands still", "dead point",
-            )  # fmt: skip
-        if size > FAR_TICK:
-            self._read, self._before = 0, None
-        else:
-            if self._read < 2 and rates is not None and rates.any():  # at rest nothing was proved
-                self._read += 1
-            if not back:
-                self._before = here
-        self._size, self._way = max(min(size, FAR_TICK), SIZE_FADES * self._size), way
-        self._place, self._refused = there, 0
-        return there
-
-    def _ahead(self, there: Place, way: Vector) -> tuple[bool, bool]:
-        """Whether the determinant would vanish soon if it went on as in the last two calls; and
-        whether the sensors have gone back to where they were before a long step, as after a glitch:
-        then it is as if that had not been."""
-        if self._before is None:
-            return False, False
-        before, last, now = (
-            self._before.determinant, self._place.determinant, there.determinant,
-        )  # fmt: skip
-        ticks, back = DEAD_POINT_TICKS + self._refused, False
-        if DEAD_POINT_TICKS * abs(last - before) >= min(before, last):  # else it hardly matters
-            left = largest((way + self._way) * self._per_unit)
-            back = left <= WAY_BACK * largest(self._way * self._per_unit)
-        if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
-            return False, back
-        return not (back and now + ticks * (now - before) > 0.0), back
-
-    def _passed(self, there: Place, rates: Vector, size: float) -> bool:
-        """Whether the mechanism may have passed a dead point since the last state, where the past
-        does not tell: straight back by its rates, the determinant vanishes within the time that
-        has gone by, or may have."""
-        last, before, t = self._place.determinant, self._before, there.t
-        jumped = size > min(FAR_TICK, max(JUMPS_BY * self._size, JUMPS_FROM))
-        if self._read > 1 and not (jumped and before is not None and last <= before.determinant):
-            return False
-        v = self._velocity(there, rates)
-        fast = largest(v / self.mech.column_scale)
-        if not 0.0 < fast < np.inf:
-            return False
-        mech, see, change = self.mech, self._see, there.determinant / last
-        most = 1.0 + 1.0 / DEAD_POINT_TICKS
-        at_once = not (self._read > 1 or self._refused) and 1.0 / most < change < most
-        gone_by, back, passed = t - self._place.t, FIRST_GAP, False
-        waited = min(gone_by, FIRST_GAP) if gone_by > 0.0 or self._read > 1 else FIRST_WAIT
-        if waited * fast > FIRST_WAY and not self._straight(there, rates, v, waited):
-            return True
-        least = FIRST_TICK if at_once else FIRST_GAP
-        if gone_by > 0.0:
-            back = max(least, FIRST_SLOWED * min(gone_by, FIRST_GAP))
-        elif at_once:
-            back = FIRST_WAIT
-        back = min(back, BACK_LONGEST / fast)
-        for _ in range(BACK_TRIALS):
-            q = pin.integrate(mech.model, there.q, -back * v)
-            gone = see.factor(there.borders) / there.det if see.evaluate(q, t) else 0.0
-            passed = not gone > TURNED_BACK
-            if passed or back * fast <= BACK_SHORTEST:
-                break
-            back *= 0.5
-        see.evaluate(there.q, t)
-        see.factor(there.borders)
-        return passed
-
-    def _straight(self, there: Place, rates: Vector, v: Vector, waited: float) -> bool:
-        """Whether the rates of the coordinates hardly change on the way that they have gone."""
-        mech, see = self.mech, self._see
-        q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
-        if see.evaluate(q, there.t) and see.factor(there.borders):
-            before = self._velocity(there._replace(gamma=see.gamma(), drift=see.drift()), rates)
-            change = largest((before - v) / mech.column_scale)
-        see.evaluate(there.q, there.t)
-        see.factor(there.borders)
-        return waited * change <= FIRST_TURN
-
-    def _check_redundant(self, there: Place, x: Vector) -> None:
-        """Raise an error where rows left out, or sensors, contradict the others."""
-        if left_open := self._left_open():
-            self._refused += 1
-            raise BranchError(
-                f"{self.mech.name}: rows left out as redundant would open by {left_open:.1e} "
-                "(scaled): the rows that are kept do not decide the motion there; start from a "
-                "configuration nearby, or give a partition decided there",
-                why="rows",
-            )
-        self._check_agreement(there, x)
+            self._check_agreement(there, x)
+        doubtful = memory.read < 2 or size > JUMPS_FROM  # else the past tells
+        if (
+            doubtful
+            and rates is not None
+            and dead_point_passed(mech, see, memory, there, rates, size)
+        ):
+            return dead_point_behind(mech, self.measured)
+        self._memory = memory.at(there, way, size, back, rates)
+        return None
 
     def _left_open(self) -> float:
         """By how much rows left out as redundant are open, scaled; 0 where that is allowed."""
@@ -693,10 +557,21 @@ class ClosedStateEstimator:
         self._tally.closure = max(self._tally.closure, left_open)
         return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
 
+    def _check_agreement(self, there: Place, x: Vector) -> None:
+        """Raise `InconsistentError` for sensors that contradict each other."""
+        sensors = self._readings
+        if sensors.columns.size == there.gamma.shape[1]:
+            return
+        off = self._see.difference(there.q, x, there.cut)
+        self._missed = tuple(off.tolist())
+        if not largest(off / sensors.unit) <= SENSORS_AGREE:
+            self._memory = self._memory.refusing()
+            raise sensors_disagree(self.mech, sensors, off)
+
     def _with_other_rows(self) -> bool:
         """Whether other rows are clearly better at the last state; then these are kept from now
         on, for a determinant of rows that get dependent vanishes where no dead point is."""
-        mech, here, before = self.mech, self._place, self._before
+        mech, here, before = self.mech, self.place, self._memory.before
         part = _better_rows(mech, self.partition, here.q, here.t)
         if part is None:
             return False
@@ -712,80 +587,15 @@ class ClosedStateEstimator:
             det = see.factor(place.borders)
             before = before._replace(det=det, determinant=det / place.det)
             place = placed_at(see, place.q, place.t, place.borders)
-        self._see, self._place, self._before = see, place, before
-        self._follow, self.partition = following(mech, see), part
+        self._memory = self._memory._replace(place=place, before=before)
+        self._see, self._follow, self.partition = see, following(mech, see), part
         return True
 
-    def _check_agreement(self, there: Place, x: Vector) -> None:
-        """Raise `InconsistentError` for sensors that contradict each other."""
-        sensors = self._readings
-        if sensors.columns.size == there.gamma.shape[1]:
-            return
-        off = self._see.difference(there.q, x, there.cut)
-        self._missed = tuple(off.tolist())
-        worst = np.abs(off / sensors.unit)
-        if not worst.max() <= SENSORS_AGREE:
-            self._refused += 1
-            named = ", ".join(
-                f"{sensors.labels[i]!r} by {off[i]:.2g}" for i in np.argsort(-worst)[:4]
-            )
-            raise InconsistentError(
-                f"{self.mech.name}: the sensors contradict each other: they read more than the "
-                f"closed state that fits best: {named} (rad or m; at most {SENSORS_AGREE:g}, "
-                "lengths over the size of the mechanism). One of them is off, or slips",
-                residual=float(worst.max()),
-            )
-
-    def _refuse(
-        self, there: Place | None, size: float, t: float, most: int, jump: bool
-    ) -> NoReturn:
-        """Raise the error that tells why the readings are not followed."""
-        mech, tally, names = self.mech, self._tally, listing(self.measured, 6)
-        where = f"{mech.name}: from the last state to what {names} read"
-        if there is not None and jump:
-            raise BranchError(
-                f"{where} the sensors moved by {size:.2g} (scaled), more than {JUMPS_BY:g} times "
-                "what they usually do, towards a dead point: a glitch, or a dead point within "
-                f"{DEAD_POINT_TICKS:g} calls. The last state stays",
-                why="jump",
-            )
-        if there is not None:
-            self._lose(
-                f"{where} the mechanism comes so close to a dead point that it may be on another "
-                f"branch within {DEAD_POINT_TICKS:g} calls, and no sensor would tell", "dead point",
-            )  # fmt: skip
-        if tally.why == "range":
-            raise InputError(f"{where} it leaves the range in which rows can be evaluated")
-        far = f"{size:.2g} away, scaled"
-        if self._place.drift is not None and t != self._place.t:
-            far += f", and {t - self._place.t:.3g} s later"
-        if size <= NEAR_TICK and tally.why != "far":
-            how = f"noise would be amplified by more than {GAIN_LIMIT:g}"
-            if tally.why != "gain":
-                how = f"nothing is found that goes on from there ({tally.factored} factorisations)"
-            self._lose(
-                f"{where} ({far}) {how}: it is at a dead point, or nearly",
-                "gain" if tally.why == "gain" else "dead point",
-            )
-        part = f"after {100.0 * tally.reached:.0f} % of the way"
-        if tally.why != "far" and (tally.gain > GAIN_DOUBT or tally.factored < most):
-            raise AssemblyError(
-                f"{where} ({far}) no closed state of this branch leads: {part} the mechanism is "
-                "singular, or nearly. The last state stays. Is a reading wrong, or its zero?"
-            )
-        raise BranchError(
-            f"{where} is too far for one call ({far}; {part} {tally.factored} factorisations were "
-            f"used, of {most}). The last state stays. Were ticks missed? "
-            + ("resynchronise(q_measured) goes farther, " if most < FACTORED_START else "")
-            + "reset(q) tells where it is",
-            why="jump",
-        )
-
-    def _lose(self, message: str, why: str) -> NoReturn:
-        self._latched = (
-            f"{message}. Nothing proves the branch from here on: reset(q) tells where it is"
-        )
-        raise BranchError(self._latched, why=why)
+    def _noted(self, error: HoloctlError) -> HoloctlError:
+        """The error; after some every call is refused until `reset`."""
+        if isinstance(error, BranchError) and error.why in LOST:
+            self._latched = str(error)
+        return error
 
 
 def _made_again(

@@ -32,7 +32,7 @@ from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_
 from holoctl.estimation.estimator_system import Borders, EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Follow", "Place", "Tally", "following", "placed_at"]
+__all__ = ["Follow", "Place", "Tally", "following", "placed_at", "velocity_at"]
 
 Array = NDArray[np.float64]
 
@@ -123,6 +123,14 @@ def placed_at(see: EstimatorSystem, q: Vector, t: float, borders: Borders) -> Pl
     gamma = see.gamma()
     drift, at_rest = see.drift(), np.zeros(gamma.shape[1])
     return Place(q, t, see.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0)
+
+
+def velocity_at(see: EstimatorSystem, place: Place, rates: Vector | None) -> Vector:
+    """v (nv,) by the rates of the sensors (m,); at rest without them."""
+    if rates is None:
+        return np.zeros(place.gamma.shape[0])
+    v: Vector = place.gamma.dot(see.seen(place.borders, rates))
+    return v if place.drift is None else v + place.drift
 
 
 def following(mech: Mechanism, see: EstimatorSystem) -> Follow:

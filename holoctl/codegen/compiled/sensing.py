@@ -24,7 +24,8 @@ from holoctl.codegen.compiled.sensing_source import sensing_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
-from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, Remembered
+from holoctl.estimation.branch_guards import BranchMemory
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.estimator_system import Borders
 from holoctl.estimation.following import placed_at
 from holoctl.mechanism.checks import check_out
@@ -320,7 +321,7 @@ class CompiledEstimator:
         # of the place before only the determinant is known
         other = place._replace(determinant=before) if m["known"] == 2 else None
         read, way, refused = int(m["read"]), m["way"].copy(), int(m["refused"])
-        assembly.take_over(Remembered(place, other, read, way, float(m["size"]), refused))
+        assembly.take_over(BranchMemory(place, other, read, way, float(m["size"]), refused))
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
