@@ -32,8 +32,6 @@ import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from holoctl.base.renamed import RENAMED
-
 if TYPE_CHECKING:
     from holoctl.app.animate import animate
     from holoctl.app.draw import draw
@@ -276,8 +274,7 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME_OF:
         home = importlib.import_module(f"holoctl.{_HOME_OF[name]}")
         value = home if name in _MODULES else getattr(home, name)
-    elif name in RENAMED:
-        now = RENAMED[name]
+    elif now := importlib.import_module("holoctl.base.renamed").RENAMED.get(name):
         warnings.warn(f"holoctl.{name} is holoctl.{now} now", DeprecationWarning, stacklevel=2)
         return __getattr__(now)
     else:

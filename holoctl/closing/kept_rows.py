@@ -18,7 +18,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import largest, pivoted_qr, singular_values
+from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import (
     CLOSED_ALREADY,
     LATENT_REACH,
@@ -31,7 +31,7 @@ from holoctl.base.tolerances import (
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.nearest_configuration import nearest_configuration
 from holoctl.closing.newton import Problem, everywhere, newton
-from holoctl.closing.rank import first_independent, manifold_rank, rank_within
+from holoctl.closing.rank import first_independent, manifold_rank, pivot_rows, rank_within
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["KeptRows", "closed_by_kept_rows", "independence", "kept_rows", "toleranced_rows"]
@@ -239,11 +239,11 @@ def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_])
         worth = [_least_of(places, of_all, rows) for rows in different]
         return max(worth), different[int(np.argmax(worth))]
 
-    sets = [np.sort(pivoted_qr(G.T, rank).pivots[:rank]) for G in places]
+    sets = [pivot_rows(G, rank) for G in places]
     most, chosen = best([*sets, first_independent(places, rank)])
     where = np.flatnonzero(closed)
     if where.size >= rank:
-        stay = [np.sort(where[pivoted_qr(G[where].T, rank).pivots[:rank]]) for G in places]
+        stay = [where[pivot_rows(G[where], rank)] for G in places]
         worth, kept = best(stay)
         if worth * CLEARLY_BETTER >= most:
             return kept

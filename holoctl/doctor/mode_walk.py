@@ -76,7 +76,9 @@ class Walker:
         here = checked_observability(mech, part, sensors, q, p.t)
         weights = np.ones(sensors.columns.size)
         self.p, self._sensors = p, sensors
-        self._see = lay_out(mech, part, sensors, weights, here.seen.shape[1], here.unseen.shape[1])
+        self._see = lay_out(
+            mech, part, sensors, weights, here.observed.shape[1], here.unobserved.shape[1]
+        )
         self._follow = following(mech, self._see)
         self.columns = driven(p)
         self.turning = ~np.isin(self.columns, mech.lengths[1])
@@ -110,7 +112,7 @@ class Walker:
                 return stops, taken, False
             taken += 1
             d[self.columns] = end - y
-            moving = place.gamma @ see.seen(place.borders, d[self._sensors.columns])
+            moving = place.gamma @ see.combined(place.borders, d[self._sensors.columns])
             share = min(1.0, step / max(largest(moving / c), ROUNDING))
             there = self._stepped(place, share * d)
             if there is None:

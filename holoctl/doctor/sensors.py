@@ -125,17 +125,17 @@ def sensors(
         more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
         places.append(_Place(at, motions, measured.scaled_jacobian(at.q), more))
     sights = [observability_of(p.motions, p.S) for p in places]
-    usual = max(range(len(places)), key=lambda i: sights[i].seen.shape[1])
+    usual = max(range(len(places)), key=lambda i: sights[i].observed.shape[1])
     place, here, own = places[usual], sights[usual], places[0].at is s.here
-    idle = _idle(mech, place.at, measured, t) if here.unseen.shape[1] else here.unseen
-    hidden = without(here.unseen, idle)
+    idle = _idle(mech, place.at, measured, t) if here.unobserved.shape[1] else here.unobserved
+    hidden = without(here.unobserved, idle)
     moved = place.more @ idle, place.more @ hidden
     gains = _gains(places, NONE)
     found, with_more = _most_helpful(places, np.flatnonzero(~balls), moved, gains)
     if hidden.shape[1] and not found.size:
         found, with_more = _most_helpful(places, np.arange(which.size), moved, gains)
     return SensorReport(
-        measured.names, here.seen.shape[1], idle.shape[1],
+        measured.names, here.observed.shape[1], idle.shape[1],
         described(bodies_at(mech, place.at, t), hidden),
         *((INF, INF) if hidden.shape[1] else _told(gains, own)),
         tuple(labels[i] for i in found), *_told(with_more, own),
@@ -192,9 +192,11 @@ def _idle(mech: Mechanism, at: Sample, measured: MeasurementModel, t: float) -> 
 def _gains(places: Sequence[_Place], added: Indices) -> Vector:
     """Noise gains with some sensors added; inf where less is seen than elsewhere."""
     sights = [observability_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
-    most = max(x.seen.shape[1] for x in sights)
+    most = max(x.observed.shape[1] for x in sights)
     weights = np.ones(places[0].S.shape[0] + added.size)
-    return np.array([noise_gain(x, weights) if x.seen.shape[1] == most else INF for x in sights])
+    return np.array(
+        [noise_gain(x, weights) if x.observed.shape[1] == most else INF for x in sights]
+    )
 
 
 def _told(gains: Vector, own: bool) -> tuple[float, float]:

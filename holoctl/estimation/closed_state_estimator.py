@@ -141,7 +141,8 @@ class ClosedStateEstimator:
         the size of the mechanism. Linearised at a configuration before: sensors that disagree are
         weighed right to some per cent of what they disagree by.
     partition : Partition, optional
-        Its rows count; they are decided anew where they wear. Default: decided at `start`.
+        Its rows count; they are decided anew where they get ill-conditioned. Default: decided at
+        `start`.
     start : (nq,) array_like, optional
         A closed configuration on the branch that is meant, where the mechanism is; as of the first
         readings after `reset`. Default: assembled from ``mech.reference``.
@@ -153,7 +154,7 @@ class ClosedStateEstimator:
         The order of ``q_measured``.
     partition : Partition
     unseen : tuple of str
-        The idle motions that the sensors do not see, by the coordinates that they move.
+        The idle motions that the sensors do not tell, by the coordinates that they move.
     readings : MeasurementModel
         What the names stand for, and where it is read off.
     q : (nq,) array
@@ -163,7 +164,7 @@ class ClosedStateEstimator:
     ------
     InputError
         For names that are no joints, wrong shapes, and where some motion that is not idle is not
-        seen.
+        observed.
     InconsistentError
         For a start that is not closed.
     BranchError
@@ -298,7 +299,7 @@ class ClosedStateEstimator:
         if not self._latched and t < self.place.t - FIRST_TICK:
             raise self._noted(went_back(self.mech, self.place.t, t))
         place = self._followed(x, rates, t, FACTORED_TICK)
-        return place.q, velocity_at(self._see, place, rates)
+        return place.q, velocity_at(self._system, place, rates)
 
     @property
     def place(self) -> Place:
@@ -307,8 +308,8 @@ class ClosedStateEstimator:
 
     @property
     def system(self) -> EstimatorSystem:
-        """What the last state is evaluated and factored with; another one where rows were worn."""
-        return self._see
+        """What the last state is evaluated and factored with; another one after other rows."""
+        return self._system
 
     @property
     def readings(self) -> MeasurementModel:
@@ -407,7 +408,7 @@ class ClosedStateEstimator:
         off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
         return AssemblyReport(
             tally.substeps, tally.newton, tally.factored, tally.contraction,
-            self._see.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
+            self._system.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
         )  # fmt: skip
 
     @quiet
@@ -439,7 +440,7 @@ class ClosedStateEstimator:
         mech = self.mech
         q, t = _closed(mech, check_configuration(mech, q), t)
         here = observability(mech, self.partition, self._readings, q, t)
-        if here.seen.shape[1] < self.place.gamma.shape[1]:
+        if here.observed.shape[1] < self.place.gamma.shape[1]:
             return float("inf")
         return noise_gain(here, self._weights)
 
@@ -452,12 +453,12 @@ class ClosedStateEstimator:
         part = partition(mech, q, t=t) if part is None else part
         check_partition(mech, part)
         here = checked_observability(mech, part, sensors, q, t)
-        see, place = self._laid_out(part, here, q, t)
-        gain = see.gain(place.gamma, place.borders)
+        system, place = self._laid_out(part, here, q, t)
+        gain = system.gain(place.gamma, place.borders)
         if not gain <= GAIN_LIMIT:
             raise too_close(mech, self.measured, gain)
-        self.partition, self.unseen = part, moved_by(mech, here.unseen)
-        self._see, self._follow = see, following(mech, see)
+        self.partition, self.unseen = part, moved_by(mech, here.unobserved)
+        self._system, self._follow = system, following(mech, system)
         self._memory = BranchMemory(place, None, 0, np.zeros(sensors.columns.size), 0.0, 0)
         self._latched, self._tally, self._missed = "", Tally(0, reached=1.0), ()
 
@@ -465,10 +466,10 @@ class ClosedStateEstimator:
         self, part: Partition, here: Observability, q: Vector, t: float
     ) -> tuple[EstimatorSystem, Place]:
         mech, sensors, weights = self.mech, self._readings, self._weights
-        b, i = here.seen.shape[1], here.unseen.shape[1]
-        see = lay_out(mech, part, sensors, weights, b, i)
+        b, i = here.observed.shape[1], here.unobserved.shape[1]
+        system = lay_out(mech, part, sensors, weights, b, i)
         q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
-        return see, placed_at(see, q, t, first_borders(here, weights, see.known))
+        return system, placed_at(system, q, t, first_borders(here, weights, system.known))
 
     def _checked(
         self, q_measured: Any, v_measured: Any, t: Any
@@ -518,13 +519,13 @@ class ClosedStateEstimator:
 
     def _tried(self, x: Vector, rates: Vector | None, t: float, most: int) -> HoloctlError | None:
         """Go where the readings lead, or say why not."""
-        mech, see, tally = self.mech, self._see, Tally(most)
+        mech, system, tally = self.mech, self._system, Tally(most)
         self._tally, self._missed, self._moved = tally, (), np.inf
         if t - self.place.t > FIRST_GAP:  # the past tells nothing of now
             self._memory = self._memory.without_past()
         memory = self._memory
         here = memory.place
-        way = see.difference(here.q, x, here.cut)
+        way = system.difference(here.q, x, here.cut)
         size = largest(way if self._alike else way * self._per_unit)
         if here.drift is not None:
             size = max(size, largest(here.drift * (t - here.t) / mech.column_scale))
@@ -536,15 +537,15 @@ class ClosedStateEstimator:
             # near a dead point the sensors slow down: a step that is much longer may be a glitch
             jump, self._moved = size > max(JUMPS_BY * memory.size, JUMPS_FROM), size
             return not_followed(mech, self.measured, here, there, tally, t, size, jump)
-        if see.redundant and (left_open := self._left_open()):
+        if system.redundant and (left_open := self._left_open()):
             return rows_open(mech, left_open)
-        if see.redundant:
+        if system.redundant:
             self._check_agreement(there, x)
         doubtful = memory.read < 2 or size > JUMPS_FROM  # else the past tells
         if (
             doubtful
             and rates is not None
-            and dead_point_passed(mech, see, memory, there, rates, size)
+            and dead_point_passed(mech, system, memory, there, rates, size)
         ):
             return dead_point_behind(mech, self.measured)
         self._memory = memory.at(there, way, size, back, rates)
@@ -552,8 +553,8 @@ class ClosedStateEstimator:
 
     def _left_open(self) -> float:
         """By how much rows left out as redundant are open, scaled; 0 where that is allowed."""
-        see = self._see
-        left_open = see.open(slice(see.rank, None))
+        system = self._system
+        left_open = system.open(slice(system.rank, None))
         self._tally.closure = max(self._tally.closure, left_open)
         return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
 
@@ -562,7 +563,7 @@ class ClosedStateEstimator:
         sensors = self._readings
         if sensors.columns.size == there.gamma.shape[1]:
             return
-        off = self._see.difference(there.q, x, there.cut)
+        off = self._system.difference(there.q, x, there.cut)
         self._missed = tuple(off.tolist())
         if not largest(off / sensors.unit) <= SENSORS_AGREE:
             self._memory = self._memory.refusing()
@@ -577,18 +578,18 @@ class ClosedStateEstimator:
             return False
         try:
             there = observability(mech, part, self._readings, here.q, here.t)
-            if there.seen.shape[1] != here.gamma.shape[1]:
+            if there.observed.shape[1] != here.gamma.shape[1]:
                 return False
-            see, place = self._laid_out(part, there, here.q, here.t)
+            system, place = self._laid_out(part, there, here.q, here.t)
         except HoloctlError:
             return False
         if before is not None:  # its determinant with these rows
-            see.evaluate(before.q, before.t)
-            det = see.factor(place.borders)
+            system.evaluate(before.q, before.t)
+            det = system.factor(place.borders)
             before = before._replace(det=det, determinant=det / place.det)
-            place = placed_at(see, place.q, place.t, place.borders)
+            place = placed_at(system, place.q, place.t, place.borders)
         self._memory = self._memory._replace(place=place, before=before)
-        self._see, self._follow, self.partition = see, following(mech, see), part
+        self._system, self._follow, self.partition = system, following(mech, system), part
         return True
 
     def _noted(self, error: HoloctlError) -> HoloctlError:

@@ -1,4 +1,4 @@
-"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints see."""
+"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints read."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ class EstimatorRows(NamedTuple):
 
 
 def estimator_rows(
-    mech: Mechanism, part: Partition, sensors: MeasurementModel, unseen: Indices, seen: Indices
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, unknown: Indices, known: Indices
 ) -> EstimatorRows:
-    """Lay out the rows for one thread; `unseen` and `seen` are coordinates."""
+    """Lay out the rows for one thread; `unknown` and `known` are coordinates."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or mech.chart is not None:
-        return _in_general(mech, part, sensors, unseen, seen)
-    nv, r, n = mech.nv, part.rank, unseen.size
+        return _in_general(mech, part, sensors, unknown, known)
+    nv, r, n = mech.nv, part.rank, unknown.size
     row = np.arange(r)[:, None] * nv
-    wanted = np.concatenate([(row + unseen).reshape(-1, order="F"), (row + seen).reshape(-1)])
+    wanted = np.concatenate([(row + unknown).reshape(-1, order="F"), (row + known).reshape(-1)])
     fast = fast_rows(mech, motion, part.rows, wanted, StateLimits(None, None), part.tolerance)
     G_unknown = fast.entries[: r * n].reshape((r, n), order="F")
-    G_known = fast.entries[r * n :].reshape(r, seen.size)
+    G_known = fast.entries[r * n :].reshape(r, known.size)
     rest, of_rows = np.zeros(nv), fast.evaluate
     cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, nv))
     placed = fast.placed
@@ -97,15 +97,15 @@ def estimator_rows(
 
 
 def _in_general(
-    mech: Mechanism, part: Partition, sensors: MeasurementModel, unseen: Indices, seen: Indices
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, unknown: Indices, known: Indices
 ) -> EstimatorRows:
     """By the rows as they are defined, where they cannot be laid out."""
     kept, r = part.rows, mech.row_scale
     opening = rows_that_open(mech).copy()
     opening[kept] = False
     order = np.concatenate([kept, np.flatnonzero(opening)])
-    G_unknown = np.zeros((kept.size, unseen.size), order="F")
-    G_known, off = np.zeros((kept.size, seen.size)), np.zeros((2, order.size))
+    G_unknown = np.zeros((kept.size, unknown.size), order="F")
+    G_known, off = np.zeros((kept.size, known.size)), np.zeros((2, order.size))
     rest = np.zeros(mech.nv)
     cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, mech.nv))
 
@@ -113,7 +113,7 @@ def _in_general(
         kin = kinematics(mech.model, workspace(mech), q, rest, t)
         rows = rows_at(mech, q, rest, t)
         G = r[kept, None] * rows.jacobian[kept]
-        G_unknown[:], G_known[:] = G[:, unseen], G[:, seen]
+        G_unknown[:], G_known[:] = G[:, unknown], G[:, known]
         off[0], off[1] = (r * rows.rate)[order], (r * rows.error)[order]
         np.divide(off, UNLIMITED, off)
         if cut.size:

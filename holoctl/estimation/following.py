@@ -116,37 +116,34 @@ Follow = Callable[[Place, Vector, Vector, float, Tally], Place | None]
 s(q); K is factored there. None where it is not reached."""
 
 
-def placed_at(see: EstimatorSystem, q: Vector, t: float, borders: Borders) -> Place:
+def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) -> Place:
     """A place to start from, at a closed configuration: K is factored there."""
-    see.evaluate(q, t)
-    det = see.factor(borders)
-    gamma = see.gamma()
-    drift, at_rest = see.drift(), np.zeros(gamma.shape[1])
-    return Place(q, t, see.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0)
+    system.evaluate(q, t)
+    det = system.factor(borders)
+    gamma = system.gamma()
+    drift, at_rest = system.drift(), np.zeros(gamma.shape[1])
+    return Place(
+        q, t, system.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0
+    )
 
 
-def velocity_at(see: EstimatorSystem, place: Place, rates: Vector | None) -> Vector:
+def velocity_at(system: EstimatorSystem, place: Place, rates: Vector | None) -> Vector:
     """v (nv,) by the rates of the sensors (m,); at rest without them."""
     if rates is None:
         return np.zeros(place.gamma.shape[0])
-    v: Vector = place.gamma.dot(see.seen(place.borders, rates))
+    v: Vector = place.gamma.dot(system.combined(place.borders, rates))
     return v if place.drift is None else v + place.drift
 
 
-def following(mech: Mechanism, see: EstimatorSystem) -> Follow:
+def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
     """The continuation of one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
-    gamma_here, gain_at_most, seen, taken_back = (
-        see.gamma,
-        see.gain_at_most,
-        see.seen,
-        see.taken_back,
-    )
-    evaluate, factor, right, bordered = see.evaluate, see.factor, see.right, see.bordered
-    known, timed, with_cut = see.known, see.timed, see.cut().size > 0
+    gain_at_most, combined, taken_back = system.gain_at_most, system.combined, system.taken_back
+    evaluate, factor, right = system.evaluate, system.factor, system.right
+    known, timed, with_cut = system.known, system.timed, system.cut().size > 0
     size_of = largest if (per_c == 1.0).all() else lambda d: largest(d * per_c)
     moved: Callable[[Vector, Vector], Vector] = np.add if flat else partial(pin.integrate, model)
-    steps = Steps(see.solved, size_of, moved, TIGHT)
+    steps = Steps(system.solved, size_of, moved, TIGHT)
 
     def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
         there = substep(place, x, way, 1.0, t, tally)
@@ -155,7 +152,7 @@ def following(mech: Mechanism, see: EstimatorSystem) -> Follow:
             return there
 
         def part_of_it(here: Place, share: float) -> Place | None:
-            way = see.difference(here.q, x, here.cut)
+            way = system.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
             tally.substeps += there is not None
             return there
@@ -166,7 +163,7 @@ def following(mech: Mechanism, see: EstimatorSystem) -> Follow:
         here, left = in_substeps(part_of_it, place, first=0.5, may_go_on=may_go_on)
         tally.reached = 1.0 - left
         if left:
-            tally.gain = see.gain(here.gamma, here.borders)
+            tally.gain = system.gain(here.gamma, here.borders)
             return None
         return here
 
@@ -177,7 +174,7 @@ def following(mech: Mechanism, see: EstimatorSystem) -> Follow:
         borders, whole, det = here.borders, share == 1.0, 0.0
         part = way if whole else share * way
         goal = x if whole or known else taken_back(x, (1.0 - share) * way)
-        step = part if known else seen(borders, part)
+        step = part if known else combined(borders, part)
         d = here.gamma.dot(step)
         if here.square > 0.0:
             rho = float(step.dot(here.step)) / here.square
@@ -203,29 +200,29 @@ def following(mech: Mechanism, see: EstimatorSystem) -> Follow:
             return None
         tally.closure = found.size
         q = found.q if flat else pin.normalize(model, found.q)
-        gamma = gamma_here()
+        gamma = system.gamma()
         most = gain_at_most(gamma, borders)
-        if not most <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
+        if not most <= GAIN_LIMIT and not system.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None
         there = Place(
-            q, t, see.cut() if with_cut else here.cut, gamma, see.drift() if timed else None,
+            q, t, system.cut() if with_cut else here.cut, gamma, system.drift() if timed else None,
             borders, det, here.decided, here.determinant * (det / here.det),
             gamma - here.gamma, step, float(step.dot(step)),
         )  # fmt: skip
-        return borders_anew(there) if bordered else there
+        return borders_anew(there) if system.bordered else there
 
     def borders_anew(here: Place) -> Place:
-        """With borders decided here, where the determinant shows that they are worn."""
+        """With borders decided here, where the determinant shows that they are ill-conditioned."""
         if 1.0 / BORDERS_WORN < here.det / here.decided < BORDERS_WORN:
             return here
-        borders = see.borders(here.gamma)
+        borders = system.borders(here.gamma)
         det = factor(borders)
         if not det:
             return here
-        gamma = see.gamma()
+        gamma = system.gamma()
         return here._replace(
-            borders=borders, det=det, decided=det, gamma=gamma, drift=see.drift(), square=0.0,
+            borders=borders, det=det, decided=det, gamma=gamma, drift=system.drift(), square=0.0,
         )  # fmt: skip
 
     return follow

@@ -84,10 +84,10 @@ def borders_at(
     """The borders at the start, then those at each of these configurations."""
     sensors, c, u = sensing.sensors, mech.column_scale, sensing.sensors.unit
     here = observability(mech, part, sensors, sensing.start, 0.0)
-    b, i = here.seen.shape[1], here.unseen.shape[1]
+    b, i = here.observed.shape[1], here.unobserved.shape[1]
     weighed = u.size > b
-    N = _apart(mech, part, sensing, here.unseen, places) if i else np.zeros((mech.nv, 0))
-    A = (here.jacobian @ here.seen).T * sensing.weights if weighed else np.zeros((0, u.size))
+    N = _apart(mech, part, sensing, here.unobserved, places) if i else np.zeros((mech.nv, 0))
+    A = (here.jacobian @ here.observed).T * sensing.weights if weighed else np.zeros((0, u.size))
     found = [BorderExpressions(A / u, N / c[:, None])]
     fits = A if weighed else np.eye(b)
     for q in places:
@@ -113,7 +113,7 @@ def _apart(
     """The same motions, where those that share no coordinate anywhere have columns apart."""
     shared = np.abs(unseen @ unseen.T) > 1e-9
     for q in places:
-        there = observability(mech, part, sensing.sensors, q, 0.0).unseen
+        there = observability(mech, part, sensing.sensors, q, 0.0).unobserved
         if there.shape == unseen.shape:
             shared |= np.abs(there @ there.T) > 1e-9
     count, label = connected_components(shared, directed=False)

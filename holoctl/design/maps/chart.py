@@ -306,16 +306,16 @@ def _check_determined(chart: MapChart, part: Partition, kin: Kinematics) -> None
     T, D = _seen(chart, part, kin)
     here = observability_of(T, D)
     names = [*(row.name for row in chart.rows), *chart.held]
-    if here.seen.shape[1] < D.shape[0]:
+    if here.observed.shape[1] < D.shape[0]:
         raise InputError(
             f"motor_map: at the start, {listing(names)} are {D.shape[0]} numbers that move with "
-            f"{here.seen.shape[1]} motions only: the start is a singular configuration, or leave "
-            "some of them out"
+            f"{here.observed.shape[1]} motions only: the start is a singular configuration, or "
+            "leave some of them out"
         )
-    if not here.unseen.shape[1]:
+    if not here.unobserved.shape[1]:
         return
     idle = idle_basis(mech, kin.q, kin.t, held=D / mech.column_scale)
-    left = here.unseen - idle @ (idle.T @ here.unseen)
+    left = here.unobserved - idle @ (idle.T @ here.unobserved)
     if (np.linalg.norm(left, axis=0) > UNSEEN_MOTION).any():
         count = int((np.linalg.norm(left, axis=0) > UNSEEN_MOTION).sum())
         raise InputError(

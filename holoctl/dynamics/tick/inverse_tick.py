@@ -128,7 +128,7 @@ def lay_out_behind(
 
     None where what is measured is not what is independent here, or not in the order of the motors.
     """
-    fast, motion, unseen, columns = see.rows.fast, see.rows.motion, see.unseen, sensors.columns
+    fast, motion, unseen, columns = see.rows.fast, see.rows.motion, see.unknown, sensors.columns
     if fast is None or motion is None or not see.known or see.bordered:
         return None
     if why_general(mech, part, motion) or not np.array_equal(unseen, part.dependent):
