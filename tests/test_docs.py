@@ -278,7 +278,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "take only pivots above {} of the largest, or of {} where",
      lambda: (1.0 / of("tolerances.SPLIT_LIMIT"), of("tolerances.UNIT"))),
     (DERIVATIONS, "more than {} times worse conditioned than free", "partition.PREFERENCE"),
-    (DERIVATIONS, "worn where k / s is below {} of what it was", "tolerances.ROWS_WORN"),
+    (DERIVATIONS, "ill-conditioned where k / s is below {} of what it was", "tolerances.ROWS_ILL"),
     (DERIVATIONS, "if their k is more than {} times that of the kept", "tolerances.ROWS_BETTER"),
     (DERIVATIONS, "unless that is {} times worse than the best, and taken if c gets {} times "
      "better, to at most {}.",
@@ -291,7 +291,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: of("repartition.SPLIT_ILL")),
     (DERIVATIONS, "where s is above {} times the next singular value, and {} times the tolerance",
      ("tolerances.WELL_ABOVE", "tolerances.WELL_ABOVE")),
-    (DERIVATIONS, "So they are worn at {}, k and s are", "tolerances.ROWS_WORN_ROUNDED"),
+    (DERIVATIONS, "So they count as that at {}, k and s are", "tolerances.ROWS_ILL_ROUNDED"),
     (DERIVATIONS, "from configurations {} along up to {} motions",
      ("tolerances.REACHED", "tolerances.LOOKED_AROUND")),
     (DERIVATIONS, "where it changes by more than {} (scaled) a tick",

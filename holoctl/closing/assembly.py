@@ -34,8 +34,7 @@ from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.damped_start import damped_start
 from holoctl.closing.kept_rows import closed_by_kept_rows, kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
-from holoctl.closing.nearest_configuration import nearest_configuration
-from holoctl.closing.nearest_velocity import nearest_velocity
+from holoctl.closing.nearest_state import nearest_configuration, nearest_velocity
 from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
 from holoctl.constraints.contract import constraint_of

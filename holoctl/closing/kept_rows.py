@@ -29,7 +29,7 @@ from holoctl.base.tolerances import (
     ROUNDED,
 )
 from holoctl.closing.least_squares import distance, least_squares_point
-from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import first_independent, manifold_rank, pivot_rows, rank_within
 from holoctl.mechanism.mechanism import Mechanism

@@ -25,7 +25,7 @@ from holoctl.closing.axis_sign import axis_sign_rows
 from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.motions import idle_motions
 from holoctl.closing.least_squares import distance
-from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem
 from holoctl.closing.samples import sample
 from holoctl.doctor.actuation import motor_rows

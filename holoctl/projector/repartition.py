@@ -24,8 +24,8 @@ from holoctl.base.tolerances import (
     LOOKED_AROUND,
     REACHED,
     ROWS_BETTER,
-    ROWS_WORN,
-    ROWS_WORN_ROUNDED,
+    ROWS_ILL,
+    ROWS_ILL_ROUNDED,
     SPLIT_LIMIT,
     WELL_ABOVE,
 )
@@ -80,7 +80,7 @@ def independence(G: Array, partition: Partition) -> Independence:
 
 def ill_conditioned(partition: Partition, here: Independence) -> bool:
     """Whether the kept rows get dependent although the mechanism is as regular as before."""
-    least = ROWS_WORN_ROUNDED if partition.tolerance > 0.0 else ROWS_WORN
+    least = ROWS_ILL_ROUNDED if partition.tolerance > 0.0 else ROWS_ILL
     return here.of_kept < least * partition.independence * here.of_all
 
 

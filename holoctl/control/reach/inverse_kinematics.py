@@ -24,7 +24,7 @@ from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import REACH_CLOSED, REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import toleranced_rows
-from holoctl.closing.nearest_velocity import nearest_velocity
+from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.reach.reaching import (
