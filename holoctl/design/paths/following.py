@@ -22,7 +22,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import BranchError
 from holoctl.base.linalg import largest, turned_over
 from holoctl.base.tolerances import PATH_STALLED
-from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
+from holoctl.closing.continuation import Steps, corrected, determinant_kept
 from holoctl.design.paths.rows import (
     UNFACTORED,
     Drive,
@@ -175,34 +175,25 @@ def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
 def as_far(
     system: System, path: Path, here: PathNode, goal: float, shortest: float
 ) -> tuple[System, PathNode]:
-    """On to a goal in steps as long as they may be, with other rows where these wear: the last node
-    that is proved to be on this branch, which is short of the goal where steps get shorter than
-    the shortest one."""
-    way = goal - here.s
-    if not way > 0.0:
-        return system, here
-    here, left = in_substeps(_towards(system, path, goal), here, shortest=shortest / way)
-    other = _with_other_rows(system, path, here) if left else None
-    if other is None:
-        return system, here
-    system, here = other
-    rest = goal - here.s
-    here, _ = in_substeps(
-        _towards(system, path, goal), here, first=0.5 * way / rest, shortest=shortest / rest
-    )
+    """On to a goal in steps as long as they may be, with other rows where these are bad: the last
+    node that is proved to be on this branch, which is short of the goal where steps get shorter
+    than the shortest one. Unlike those of `in_substeps`, steps are halves of the whole way: nodes
+    then stand at round s."""
+    whole, step = goal - here.s, goal - here.s
+    anew = False
+    while here.s < goal:
+        s = goal if step >= (1.0 - 1e-9) * (goal - here.s) else here.s + step
+        there = _stepped(system, path, here, s)
+        if there is not None:
+            here, step = there, 2.0 * step
+            continue
+        step *= 0.5
+        if step < shortest:
+            other = None if anew else _with_other_rows(system, path, here)
+            if other is None:
+                break
+            system, here, anew, step = *other, True, 0.5 * whole
     return system, here
-
-
-def _towards(
-    system: System, path: Path, goal: float
-) -> Callable[[PathNode, float], PathNode | None]:
-    """A function (here, share): the node at a share of what is left of the way to a goal."""
-
-    def substep(here: PathNode, share: float) -> PathNode | None:
-        s = goal if share == 1.0 else here.s + share * (goal - here.s)
-        return _stepped(system, path, here, s)
-
-    return substep
 
 
 def filled_at(system: System, values: list[Any], q: Array) -> tuple[Array, Array, Vector]:
