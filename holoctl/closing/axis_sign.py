@@ -1,4 +1,4 @@
-"""Axes that a closure keeps parallel, and the two ways in which they can be: along or against.
+"""The sign of axes that a closure keeps parallel: they may point along or against each other.
 
 The rows of such a closure, a cross product, vanish both ways; the cosine tells them apart.
 """

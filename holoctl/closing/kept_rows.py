@@ -1,4 +1,5 @@
-"""Which rows close where geometry is rounded: those that decide the motion; the rest repeats them.
+"""Toleranced geometry: which rows close where it is rounded. They decide the motion; the rest
+repeats them.
 
     rank = max over configurations nearby of #{ sigma_i(G') > tau }        tau: mech.tolerance
     rows = argmax min over these of sigma_min(G'[rows])
@@ -88,7 +89,7 @@ class KeptRows:
 
 
 def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> KeptRows | None:
-    """Decide rank and rows near a point that is settled; None where the geometry is exact.
+    """Decide rank and rows near a least-squares point; None where the geometry is exact.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
 
 
 def _closed_right_there(p: Problem, q: Vector) -> tuple[Array | None, float]:
-    """G where all rows close next to a settled q, and what is left open; None where they do not."""
+    """G where all rows close next to a least-squares q, and what is left open; else None."""
     there = newton(replace(p, max_iter=CLOSES_IN), q, None)
     error, G = p.scaled_rows(there)
     closes = largest(error) <= CLOSED_ALREADY and distance(p.mech, q, there) <= WANDERED

@@ -1,4 +1,4 @@
-"""The point where rows are satisfied as well as they can be together: truncated Gauss-Newton.
+"""Least squares of rows that cannot all be met: truncated Gauss-Newton.
 
     step = -V1 S1^-1 U1' e        G' = U S V', the singular values above `cut`
 

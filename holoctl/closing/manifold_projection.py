@@ -1,4 +1,4 @@
-"""Correction: a state that is off the constraints by little goes back to them.
+"""Projection onto the manifold: a state that is off the constraints by little goes back to them.
 
     q <- q (+) -c G'^+ e        v <- v - c G'^+ rate        G'^+ x: the shortest solution
 
@@ -31,7 +31,7 @@ Indices = NDArray[np.intp]
 
 
 class Trust(NamedTuple):
-    """How far a correction is followed.
+    """How far a projection is followed.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Trust(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A state that was put back, and what was seen there.
+    """A state that was projected, and what holds there.
 
     Attributes
     ----------

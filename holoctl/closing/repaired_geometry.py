@@ -1,9 +1,10 @@
-"""Rounded geometry made exact again: joints and frames are moved by the least that does it.
+"""Repaired geometry: joints and frames are moved by the least that makes rounded ones exact.
 
     U_k' (phi(q_k) + A_k d) = 0,  |d| least        k: along the motion; U_k: left null space of G'
 
-What the rows say beside the motion must hold everywhere along it. Gauss-Newton: all q_k are
-settled again after each step, and directions of the stacked rows count above what is left open.
+What the rows say beside the motion must hold everywhere along it. Gauss-Newton: all q_k move to
+their least squares after each step, and directions of the stacked rows count above what is left
+open.
 Derivation: docs/derivations.md, "Exact again".
 """
 
@@ -287,7 +288,7 @@ class _Search:
         return best
 
     def _after(self, d: Vector, before: _Misfit, rank: int) -> _Misfit | None:
-        """The same configurations after moves, settled again; None where these are too large."""
+        """The same configurations after moves, at least squares; None where moves are too large."""
         if largest(d) > SNAP_ASTRAY * self.tau:
             return None
         mech = moved(self.mech, _moves(d, self.places))

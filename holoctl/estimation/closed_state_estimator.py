@@ -367,7 +367,7 @@ class ClosedStateEstimator:
         Parameters
         ----------
         q : (nq,) array_like
-            A closed configuration; it is put back on the constraints.
+            A closed configuration; it is projected onto the manifold.
         t : float, optional
             Time, s.
 

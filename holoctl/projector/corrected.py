@@ -1,4 +1,4 @@
-"""A state put back on its constraints: for integrators of one's own, at every step.
+"""A state projected onto the manifold: for integrators of one's own, at every step.
 
     q <- q (+) -c G'[rows]^+ e        v <- v - c G'[rows]^+ rate        then all rows are judged
 
