@@ -69,7 +69,7 @@ int main(void) {
 """  # fmt: skip
 
 
-def motion(assembly: hc.PreparedAssembly, size: float = AMPLITUDE) -> tuple[Any, Any]:
+def motion(assembly: hc.ClosedStateEstimator, size: float = AMPLITUDE) -> tuple[Any, Any]:
     """What the sensors read, and their rates: smooth, and closed after the last tick."""
     q, sensors = assembly.q, assembly.readings
     x0, u = sensors.at(q), np.where(sensors.turns | (sensors.unit == 1.0), 1.0, 0.2 * sensors.unit)
@@ -139,7 +139,7 @@ def measure(name: str, rounds: int) -> dict[str, float]:
     """us for a tick by each way (C: ns)."""
     mech = robot(name)
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
-    loop, assembly = ctl.loop(), hc.PreparedAssembly(mech)
+    loop, assembly = ctl.loop(), hc.ClosedStateEstimator(mech)
     x, rates = motion(assembly)
     home, zero, u = mech.motor_positions(assembly.q), np.zeros(mech.nu), np.zeros(mech.nu)
     q0 = assembly.q
@@ -189,7 +189,7 @@ def measure(name: str, rounds: int) -> dict[str, float]:
     return found
 
 
-def _worst(assembly: hc.PreparedAssembly, x: Any) -> float:
+def _worst(assembly: hc.ClosedStateEstimator, x: Any) -> float:
     """us for the call that takes longest, refused or not."""
     times, here = [], assembly.q
     unit = assembly.readings.unit * np.where(np.arange(x.size) % 2, -1.0, 1.0)
@@ -202,7 +202,7 @@ def _worst(assembly: hc.PreparedAssembly, x: Any) -> float:
     return 1e6 * max(times)
 
 
-def _newton(assembly: hc.PreparedAssembly, x: Any, rates: Any) -> int:
+def _newton(assembly: hc.ClosedStateEstimator, x: Any, rates: Any) -> int:
     assembly.state(x, rates)
     return assembly.last.newton_steps
 

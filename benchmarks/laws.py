@@ -93,7 +93,7 @@ def block(torque: Callable[..., Any], given: list[tuple], out: Any, repeats: int
 
 def observers(mech: hc.Mechanism, task: tuple[str, str] | None) -> dict[str, Callable[[], float]]:
     """Time of a tick of the observer along a motion, us, and of one with the wrench at a frame."""
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     motion = [
         assembly.state(x, rate) for x, rate in zip(*encoders.motion(assembly, SWING), strict=True)
     ]

@@ -34,7 +34,7 @@ assert u.certificate.ok
 assert np.abs(u.u - wanted.u).max() < 1e-4
 
 # Made exact again: the least moves of axes and points with which all rows close everywhere.
-repaired = hc.snapped(robot)
+repaired = hc.repaired_geometry(robot)
 print(repaired)
 assert repaired.mech.tolerance == 0.0
 assert hc.mobility(repaired.mech).dof == 1

@@ -9,7 +9,7 @@ One way through the house, from the ground up:
     rows           at (q, v) its rows and the equation of motion become `Terms`
     closing        `assemble` finds a closed state; the rank of G is decided there
     projector      `partition` decides once; `project` makes gamma and bias: a `Projection`
-    estimation     `PreparedAssembly` finds the closed state from the motors, at every tick
+    estimation     `ClosedStateEstimator` finds the closed state from the motors, at every tick
     dynamics       it feeds `inverse_dynamics` and `forward_dynamics`, each with a `Certificate`
     doctor         `mobility` explains what moves, what is redundant, and why
     control        `ComputedTorque` is the law of a loop, `TaskSpaceControl` that of poses
@@ -29,6 +29,7 @@ True
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
         SweepError,
     )
     from holoctl.closing.assembly import assemble
-    from holoctl.closing.snapped import Snapped, snapped
+    from holoctl.closing.repaired_geometry import RepairedGeometry, repaired_geometry
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.compiled.compiled import Compiled
     from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
@@ -118,9 +119,9 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+    from holoctl.estimation.closed_state_estimator import AssemblyReport, ClosedStateEstimator
     from holoctl.estimation.frame_wrench import FrameWrench
     from holoctl.estimation.momentum_observer import MomentumObserver
-    from holoctl.estimation.prepared_assembly import AssemblyReport, PreparedAssembly
     from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.contract import BoundForce, Efforts, Force
     from holoctl.forces.counterbalance import Counterbalance
@@ -160,9 +161,9 @@ _HOMES = {
     "closing.assembly": ["assemble"],
     "estimation.frame_wrench": ["FrameWrench"],
     "estimation.momentum_observer": ["MomentumObserver"],
-    "estimation.prepared_assembly": ["AssemblyReport", "PreparedAssembly"],
+    "estimation.closed_state_estimator": ["AssemblyReport", "ClosedStateEstimator"],
     "estimation.rate_filter": ["RateFilter"],
-    "closing.snapped": ["Snapped", "snapped"],
+    "closing.repaired_geometry": ["RepairedGeometry", "repaired_geometry"],
     "dynamics.batch_certificate": ["BatchCertificate"],
     "dynamics.certificate": ["Certificate"],
     "codegen.compiled.compile": ["compile"],
@@ -259,10 +260,6 @@ _HOMES = {
     "tree.numbering": ["renumbered"],
 }  # fmt: skip
 _MODULES = {"kinds"}
-_FORMER = {
-    "CompiledLoop": "Loop", "CompiledTaskLoop": "Loop", "TaskLoop": "Loop",
-    "TaskTracking": "Tracking",
-}  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
@@ -277,8 +274,9 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME_OF:
         home = importlib.import_module(f"holoctl.{_HOME_OF[name]}")
         value = home if name in _MODULES else getattr(home, name)
-    elif name in _FORMER:
-        return __getattr__(_FORMER[name])
+    elif now := importlib.import_module("holoctl.base.renamed").RENAMED.get(name):
+        warnings.warn(f"holoctl.{name} is holoctl.{now} now", DeprecationWarning, stacklevel=2)
+        return __getattr__(now)
     else:
         raise AttributeError(f"module 'holoctl' has no attribute {name!r}")
     globals()[name] = value

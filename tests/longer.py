@@ -50,7 +50,7 @@ LONGER = {
         "test_what_is_redundant_stays_redundant_when_it_is_rounded[klann-1e-06-0]",
         "test_what_is_redundant_stays_redundant_when_it_is_rounded[planar_3rrr-1e-06-0]",
     ),
-    "closing/test_snapped.py": (
+    "closing/test_repaired_geometry.py": (
         "test_it_is_exact_along_the_motion[bennett-1e-05-0]",
         "test_it_is_exact_along_the_motion[sarrus-1e-05-0]",
         "test_parts_that_do_not_fit_are_refused[bennett]",
@@ -400,7 +400,7 @@ LONGER = {
         "test_the_two_oracles_agree[floating_leg]",
         "test_walks_in_ticks[bricard]",
     ),
-    "estimation/test_prepared_assembly.py": (
+    "estimation/test_closed_state_estimator.py": (
         "test_a_body_that_is_measured_whole_may_turn_far[4]",
         ("test_a_spherical_linkage_with_too_few_sensors_is_refused", "5-1"),
         "test_one_sensor_of_a_linkage_is_taken_only_where_what_it_misses_is_idle[kaleidocycle_8]",

@@ -16,6 +16,7 @@ import pytest
 from support import closed_states, mechanism, shared_partition
 
 import holoctl as hc
+from holoctl.base.renamed import RENAMED
 
 LAWS = [hc.forward_dynamics, hc.inverse_dynamics, hc.inverse_dynamics_relaxed, hc.impulse, hc.fdgq]
 
@@ -75,6 +76,16 @@ def designed():
             mech, np.array([[0.0], [0.2]]) + mech.motor_positions(eq.q), [0.0, 0.5]
         ),
     }
+
+
+def test_former_names_serve_and_say_the_name_of_now():
+    assert RENAMED["PreparedAssembly"] == "ClosedStateEstimator"
+    assert {"CompiledLoop", "CompiledTaskLoop", "TaskLoop", "TaskTracking", "snapped"} <= {*RENAMED}
+    for former, now in RENAMED.items():
+        for _ in range(2):
+            with pytest.warns(DeprecationWarning, match=f"holoctl.{now} now"):
+                assert getattr(hc, former) is getattr(hc, now)
+        assert former not in hc.__all__
 
 
 def test_what_remembers_and_what_measures_print_themselves():

@@ -42,7 +42,7 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, HOLD_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.closing.snapped import snapped
+from holoctl.closing.repaired_geometry import repaired_geometry
 from holoctl.control.limits_made import limits_law_of
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
@@ -233,7 +233,7 @@ def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
     moved_sheet(given.file, (), given.closures)  # refused here, not after the work
     if given.snap.exists():
         raise InputError(f"--snap: {given.snap} is there already; give the name of a new file")
-    result = snapped(mech, q)
+    result = repaired_geometry(mech, q)
     text = moved_sheet(given.file, result.moves, given.closures)
     try:
         with given.snap.open("x", encoding="utf-8") as file:

@@ -24,7 +24,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.control.computed_torque import ComputedTorque, Reference
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.inverse import inverse_dynamics
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.io.load import load, robot_file
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -178,7 +178,7 @@ def demo(
     reference, start = motion(mech, drawing, figure_at, duration)
     q0, v0 = displaced(mech, start, drawing.start)
     ctl = ComputedTorque(mech, KP, KD)
-    from_motors = ComputedTorque(mech, KP, KD, assembly=PreparedAssembly(mech, start=q0))
+    from_motors = ComputedTorque(mech, KP, KD, assembly=ClosedStateEstimator(mech, start=q0))
     plants: list[tuple[str, Mechanism, bool, Sensors | None]] = [
         (f"exact plant, {rate:g} Hz", mech, True, None),
         ("exact plant, continuous", mech, False, None),

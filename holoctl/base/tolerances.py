@@ -145,10 +145,10 @@ SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
 
-ROWS_WORN, ROWS_WORN_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
-"""Kept rows are worn on the way where their smallest singular value, over that of all rows, falls
-below the first number times what it was, or the second where geometry is rounded: worn rows then
-tell another motion; others are taken that are so many times better as the third says."""
+ROWS_ILL, ROWS_ILL_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
+"""Kept rows are ill-conditioned on the way where their smallest singular value, over that of all
+rows, falls below the first number times what it was, or the second where geometry is rounded: such
+rows then tell another motion; others are taken that are so many times better as the third says."""
 
 UNCERTAIN = 100.0
 """A smaller gap between singular values leaves the rank open, as does one that counts by a

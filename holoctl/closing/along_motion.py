@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range
 from holoctl.base.tolerances import LOOKED_AROUND, PATH_WEAKENS, REACHED, WELL_ABOVE
+from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem
-from holoctl.closing.settled import settled
 
 __all__ = ["MotionPath", "along_motion"]
 
@@ -74,7 +74,7 @@ def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) ->
     p : Problem
         With all rows, and all coordinates free.
     q : (nq,) array
-        From `settled`.
+        From `least_squares_point`.
     tau : float
         How exactly the geometry is meant, above zero.
     unknowns : int
@@ -109,7 +109,7 @@ def _start(p: Problem, q: Vector, tau: float, rng: np.random.Generator) -> _Plac
     for _ in range(LOOKED_AROUND if here.Z.shape[1] else 0):
         z = here.Z @ rng.normal(size=here.Z.shape[1])
         for step in (REACHED, -REACHED):
-            x, error = settled(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
+            x, error = least_squares_point(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
             if error <= tau:
                 found.append(_place(p, x, tau))
     best = max(found, key=lambda place: (place.rank, place.weakest))
@@ -133,7 +133,7 @@ def _path(
         size = float(np.abs(z).max(initial=0.0))
         if size == 0.0:
             break
-        x, error = settled(p, p.moved(here.q, step / size * z), tau)
+        x, error = least_squares_point(p, p.moved(here.q, step / size * z), tau)
         ahead = _place(p, x, tau)
         z = pin.difference(p.mech.model, here.q, x) / p.mech.column_scale
         went_on = 0.3 * step < float(np.abs(z).max()) < 3.0 * step

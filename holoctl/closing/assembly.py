@@ -30,14 +30,13 @@ from holoctl.base.checks import (
 from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSURE_LIMIT, LATENT_REACH, SAME_LEAST, SAME_LEASTS
-from holoctl.closing.compromise import compromise
-from holoctl.closing.kept_rows import closed_as_meant, kept_rows
-from holoctl.closing.nearest_configuration import nearest_configuration
-from holoctl.closing.nearest_velocity import nearest_velocity
+from holoctl.closing.axis_sign import axis_sign_rows, flipped
+from holoctl.closing.damped_start import damped_start
+from holoctl.closing.kept_rows import closed_by_kept_rows, kept_rows
+from holoctl.closing.least_squares import distance, least_squares_point
+from holoctl.closing.nearest_state import nearest_configuration, nearest_velocity
 from holoctl.closing.newton import Problem, at_rest, newton
-from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.closing.rank import rank_within
-from holoctl.closing.settled import distance, settled
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench import WrenchRows
@@ -144,8 +143,8 @@ def assemble(
             "weights": weights, "locked": tuple(locked), "t": t, "tol": tol, "max_iter": max_iter,
         })  # fmt: skip
     problem = Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
-    if (as_meant := _as_meant(problem, restarts, seed)) is not None:
-        held, q = as_meant
+    if (toleranced_rows := _as_meant(problem, restarts, seed)) is not None:
+        held, q = toleranced_rows
         return q, nearest_velocity(held, q, v0)
     q = nearest_configuration(problem, _closed(problem, restarts, seed))
     _warn_if_bent(problem, q)
@@ -190,16 +189,16 @@ def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
 
 
 def _closed(p: Problem, restarts: int, seed: int) -> Vector:
-    """A closed configuration with the right polarity, from the guess or starts around it."""
+    """A closed configuration with the right axis_signs, from the guess or starts around it."""
     best, best_error, opposite = p.guess, np.inf, ()  # type: Vector, float, tuple[str, ...]
-    polarity = polarity_rows(p.mech)
+    axis_signs = axis_sign_rows(p.mech)
     ends: list[tuple[float, bool]] = []
-    for start in _starts(p, polarity, restarts, seed):
-        q = start if polarity is None else newton(p, start, polarity)
+    for start in _starts(p, axis_signs, restarts, seed):
+        q = start if axis_signs is None else newton(p, start, axis_signs)
         q = newton(p, q, None)
         errors, G = p.scaled_rows(q)
         error = largest(errors)
-        against = flipped(p.mech, q, p.t, polarity)
+        against = flipped(p.mech, q, p.t, axis_signs)
         if error < best_error:
             best, best_error = q, error
         if error <= p.tol and not against:
@@ -213,7 +212,7 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
         best = newton(p, best, None, patient=True)
         best_error = largest(p.scaled_rows(best)[0])
         if best_error <= p.tol:
-            opposite = flipped(p.mech, best, p.t, polarity)
+            opposite = flipped(p.mech, best, p.t, axis_signs)
             if not opposite:
                 return best
     raise _unassembled(p, best, best_error, opposite)
@@ -225,19 +224,19 @@ def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | 
     tau = p.mech.tolerance
     if tau == 0.0 or p.mech.row_scale.size == 0:
         return None
-    polarity = polarity_rows(p.mech)
-    for i, start in enumerate(_starts(p, polarity, min(restarts, MEANT_STARTS), seed)):
-        q, error = settled(p, start, tau)
-        if polarity is not None and flipped(p.mech, q, p.t, polarity):
-            q, error = settled(p, newton(p, start, polarity), tau)
-        if error > tau or flipped(p.mech, q, p.t, polarity):
+    axis_signs = axis_sign_rows(p.mech)
+    for i, start in enumerate(_starts(p, axis_signs, min(restarts, MEANT_STARTS), seed)):
+        q, error = least_squares_point(p, start, tau)
+        if axis_signs is not None and flipped(p.mech, q, p.t, axis_signs):
+            q, error = least_squares_point(p, newton(p, start, axis_signs), tau)
+        if error > tau or flipped(p.mech, q, p.t, axis_signs):
             continue
         meant = kept_rows(p, q, tau, p.guess)
         if meant is None:
             return None
         # far from the guess what cannot move closes somewhere by chance
         if i == 0 or start is p.guess or (meant.rank < p.mech.nv and meant.latent.size == 0):
-            return closed_as_meant(p, meant)
+            return closed_by_kept_rows(p, meant)
     return None
 
 
@@ -309,8 +308,10 @@ def _warn_if_bent(p: Problem, q: Vector) -> None:
         )  # fmt: skip
 
 
-def _starts(p: Problem, polarity: WrenchRows | None, restarts: int, seed: int) -> Iterator[Vector]:
-    between = compromise(p, polarity)
+def _starts(
+    p: Problem, axis_signs: WrenchRows | None, restarts: int, seed: int
+) -> Iterator[Vector]:
+    between = damped_start(p, axis_signs)
     yield between
     if between is not p.guess:
         yield p.guess

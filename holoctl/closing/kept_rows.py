@@ -1,4 +1,5 @@
-"""Which rows close where geometry is rounded: those that decide the motion; the rest repeats them.
+"""Toleranced geometry: which rows close where it is rounded. They decide the motion; the rest
+repeats them.
 
     rank = max over configurations nearby of #{ sigma_i(G') > tau }        tau: mech.tolerance
     rows = argmax min over these of sigma_min(G'[rows])
@@ -18,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import largest, pivoted_qr, singular_values
+from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import (
     CLOSED_ALREADY,
     LATENT_REACH,
@@ -28,13 +29,13 @@ from holoctl.base.tolerances import (
     REACHED,
     ROUNDED,
 )
-from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.least_squares import distance, least_squares_point
+from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem, everywhere, newton
-from holoctl.closing.rank import first_independent, manifold_rank, rank_within
-from holoctl.closing.settled import distance, settled
+from holoctl.closing.rank import first_independent, manifold_rank, pivot_rows, rank_within
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["KeptRows", "as_meant", "closed_as_meant", "independence", "kept_rows"]
+__all__ = ["KeptRows", "closed_by_kept_rows", "independence", "kept_rows", "toleranced_rows"]
 
 WANDERED, CLOSES_IN = 1e-6, 10  # scaled; a count
 """Exact geometry closes this near to where its rows are met best, in no more steps of Newton's
@@ -88,14 +89,14 @@ class KeptRows:
 
 
 def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> KeptRows | None:
-    """Decide rank and rows near a point that is settled; None where the geometry is exact.
+    """Decide rank and rows near a least-squares point; None where the geometry is exact.
 
     Parameters
     ----------
     p : Problem
         With all rows; the free coordinates count.
     q : (nq,) array
-        From `settled`.
+        From `least_squares_point`.
     tau : float
         How exactly the geometry is meant, above zero.
     at : (nq,) array, optional
@@ -127,17 +128,17 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
     )  # fmt: skip
 
 
-def as_meant(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
+def toleranced_rows(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
     """The rows that decide the motion at a q that is closed; None where the geometry is exact."""
     tau = mech.tolerance
     if tau == 0.0 or mech.row_scale.size == 0:
         return None
     p = everywhere(mech, q, t)
-    there, error = settled(p, q, tau)
+    there, error = least_squares_point(p, q, tau)
     return kept_rows(p, there, tau, q) if error <= tau else None
 
 
-def closed_as_meant(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
+def closed_by_kept_rows(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
     """The problem of the kept rows alone, and its solution nearest to the guess.
 
     Where rows left out would open by more than the tolerance on the way to it, or hold although
@@ -184,7 +185,7 @@ def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
 
 
 def _closed_right_there(p: Problem, q: Vector) -> tuple[Array | None, float]:
-    """G where all rows close next to a settled q, and what is left open; None where they do not."""
+    """G where all rows close next to a least-squares q, and what is left open; else None."""
     there = newton(replace(p, max_iter=CLOSES_IN), q, None)
     error, G = p.scaled_rows(there)
     closes = largest(error) <= CLOSED_ALREADY and distance(p.mech, q, there) <= WANDERED
@@ -203,7 +204,7 @@ def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
     for _ in range(LOOKED_AROUND if Z.shape[1] > 1 else Z.shape[1]):  # one motion has no others
         z = Z @ rng.normal(size=Z.shape[1])
         for step in (REACHED, -REACHED):
-            x, error = settled(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
+            x, error = least_squares_point(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
             if error <= tau and 0.1 * REACHED < distance(p.mech, q, x) < 5.0 * REACHED:
                 found.append(x)
     return found
@@ -217,7 +218,7 @@ def _ahead(p: Problem, q: Vector, nearby: list[Vector], tau: float) -> list[Vect
         for reach in FARTHER:
             way = pin.difference(p.mech.model, last, here) / p.mech.column_scale
             step = (way * reach / max(float(np.linalg.norm(way)), ROUNDED))[p.free]
-            there, error = settled(p, p.moved(here, step), tau)
+            there, error = least_squares_point(p, p.moved(here, step), tau)
             if error > tau or not 0.3 * reach < distance(p.mech, here, there) < 3.0 * reach:
                 break
             last, here = here, there
@@ -239,11 +240,11 @@ def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_])
         worth = [_least_of(places, of_all, rows) for rows in different]
         return max(worth), different[int(np.argmax(worth))]
 
-    sets = [np.sort(pivoted_qr(G.T, rank).pivots[:rank]) for G in places]
+    sets = [pivot_rows(G, rank) for G in places]
     most, chosen = best([*sets, first_independent(places, rank)])
     where = np.flatnonzero(closed)
     if where.size >= rank:
-        stay = [np.sort(where[pivoted_qr(G[where].T, rank).pivots[:rank]]) for G in places]
+        stay = [where[pivot_rows(G[where], rank)] for G in places]
         worth, kept = best(stay)
         if worth * CLEARLY_BETTER >= most:
             return kept

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd
+from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import damped_step, everywhere, newton
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.closing.settled import distance
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["configuration_along", "nearby_configurations"]

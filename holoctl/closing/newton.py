@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import EASIER, HARDER, LONGEST_STEP, RANK, ROUNDING
-from holoctl.closing.polarity import cosine_rows
+from holoctl.closing.axis_sign import cosine_rows
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -49,16 +49,16 @@ LIGHTEST = 1e-6
 Array = NDArray[np.float64]
 
 
-def newton(p: Problem, q: Vector, polarity: WrenchRows | None, patient: bool = False) -> Vector:
-    """Levenberg-Marquardt on the scaled rows, with push-off rows if `polarity` is given.
+def newton(p: Problem, q: Vector, axis_signs: WrenchRows | None, patient: bool = False) -> Vector:
+    """Levenberg-Marquardt on the scaled rows, with push-off rows if `axis_signs` is given.
 
     With the push-off it stops once the axes agree and the rows are nearly closed; without, it
     goes on past `tol` until the error no longer falls, so that little is left but rounding. It
     gives up at a least error that is not zero, unless it is to be patient there.
     """
-    pushing = polarity is not None
+    pushing = axis_signs is not None
     damping, in_vain = 1e-3, 0
-    error, G = residual(p, q, polarity)
+    error, G = residual(p, q, axis_signs)
     for _ in range(p.max_iter):
         size = float(error @ error)
         if largest(error) <= ROUNDING or (pushing and size < 1e-8):
@@ -68,7 +68,7 @@ def newton(p: Problem, q: Vector, polarity: WrenchRows | None, patient: bool = F
         step = damped_step(G, error, mu)
         length = float(np.linalg.norm(step))
         trial = p.moved(q, step * min(1.0, LONGEST_STEP / length) if length > 0.0 else step)
-        new_error, new_G = residual(p, trial, polarity)
+        new_error, new_G = residual(p, trial, axis_signs)
         new_size = float(new_error @ new_error)
         if new_size < size:
             slow = largest(error) <= p.tol and new_size > FALLING * size
@@ -97,12 +97,12 @@ def damped_step(G: Array, error: Vector, mu: float) -> Vector:
     return least_squares(stacked, -np.append(error, np.zeros(n)))
 
 
-def residual(p: Problem, q: Vector, polarity: WrenchRows | None) -> tuple[Vector, Array]:
+def residual(p: Problem, q: Vector, axis_signs: WrenchRows | None) -> tuple[Vector, Array]:
     """Scaled error and its Jacobian by steps in the metric, with push-off rows if asked for."""
     error, G = p.scaled_rows(q)
-    if polarity is None:
+    if axis_signs is None:
         return error, G
-    axes = cosine_rows(p.mech, q, p.t, polarity)
+    axes = cosine_rows(p.mech, q, p.t, axis_signs)
     # cos(angle) - 1 has no slope at 180 degrees; only axes more than 60 degrees apart push
     push = np.minimum(axes.error - 0.5, 0.0)
     slope = (push < 0.0)[:, None] * axes.jacobian[:, p.free] * p.metric

@@ -23,6 +23,7 @@ from holoctl.rows.evaluate import rows_at
 __all__ = [
     "first_independent",
     "manifold_rank",
+    "pivot_rows",
     "rank_within",
     "scaled_jacobian",
     "scaled_size",
@@ -65,6 +66,11 @@ def scaled_jacobian(
     return (G, error) if rows is None else (G[rows], error[rows])
 
 
+def pivot_rows(G: Array, rank: int) -> NDArray[np.intp]:
+    """So many rows that do not depend on each other, in ascending order: ``G'^T P = Q R``."""
+    return np.sort(pivoted_qr(G.T, rank).pivots[:rank])
+
+
 def scaled_size(G: Array) -> float:
     """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
     return max(one_norm(G), UNIT)
@@ -87,7 +93,7 @@ def first_independent(places: Sequence[Array], rank: int) -> NDArray[np.intp]:
                 bases = [np.vstack([basis, rest / size]) for basis, rest, size in new]
         if len(kept) == rank:
             return np.array(kept, dtype=np.intp)
-    return np.sort(pivoted_qr(places[0].T, rank).pivots[:rank])
+    return pivot_rows(places[0], rank)
 
 
 def _rest(row: Vector, basis: Array) -> Vector:

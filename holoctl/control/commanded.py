@@ -18,7 +18,7 @@ from holoctl.base.checks import Vector, finite
 from holoctl.control.limited_tick import LimitedTick, Limiting
 from holoctl.control.reference_law import Efforts, ReferenceLaw
 from holoctl.dynamics.tick.inverse_tick import Behind
-from holoctl.estimation.prepared_assembly import AssemblyReport
+from holoctl.estimation.closed_state_estimator import AssemblyReport
 
 __all__ = ["LoopReport", "Memory", "commanded", "report_of", "within_limits"]
 

@@ -41,8 +41,7 @@ from holoctl.control.reference_law import FRICTION_AT, Efforts, ReferenceLaw, ch
 from holoctl.dynamics.tick.inverse_tick import Behind
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
 from holoctl.dynamics.tick.sensed import SensedDynamics
-from holoctl.estimation.given_assembly import check_assembly
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -99,7 +98,7 @@ class ComputedTorque:
         that is measured; or ``"measured"``, at v, which chatters where a Coulomb friction changes
         its side with the noise of a rate near zero. Springs and dampers are taken as measured in
         any case.
-    assembly : PreparedAssembly, optional
+    assembly : ClosedStateEstimator, optional
         How the state is found where only some joints are measured, by `torque_from_motors`. Each
         loop goes its own way from its start. Default: the motors are measured, and the start is
         assembled from ``mech.reference``.
@@ -144,7 +143,7 @@ class ComputedTorque:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
-    assembly: PreparedAssembly | None = None
+    assembly: ClosedStateEstimator | None = None
     limits: Limits | None = None
     policy: str = "nearest"
     ki: Any = 0.0
@@ -190,7 +189,7 @@ class ComputedTorque:
             put("_limited", LimitedTick(limits, self.partition))
         put("_direct", self.limits is None and not self._remembers)
         put("_local", threading.local())
-        check_assembly(mech, self.assembly, "controller")
+        check_estimator(mech, self.assembly, "controller")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (

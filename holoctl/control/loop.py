@@ -2,7 +2,7 @@
 controller, in Python or compiled.
 
 Of a controller they need what its `_loop_functions` give. The closed state is found by an
-estimator: a `PreparedAssembly`, or the same in machine code.
+estimator: a `ClosedStateEstimator`, or the same in machine code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector, quoted
 from holoctl.base.errors import InputError
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -65,7 +65,7 @@ class Loop:
     controller : ComputedTorque, TaskSpaceControl, Impedance, Compiled or CompiledTasks
     measured : tuple of str
         The order of what is measured.
-    assembly : PreparedAssembly
+    assembly : ClosedStateEstimator
         How the state is found; it remembers the last one. Of a compiled loop: the same in Python,
         where it is now.
 
@@ -110,7 +110,7 @@ class Loop:
         return f"<Loop of {self.controller.mech.name}: {self._estimator!r}>"
 
     @property
-    def assembly(self) -> PreparedAssembly:
+    def assembly(self) -> ClosedStateEstimator:
         """How the state is found."""
         return _prepared(self._estimator)
 
@@ -125,7 +125,9 @@ class Loop:
         """What the last tick was like, a `LoopReport` or a `TaskReport`: what limited it, and what
         it took to find the state. Machine code does not tell: an `InputError`."""
         found = self._estimator
-        return self._functions.report(found.last if isinstance(found, PreparedAssembly) else None)
+        return self._functions.report(
+            found.last if isinstance(found, ClosedStateEstimator) else None
+        )
 
     def state(
         self,
@@ -135,17 +137,17 @@ class Loop:
         *,
         out: tuple[Vector, Vector] | None = None,
     ) -> tuple[Vector, Vector]:
-        """`PreparedAssembly.state`, remembered by this loop."""
+        """`ClosedStateEstimator.state`, remembered by this loop."""
         q, v = self._estimator.state(q_measured, v_measured, t, out=out)
         return q, v
 
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """`PreparedAssembly.reset`: tell where the mechanism is. An integral begins anew."""
+        """`ClosedStateEstimator.reset`: tell where the mechanism is. An integral begins anew."""
         self._estimator.reset(q, t)
         self._memory.clear()
 
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
-        """`PreparedAssembly.resynchronise`: go where the sensors read this, however far."""
+        """`ClosedStateEstimator.resynchronise`: go where the sensors read this, however far."""
         self._estimator.resynchronise(q_measured, t)
 
     def torque(self, q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
@@ -182,7 +184,7 @@ class Loop:
         InputError, SingularityError, InconsistentError, LimitError
             As ``controller.torque``.
         BranchError, AssemblyError
-            As `PreparedAssembly.state`.
+            As `ClosedStateEstimator.state`.
         """
         return self._from_motors(q_motors, v_motors, *reference, **more)
 
@@ -299,7 +301,7 @@ def new_loop(self: Any) -> Loop:
         tell how the mechanism moves, and no `assembly` says what else is measured; on the virtual
         machine.
     AssemblyError, BranchError
-        As `PreparedAssembly`.
+        As `ClosedStateEstimator`.
     HoloctlError
         If a compiler fails.
     """
@@ -364,7 +366,7 @@ def reset(self: Any, q: Any, t: float = 0.0) -> None:
     Raises
     ------
     InputError, InconsistentError, BranchError, SingularityError
-        As `PreparedAssembly.reset`, and as `loop`.
+        As `ClosedStateEstimator.reset`, and as `loop`.
     """
     loop_of_thread(self).reset(q, t)
 
@@ -391,11 +393,11 @@ def _going_on(loop: Loop, controller: Any) -> Loop:
     return Loop(controller, estimator, loop._memory)
 
 
-def _prepared(estimator: Any) -> PreparedAssembly:
+def _prepared(estimator: Any) -> ClosedStateEstimator:
     """In Python, where it is now."""
-    if isinstance(estimator, PreparedAssembly):
+    if isinstance(estimator, ClosedStateEstimator):
         return estimator
-    found: PreparedAssembly = estimator.in_python()
+    found: ClosedStateEstimator = estimator.in_python()
     return found
 
 
@@ -405,8 +407,8 @@ def in_python(controller: Any) -> Any:
 
 
 def assembly_of(
-    mech: Mechanism, part: Partition, given: PreparedAssembly | None, before: Any
-) -> PreparedAssembly:
+    mech: Mechanism, part: Partition, given: ClosedStateEstimator | None, before: Any
+) -> ClosedStateEstimator:
     """How a loop in Python finds the state: from where it was before; else in the given way, or by
     the motors.
 
@@ -420,7 +422,7 @@ def assembly_of(
     if not mech.actuated:
         raise InputError(
             f"{mech.name}: its motors act by an actuation matrix, so they have no positions to "
-            "follow; find the state by hc.PreparedAssembly(mech, measured=[...]), and the "
+            "follow; find the state by hc.ClosedStateEstimator(mech, measured=[...]), and the "
             "torque by `torque`"
         )
-    return PreparedAssembly(mech, partition=part) if given is None else given.fresh()
+    return ClosedStateEstimator(mech, partition=part) if given is None else given.fresh()

@@ -27,7 +27,7 @@ from holoctl.base.checks import (
     whole,
 )
 from holoctl.base.errors import AssemblyError, InputError
-from holoctl.closing.settled import distance
+from holoctl.closing.least_squares import distance
 from holoctl.constraints.contract import constraint_of
 from holoctl.doctor.mode_compare import grouped, nearest_idle, signs
 from holoctl.doctor.mode_search import Search, free_coordinates, held, search

@@ -15,9 +15,9 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, flag, number, quiet
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
-from holoctl.closing.kept_rows import KeptRows, as_meant
+from holoctl.closing.axis_sign import opposite_closures
+from holoctl.closing.kept_rows import KeptRows, toleranced_rows
 from holoctl.closing.nearby_configurations import configuration_along
-from holoctl.closing.polarity import opposite_closures
 from holoctl.closing.samples import Samples, sample, samples
 from holoctl.doctor.acting_forces import acting_forces
 from holoctl.doctor.contradiction import Closing, closing
@@ -61,7 +61,7 @@ def mobility(
     progress : bool, optional
         Show a progress bar (needs tqdm): large mechanisms take a while.
     measured : iterable of str, optional
-        The sensors, as in `PreparedAssembly`: joints, coordinates, closures that are joints.
+        The sensors, as in `ClosedStateEstimator`: joints, coordinates, closures that are joints.
         Default: the motors; nothing is said of sensors where there are none, or none of joints.
 
     Returns
@@ -151,7 +151,7 @@ def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[Closing, KeptRows
         found = closing(mech, guess, t)
     if not found.closed:
         return found, None
-    meant = as_meant(mech, found.q, t)
+    meant = toleranced_rows(mech, found.q, t)
     if meant is not None:
         return found, meant
     polished = configuration_along(mech, found.q, np.zeros(mech.nv), t)

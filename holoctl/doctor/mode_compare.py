@@ -21,13 +21,13 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
 from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
+from holoctl.closing.axis_sign import axis_sign_rows
 from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.motions import idle_motions
-from holoctl.closing.nearest_configuration import nearest_configuration
+from holoctl.closing.least_squares import distance
+from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem
-from holoctl.closing.polarity import polarity_rows
 from holoctl.closing.samples import sample
-from holoctl.closing.settled import distance
 from holoctl.doctor.actuation import motor_rows
 from holoctl.doctor.mode_search import Closed, Search, allowed, tried
 from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
@@ -221,7 +221,7 @@ def group_of(p: Problem, x: Closed, rank: int) -> Group:
 def _roll_back(p: Problem, group: Group, same: Same, rank: int) -> None:
     """Legs that are turned over as against the reference turn back, one after the other, so that
     they do not turn signs over."""
-    model, polarity = plain(p.mech.model), polarity_rows(p.mech)
+    model, axis_signs = plain(p.mech.model), axis_sign_rows(p.mech)
     parts = [slice(i, i + n) for i, n in zip(model.idx_qs, model.nqs, strict=True)]
     passive = [j for j in range(1, model.njoints) if model.idx_vs[j] in p.free]
     pairs = [(j, model.parents[j]) for j in passive if model.parents[j] in passive]
@@ -229,7 +229,7 @@ def _roll_back(p: Problem, group: Group, same: Same, rank: int) -> None:
         start = group.q.copy()
         for j in joints:
             start[parts[j]] = p.guess[parts[j]]
-        x = tried(p, start, polarity)
+        x = tried(p, start, axis_signs)
         if x is not None and x.error <= allowed(p.mech) and not x.opposite:
             new = group_of(p, x, rank)
             if same(group, new):

@@ -19,10 +19,10 @@ from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, pivoted_qr
 from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import MODE_CLOSED, MODE_ITERATIONS
+from holoctl.closing.axis_sign import axis_sign_rows, flipped
+from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem, newton
-from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.closing.rank import rank_within
-from holoctl.closing.settled import settled
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import scaled_rows_at
@@ -125,12 +125,12 @@ def starts(p: Problem, tries: int, seed: int) -> Iterator[Vector]:
 
 def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
     """Close from all starts."""
-    polarity, closed = polarity_rows(p.mech), list[Closed]()
+    axis_signs, closed = axis_sign_rows(p.mech), list[Closed]()
     best: Closed | None = None
     bar = progress_bar(tries, "assembly modes", "starts") if progress else None
     with bar or nullcontext():
         for i, start in enumerate(starts(p, tries, seed)):
-            found = tried(p, start, polarity) if i else closed_from(p, start, polarity)
+            found = tried(p, start, axis_signs) if i else closed_from(p, start, axis_signs)
             if bar is not None:
                 bar.update()
             if found is None:
@@ -142,10 +142,10 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
     return Search(p, closed, best or closed[-1])
 
 
-def tried(p: Problem, start: Vector, polarity: WrenchRows | None) -> Closed | None:
+def tried(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> Closed | None:
     """Where it ends; None where constraints of somebody's own are not defined on the way."""
     try:
-        return closed_from(p, start, polarity)
+        return closed_from(p, start, axis_signs)
     except HoloctlError:
         return None
 
@@ -155,13 +155,13 @@ def allowed(mech: Mechanism) -> float:
     return max(MODE_CLOSED, mech.tolerance)
 
 
-def closed_from(p: Problem, start: Vector, polarity: WrenchRows | None) -> Closed:
+def closed_from(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> Closed:
     """Closed exactly, or where that is not possible, as rounded geometry is meant."""
-    q = newton(p, start if polarity is None else newton(p, start, polarity), None)
+    q = newton(p, start if axis_signs is None else newton(p, start, axis_signs), None)
     error, tau = largest(p.scaled_rows(q)[0]), p.mech.tolerance
     if error > MODE_CLOSED and tau > 0.0:
-        q, error = _as_meant(p, *settled(p, q, tau))
-    return Closed(q, error, flipped(p.mech, q, p.t, polarity))
+        q, error = _as_meant(p, *least_squares_point(p, q, tau))
+    return Closed(q, error, flipped(p.mech, q, p.t, axis_signs))
 
 
 def _as_meant(p: Problem, q: Vector, error: float) -> tuple[Vector, float]:

@@ -21,10 +21,10 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
+from holoctl.estimation.estimator_system import Borders, lay_out
 from holoctl.estimation.following import Place, Tally, following, placed_at
-from holoctl.estimation.readings import Readings, readings
-from holoctl.estimation.seen_motion import Borders, lay_out
-from holoctl.estimation.sight import checked_sight, first_borders
+from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
+from holoctl.estimation.observability import checked_observability, first_borders
 from holoctl.projector.partition import partition
 from holoctl.tree.frozen_model import plain
 
@@ -70,13 +70,15 @@ class Walker:
         Those that are angles: they may go round.
     """
 
-    def __init__(self, p: Problem, sensors: Readings, q: Vector) -> None:
+    def __init__(self, p: Problem, sensors: MeasurementModel, q: Vector) -> None:
         mech = p.mech
         part = partition(mech, q, t=p.t)
-        here = checked_sight(mech, part, sensors, q, p.t)
+        here = checked_observability(mech, part, sensors, q, p.t)
         weights = np.ones(sensors.columns.size)
         self.p, self._sensors = p, sensors
-        self._see = lay_out(mech, part, sensors, weights, here.seen.shape[1], here.unseen.shape[1])
+        self._see = lay_out(
+            mech, part, sensors, weights, here.observed.shape[1], here.unobserved.shape[1]
+        )
         self._follow = following(mech, self._see)
         self.columns = driven(p)
         self.turning = ~np.isin(self.columns, mech.lengths[1])
@@ -110,7 +112,7 @@ class Walker:
                 return stops, taken, False
             taken += 1
             d[self.columns] = end - y
-            moving = place.gamma @ see.seen(place.borders, d[self._sensors.columns])
+            moving = place.gamma @ see.combined(place.borders, d[self._sensors.columns])
             share = min(1.0, step / max(largest(moving / c), ROUNDING))
             there = self._stepped(place, share * d)
             if there is None:
@@ -146,7 +148,7 @@ class Walker:
         return stops
 
 
-def held_still(p: Problem) -> Readings:
+def held_still(p: Problem) -> MeasurementModel:
     """What the motors, and what no row depends on, hold: coordinates, and joints that have no
     number for each."""
     mech, model = p.mech, plain(p.mech.model)
@@ -155,7 +157,7 @@ def held_still(p: Problem) -> Readings:
         j = int(mech.joint_of[i])
         whole = model.nvs[j] > 1 and model.nqs[j] != model.nvs[j]
         names[model.names[j] if whole else mech.coordinate_names[i]] = None
-    return readings(mech, list(names))
+    return measurement_model(mech, list(names))
 
 
 def driven(p: Problem) -> Indices:

@@ -16,8 +16,8 @@ from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import CLOSURE_LIMIT, FAR
 from holoctl.closing.kept_rows import kept_rows
+from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere
-from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Rounding", "wanted"]
@@ -58,7 +58,7 @@ def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 1) -> Roundi
     if mech.row_scale.size == 0:
         return Rounding()
     p = everywhere(mech, guess, t)
-    q, error = settled(p, guess, COARSE_CUT)
+    q, error = least_squares_point(p, guess, COARSE_CUT)
     s = singular_values(p.scaled_rows(q)[1])
     lost = float(s[s <= COARSE_CUT].max(initial=0.0))
     off = max(error, lost)

@@ -3,7 +3,7 @@
     T = (S c / u) Gamma        Gamma: the motions, an orthonormal basis of them, scaled
 
 judged here and at the configurations nearby, by the largest noise gain among them.
-Reference: docs/doctor.md, "Sensors"; what sees, and what noise does: estimation/sight.py.
+Reference: docs/doctor.md, "Sensors"; what sees, and what noise does: estimation/observability.py.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ from holoctl.closing.rank import rank_within
 from holoctl.closing.samples import Sample, Samples
 from holoctl.doctor.motion import Motion, described
 from holoctl.doctor.motions import without
-from holoctl.estimation.readings import Readings, readings, single_readings
-from holoctl.estimation.sight import noise_gain, seen_of
+from holoctl.estimation.measurement_model import (
+    MeasurementModel,
+    measurement_model,
+    scalar_measurements,
+)
+from holoctl.estimation.observability import noise_gain, observability_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
@@ -93,7 +97,7 @@ class _Place(NamedTuple):
     more: Array  # (n, nv), of those that might be added
 
 
-def sensors_asked(mech: Mechanism, measured: Iterable[str] | None) -> Readings | None:
+def sensors_asked(mech: Mechanism, measured: Iterable[str] | None) -> MeasurementModel | None:
     """The sensors that a report is about: those named, else the motors, where they are joints.
 
     Raises
@@ -103,33 +107,35 @@ def sensors_asked(mech: Mechanism, measured: Iterable[str] | None) -> Readings |
     """
     if measured is None and (not mech.actuated or mech.motors.missing):
         return None
-    return readings(mech, measured)
+    return measurement_model(mech, measured)
 
 
-def sensors(mech: Mechanism, s: Samples, measured: Readings | None, t: float) -> SensorReport:
+def sensors(
+    mech: Mechanism, s: Samples, measured: MeasurementModel | None, t: float
+) -> SensorReport:
     """Judge sensors at all samples."""
     if measured is None:
         return SensorReport()
     if not s.finite_dof:
         return SensorReport(measured.names, gain=0.0, nearby_gain=0.0)
-    single = single_readings(mech)
+    single = scalar_measurements(mech)
     labels, which, balls = _others(mech, measured, single)
     places = []
     for at, motions in _looked_at(s):
         more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
         places.append(_Place(at, motions, measured.scaled_jacobian(at.q), more))
-    sights = [seen_of(p.motions, p.S) for p in places]
-    usual = max(range(len(places)), key=lambda i: sights[i].seen.shape[1])
+    sights = [observability_of(p.motions, p.S) for p in places]
+    usual = max(range(len(places)), key=lambda i: sights[i].observed.shape[1])
     place, here, own = places[usual], sights[usual], places[0].at is s.here
-    idle = _idle(mech, place.at, measured, t) if here.unseen.shape[1] else here.unseen
-    hidden = without(here.unseen, idle)
+    idle = _idle(mech, place.at, measured, t) if here.unobserved.shape[1] else here.unobserved
+    hidden = without(here.unobserved, idle)
     moved = place.more @ idle, place.more @ hidden
     gains = _gains(places, NONE)
     found, with_more = _most_helpful(places, np.flatnonzero(~balls), moved, gains)
     if hidden.shape[1] and not found.size:
         found, with_more = _most_helpful(places, np.arange(which.size), moved, gains)
     return SensorReport(
-        measured.names, here.seen.shape[1], idle.shape[1],
+        measured.names, here.observed.shape[1], idle.shape[1],
         described(bodies_at(mech, place.at, t), hidden),
         *((INF, INF) if hidden.shape[1] else _told(gains, own)),
         tuple(labels[i] for i in found), *_told(with_more, own),
@@ -145,7 +151,7 @@ def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
 
 
 def _others(
-    mech: Mechanism, measured: Readings, single: Readings | None
+    mech: Mechanism, measured: MeasurementModel, single: MeasurementModel | None
 ) -> tuple[list[str], Indices, NDArray[np.bool_]]:
     """Joints of one coordinate that are not measured: their names, which of `single` they are, and
     whether they are hinges of a ball, which no sensor fits."""
@@ -175,7 +181,7 @@ def _in_balls(mech: Mechanism) -> NDArray[np.bool_]:
     return found
 
 
-def _idle(mech: Mechanism, at: Sample, measured: Readings, t: float) -> Array:
+def _idle(mech: Mechanism, at: Sample, measured: MeasurementModel, t: float) -> Array:
     """The idle motions in which these sensors are at rest."""
     try:
         return idle_basis(mech, at.q, t, held=measured.jacobian)
@@ -185,10 +191,12 @@ def _idle(mech: Mechanism, at: Sample, measured: Readings, t: float) -> Array:
 
 def _gains(places: Sequence[_Place], added: Indices) -> Vector:
     """Noise gains with some sensors added; inf where less is seen than elsewhere."""
-    sights = [seen_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
-    most = max(x.seen.shape[1] for x in sights)
+    sights = [observability_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
+    most = max(x.observed.shape[1] for x in sights)
     weights = np.ones(places[0].S.shape[0] + added.size)
-    return np.array([noise_gain(x, weights) if x.seen.shape[1] == most else INF for x in sights])
+    return np.array(
+        [noise_gain(x, weights) if x.observed.shape[1] == most else INF for x in sights]
+    )
 
 
 def _told(gains: Vector, own: bool) -> tuple[float, float]:

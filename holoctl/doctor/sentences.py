@@ -120,8 +120,8 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
         )
         return
     yield (
-        "To mend it, give axes and points with more digits, or let hc.snapped move them by the "
-        "least amount that makes these rows consistent."
+        "To mend it, give axes and points with more digits, or let hc.repaired_geometry move them "
+        "by the least amount that makes these rows consistent."
     )
 
 
@@ -415,7 +415,9 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
     text += f"{then} {more}, which helps most." if s.more else "no sensor lowers it by a tenth."
     if GAIN_LIMIT < s.gain < INF:
-        text += f" hc.PreparedAssembly refuses more than {GAIN_LIMIT:g}: it is nearly a dead point."
+        text += (
+            f" hc.ClosedStateEstimator refuses more than {GAIN_LIMIT:g}: it is nearly a dead point."
+        )
     yield text
 
 

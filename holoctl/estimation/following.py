@@ -6,16 +6,14 @@
 
 m(l) are numbers as sensors read them: near it a difference is nearly linear, however far x is.
 
-A substep counts only where all of it stays in the reach of Newton's method: short predictions and
-first corrections, corrections that contract, a determinant of K that keeps its sign and changes by
-no more than a factor. Else it is halved, and doubled after success.
-Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
+The corrector and its substeps are those of closing/continuation.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,19 +25,14 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     BEND,
     BORDERS_WORN,
-    CONTRACTION,
-    DETERMINANT_CHANGE,
-    FIRST_CORRECTION,
     GAIN_LIMIT,
-    PREDICTED_STEP,
-    SETTLED_TICK,
-    SHORTEST_SUBSTEP,
     TIGHT,
 )
-from holoctl.estimation.seen_motion import Borders, Seeing
+from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
+from holoctl.estimation.estimator_system import Borders, EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Follow", "Place", "Tally", "following", "placed_at"]
+__all__ = ["Follow", "Place", "Tally", "following", "placed_at", "velocity_at"]
 
 Array = NDArray[np.float64]
 
@@ -54,7 +47,7 @@ class Place(NamedTuple):
     cut : array
         Numbers of the cut joints that are measured.
     gamma : (nv, b) array
-        Of `Seeing.gamma`.
+        Of `EstimatorSystem.gamma`.
     drift : (nv,) array or None
     borders : Borders
     det : float
@@ -123,123 +116,113 @@ Follow = Callable[[Place, Vector, Vector, float, Tally], Place | None]
 s(q); K is factored there. None where it is not reached."""
 
 
-def placed_at(see: Seeing, q: Vector, t: float, borders: Borders) -> Place:
+def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) -> Place:
     """A place to start from, at a closed configuration: K is factored there."""
-    see.evaluate(q, t)
-    det = see.factor(borders)
-    gamma = see.gamma()
-    drift, at_rest = see.drift(), np.zeros(gamma.shape[1])
-    return Place(q, t, see.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0)
+    system.evaluate(q, t)
+    det = system.factor(borders)
+    gamma = system.gamma()
+    drift, at_rest = system.drift(), np.zeros(gamma.shape[1])
+    return Place(
+        q, t, system.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0
+    )
 
 
-def following(mech: Mechanism, see: Seeing) -> Follow:
+def velocity_at(system: EstimatorSystem, place: Place, rates: Vector | None) -> Vector:
+    """v (nv,) by the rates of the sensors (m,); at rest without them."""
+    if rates is None:
+        return np.zeros(place.gamma.shape[0])
+    v: Vector = place.gamma.dot(system.combined(place.borders, rates))
+    return v if place.drift is None else v + place.drift
+
+
+def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
     """The continuation of one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
+    gain_at_most, combined, taken_back = system.gain_at_most, system.combined, system.taken_back
+    evaluate, factor, right = system.evaluate, system.factor, system.right
+    known, timed, with_cut = system.known, system.timed, system.cut().size > 0
     size_of = largest if (per_c == 1.0).all() else lambda d: largest(d * per_c)
-    integrate, normalize = pin.integrate, pin.normalize
-    gamma_here, gain_at_most, seen = see.gamma, see.gain_at_most, see.seen
-    evaluate, factor, right, solved = see.evaluate, see.factor, see.right, see.solved
-    shrunk, grown, bordered = 1.0 / DETERMINANT_CHANGE, DETERMINANT_CHANGE, see.bordered
-    known, timed, with_cut, taken_back = see.known, see.timed, see.cut().size > 0, see.taken_back
+    moved: Callable[[Vector, Vector], Vector] = np.add if flat else partial(pin.integrate, model)
+    steps = Steps(system.solved, size_of, moved, TIGHT)
 
     def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
         there = substep(place, x, way, 1.0, t, tally)
         if there is not None:
             tally.substeps, tally.reached = 1, 1.0
             return there
-        here, left, part = place, 1.0, 0.5  # what is left of the way; the length of a substep
-        while tally.factored < tally.most and tally.why != "gain" and part >= SHORTEST_SUBSTEP:
-            whole = part >= left
-            share = 1.0 if whole else part / left
-            way = see.difference(here.q, x, here.cut)
+
+        def part_of_it(here: Place, share: float) -> Place | None:
+            way = system.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
-            if there is None:
-                part = 0.5 * min(part, left)  # never the same once more
-                continue
-            tally.substeps += 1
-            if whole:
-                tally.reached = 1.0
-                return there
-            here, left, part = there, left - part, 2.0 * part
-        tally.reached, tally.gain = 1.0 - left, see.gain(here.gamma, here.borders)
-        return None
+            tally.substeps += there is not None
+            return there
+
+        def may_go_on() -> bool:
+            return tally.factored < tally.most and tally.why != "gain"
+
+        here, left = in_substeps(part_of_it, place, first=0.5, may_go_on=may_go_on)
+        tally.reached = 1.0 - left
+        if left:
+            tally.gain = system.gain(here.gamma, here.borders)
+            return None
+        return here
 
     def substep(
         here: Place, x: Vector, way: Vector, share: float, t: float, tally: Tally
     ) -> Place | None:
         """The place at a share of the way; None, and why, where that does not count."""
-        borders, whole = here.borders, share == 1.0
+        borders, whole, det = here.borders, share == 1.0, 0.0
         part = way if whole else share * way
         goal = x if whole or known else taken_back(x, (1.0 - share) * way)
-        step = part if known else seen(borders, part)
+        step = part if known else combined(borders, part)
         d = here.gamma.dot(step)
         if here.square > 0.0:
             rho = float(step.dot(here.step)) / here.square
             d += here.bend.dot((0.5 * min(max(rho, -BEND), BEND)) * step)
         if here.drift is not None:
             d += here.drift * (t - here.t)
-        if not size_of(d) <= PREDICTED_STEP:
-            tally.why = "far"
-            return None
-        q = here.q + d if flat else integrate(model, here.q, d)
-        before = 0.0
-        while True:
+
+        def linearised(q: Vector) -> tuple[Vector, float] | str:
+            nonlocal det
             if tally.factored >= tally.most:
-                tally.why = tally.why or "slow"
-                return None
+                return tally.why or "slow"
             tally.factored += 1
             if not evaluate(q, t):
-                tally.why = "range"
-                return None
+                return "range"
             det = factor(borders)
-            if not shrunk < det / here.det < grown:
-                tally.why = "singular"
-                return None
-            rhs, size = right(q, goal, borders)
-            if size <= SETTLED_TICK:
-                break
-            d = solved(rhs)
-            length = size_of(d)
-            if not before:
-                if not length <= FIRST_CORRECTION:
-                    tally.why = "first"
-                    return None
-            elif not length <= CONTRACTION * before:
-                if size <= TIGHT:
-                    break  # it falls no more
-                tally.why = "slow"
-                return None
-            else:
-                tally.contraction = max(tally.contraction, length / before)
-            tally.newton += 1
-            before = length
-            q = q + d if flat else integrate(model, q, d)
-        tally.closure = size
-        if not flat:
-            q = normalize(model, q)
-        gamma = gamma_here()
+            return right(q, goal, borders) if determinant_kept(det / here.det) else "singular"
+
+        found = corrected(steps, linearised, here.q, d)
+        tally.newton += found.steps
+        tally.contraction = max(tally.contraction, found.contraction)
+        if found.why:
+            tally.why = found.why
+            return None
+        tally.closure = found.size
+        q = found.q if flat else pin.normalize(model, found.q)
+        gamma = system.gamma()
         most = gain_at_most(gamma, borders)
-        if not most <= GAIN_LIMIT and not see.gain(gamma, borders) <= GAIN_LIMIT:
+        if not most <= GAIN_LIMIT and not system.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None
         there = Place(
-            q, t, see.cut() if with_cut else here.cut, gamma, see.drift() if timed else None,
+            q, t, system.cut() if with_cut else here.cut, gamma, system.drift() if timed else None,
             borders, det, here.decided, here.determinant * (det / here.det),
             gamma - here.gamma, step, float(step.dot(step)),
         )  # fmt: skip
-        return borders_anew(there) if bordered else there
+        return borders_anew(there) if system.bordered else there
 
     def borders_anew(here: Place) -> Place:
-        """With borders decided here, where the determinant shows that they are worn."""
+        """With borders decided here, where the determinant shows that they are ill-conditioned."""
         if 1.0 / BORDERS_WORN < here.det / here.decided < BORDERS_WORN:
             return here
-        borders = see.borders(here.gamma)
+        borders = system.borders(here.gamma)
         det = factor(borders)
         if not det:
             return here
-        gamma = see.gamma()
+        gamma = system.gamma()
         return here._replace(
-            borders=borders, det=det, decided=det, gamma=gamma, drift=see.drift(), square=0.0,
+            borders=borders, det=det, decided=det, gamma=gamma, drift=system.drift(), square=0.0,
         )  # fmt: skip
 
     return follow

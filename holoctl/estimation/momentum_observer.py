@@ -42,9 +42,8 @@ from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.estimation.frame_wrench import FrameWrench, frame_wrench, wrench_axes
-from holoctl.estimation.given_assembly import check_assembly
-from holoctl.estimation.prepared_assembly import PreparedAssembly
 from holoctl.estimation.reduced_motion import ReducedMotion, reduced_motion
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -106,7 +105,7 @@ class MomentumObserver:
         assembled from ``mech.reference``.
     dt : float, optional
         s, from one tick to the next, where `update` is not told.
-    assembly : PreparedAssembly, optional
+    assembly : ClosedStateEstimator, optional
         How the state is found by `update_from_motors`; another one is made of it, `fresh`. Default:
         the motors are measured, and the start is assembled from ``mech.reference``.
     closure_limit, velocity_limit : float or None, optional
@@ -165,7 +164,7 @@ class MomentumObserver:
         partition: Partition | None = None,
         dt: float = 1e-3,
         *,
-        assembly: PreparedAssembly | None = None,
+        assembly: ClosedStateEstimator | None = None,
         closure_limit: float | None = CLOSURE_LIMIT,
         velocity_limit: float | None = VELOCITY_LIMIT,
     ) -> None:
@@ -176,9 +175,9 @@ class MomentumObserver:
         part = _decided(mech) if partition is None else partition
         check_partition(mech, part)
         check_tolerance(mech.name, self.limits, part.tolerance)
-        check_assembly(mech, assembly, "observer")
+        check_estimator(mech, assembly, "observer")
         self._given_assembly = assembly
-        self._assembly: PreparedAssembly | None = None
+        self._assembly: ClosedStateEstimator | None = None
         self._lay_out(part, _gains(gain, part))
         self._last: ReducedMotion | None = None
         self._r, self.t, self._busy = np.zeros(self.gain.size), 0.0, False
@@ -298,7 +297,7 @@ class MomentumObserver:
             As there; without rates; and for a general actuation matrix, whose motors have no
             positions.
         BranchError, AssemblyError
-            As `PreparedAssembly.state`.
+            As `ClosedStateEstimator.state`.
         """
         if v_motors is None:
             raise InputError(
@@ -321,7 +320,7 @@ class MomentumObserver:
         return self._r.copy()
 
     @property
-    def assembly(self) -> PreparedAssembly:
+    def assembly(self) -> ClosedStateEstimator:
         """How `update_from_motors` finds the state; it is made when first asked for, and begins at
         the last tick, if there was one."""
         if self._assembly is None:
@@ -329,10 +328,11 @@ class MomentumObserver:
             if given is None and not self.mech.actuated:
                 raise InputError(
                     f"{self.mech.name}: it has no motors, or they act by an actuation matrix, so "
-                    "they have no positions; give assembly=hc.PreparedAssembly(mech, measured=...)"
+                    "they have no positions; "
+                    "give assembly=hc.ClosedStateEstimator(mech, measured=...)"
                 )
             made = (
-                PreparedAssembly(self.mech, partition=self.partition)
+                ClosedStateEstimator(self.mech, partition=self.partition)
                 if given is None
                 else given.fresh()
             )
@@ -450,7 +450,7 @@ class MomentumObserver:
         InputError, InconsistentError, SingularityError
             As `update`; nothing changes then.
         BranchError
-            As `PreparedAssembly.reset`.
+            As `ClosedStateEstimator.reset`.
         """
         self._check_free()
         q, v, t = state_in_a_tick(self.mech, q, v, t)

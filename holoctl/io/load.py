@@ -157,7 +157,7 @@ def load(
     ``moved``
         Joints, and frames of closures as ``closure.a`` and ``closure.b``, that are put elsewhere:
         name to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.
-        ``holoctl doctor --snap`` writes it: see `snapped`.
+        ``holoctl doctor --snap`` writes it: see `repaired_geometry`.
     ``forces``
         A list of mappings: ``type`` is ``joint_friction``, ``joint_spring`` or ``spring``, the
         other keys are the parameters of `JointFriction`, `JointSpring`, `Spring`. They act with

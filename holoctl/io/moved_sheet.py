@@ -1,6 +1,6 @@
 """The YAML file of a robot again, with joints and frames moved.
 
-In: what `snapped` moved. Out: a text that is to stand beside the same URDF or SDF.
+In: what `repaired_geometry` moved. Out: a text that is to stand beside the same URDF or SDF.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def moved_sheet(
     if main.suffix.lower() in (".xml", ".mjcf"):
         raise InputError(
             f"{main.name}: an MJCF has no YAML file that could move its joints; "
-            "hc.snapped(hc.load(path)).mech is the exact mechanism in a program"
+            "hc.repaired_geometry(hc.load(path)).mech is the exact mechanism in a program"
         )
     if beside is not None:
         document = yaml_document(given, str(beside))

@@ -1,4 +1,4 @@
-"""A state put back on its constraints: for integrators of one's own, at every step.
+"""A state projected onto the manifold: for integrators of one's own, at every step.
 
     q <- q (+) -c G'[rows]^+ e        v <- v - c G'[rows]^+ rate        then all rows are judged
 
@@ -17,12 +17,12 @@ import numpy as np
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSED, LEAST_INDEPENDENCE, TIGHT, TOLERANCES
-from holoctl.closing.correction import Correction, Trust, corrected_by
+from holoctl.base.tolerances import CLOSED, TIGHT, TOLERANCES
+from holoctl.closing.manifold_projection import Correction, Trust, newton_projection
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, nearest_partition
-from holoctl.projector.repartition import decided_anew, independence
+from holoctl.projector.repartition import decided_anew, ill_conditioned, independence
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["corrected"]
@@ -130,8 +130,7 @@ def _by_better_rows(
         found, doubtful = error, True
     if doubtful and part.rank:
         G = scaled_rows_at(mech, q, v, t).jacobian
-        s, k = independence(G, part)
-        if k < LEAST_INDEPENDENCE * s:
+        if ill_conditioned(part, independence(G, part)):
             held["partition"] = part = decided_anew(mech, part, G)
             found = _followed(mech, part, q, v, t)
     if not isinstance(found, Correction):
@@ -148,7 +147,7 @@ def _judged(
 def _followed(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -> Correction:
     if part.rank == 0:
         return Correction(q, v, scaled_rows_at(mech, q, v, t), 1.0)
-    return corrected_by(mech, part.rows, q, v, t, TIGHT, TRUST)
+    return newton_projection(mech, part.rows, q, v, t, TIGHT, TRUST)
 
 
 def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vector, Vector]:

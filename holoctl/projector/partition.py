@@ -32,10 +32,16 @@ from holoctl.base.tolerances import (
     UNIT,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import KeptRows, as_meant
+from holoctl.closing.kept_rows import KeptRows, toleranced_rows
 from holoctl.closing.kept_rows import independence as rows_independence
 from holoctl.closing.nearby_configurations import nearby_configurations
-from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian, scaled_size
+from holoctl.closing.rank import (
+    manifold_rank,
+    pivot_rows,
+    rank_within,
+    scaled_jacobian,
+    scaled_size,
+)
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.terms import Terms
@@ -215,7 +221,8 @@ def partition(
         holds), or the coordinates asked for as independent do not determine the others.
     """
     q, t = check_configuration(mech, q), number("t", t, "time, s")
-    G, error = _scaled_jacobian(mech, q, t)
+    G, errors = scaled_jacobian(mech, q, t)
+    error = largest(errors)
     if not error <= max(CLOSED, mech.tolerance):
         raise _not_closed(mech, error)
     return _decided(mech, q, t, G, error, _meant(mech, G, q, t), independent)
@@ -229,11 +236,11 @@ def _decided(
     if meant is None:
         if not error <= CLOSED:
             raise _not_closed(mech, error)
-        rank, gap = _rank_and_gap(G, error)
+        rank = manifold_rank(G, error)
         nearby = _neighbours(mech, G, rank, q, t)
-        rows = np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
+        rows = pivot_rows(G, rank)
     else:
-        rank, gap = meant.rank, _gap(G, meant.rank)
+        rank = meant.rank
         if meant.error <= CLOSED_ALREADY:
             log.warning(
                 "%s: all rows close, and %s of them act with no more than %.1g of full strength: "
@@ -242,7 +249,8 @@ def _decided(
                 mech.name, mech.row_scale.size - rank, meant.lost, mech.tolerance,
             )  # fmt: skip
         nearby, rows = list(meant.nearby), meant.rows
-        _check_regular(mech, G, rows)
+        if (here := rank_within(G[rows], mech.tolerance)) < rank:  # they decide it nearby
+            raise _singular(mech, G, here, rank)
     kept = G[rows]
     if independent is None:
         dependent = preferred_dependents(mech, kept, rank)
@@ -258,7 +266,7 @@ def _decided(
             condition=condition, names=[mech.coordinate_names[i] for i in dependent],
         )  # fmt: skip
     return Partition(
-        rank, rows, free, dependent, condition, gap,
+        rank, rows, free, dependent, condition, _gap(G, rank),
         _actuation_rank(mech, rank, q, t, nearby, meant), mech.coordinate_names, mech.row_names,
         mech.B, 0.0 if meant is None else mech.tolerance, 0.0 if meant is None else meant.off,
         rows_independence([G], rows), independent is not None,
@@ -277,25 +285,7 @@ def _meant(mech: Mechanism, G: Array, q: Vector, t: float) -> KeptRows | None:
     """What rounded geometry means near q; None where it is exact, or no row repeats others."""
     if mech.tolerance == 0.0 or rank_within(G, mech.tolerance) == G.shape[0]:
         return None
-    return as_meant(mech, q, t)
-
-
-def _check_regular(mech: Mechanism, G: Array, rows: Indices) -> None:
-    """Raise `SingularityError` where rows that decide the motion nearby do not decide it here."""
-    here = rank_within(G[rows], mech.tolerance)
-    if here < rows.size:
-        raise _singular(mech, G, here, rows.size)
-
-
-def _scaled_jacobian(mech: Mechanism, q: Vector, t: float) -> tuple[Array, float]:
-    """G in scaled rows and coordinates, and the largest scaled error."""
-    G, error = scaled_jacobian(mech, q, t)
-    return G, largest(error)
-
-
-def _rank_and_gap(G: Array, error: float) -> tuple[int, float]:
-    rank = manifold_rank(G, error)
-    return rank, _gap(G, rank)
+    return toleranced_rows(mech, q, t)
 
 
 def _gap(G: Array, rank: int) -> float:
@@ -312,7 +302,7 @@ def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> li
         return []
     nearby = nearby_configurations(mech, q, t)
     generic = max(
-        (manifold_rank(_scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
+        (manifold_rank(scaled_jacobian(mech, x, t)[0], ROUNDED) for x in nearby), default=0
     )
     if generic > rank:
         raise _singular(mech, G, rank, generic)
@@ -320,11 +310,12 @@ def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> li
 
 
 def _singular(mech: Mechanism, G: Array, rank: int, generic: int) -> SingularityError:
+    vanishing = np.setdiff1d(np.arange(G.shape[0]), pivot_rows(G, rank))
     return SingularityError(
         f"{mech.name}: the constraints have rank {rank} at this configuration but "
         f"{generic} nearby: a singular configuration (a dead point or a bifurcation), "
         "where the independent coordinates are not defined; move away from it",
-        names=_vanishing_rows(mech, G, rank),
+        names=[mech.row_names[i] for i in vanishing],
     )
 
 
@@ -388,12 +379,6 @@ def _actuation_rank(
     return found
 
 
-def _vanishing_rows(mech: Mechanism, G: Array, rank: int) -> list[str]:
-    pivots = pivoted_qr(G.T, rank).pivots
-    names = mech.row_names
-    return [names[i] for i in np.sort(pivots[rank:])]
-
-
 def coordinates(mech: Mechanism, indices: Indices) -> str:
     """Names of coordinates, for a message."""
     return listing([mech.coordinate_names[i] for i in indices])
@@ -416,7 +401,8 @@ def nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
     Rounded geometry has to settle next to q for that, whether q was closed before or not. So where
     q is closed to within the tolerance, it is not closed first: that would settle it twice.
     """
-    G, error = _scaled_jacobian(mech, q, t)
+    G, errors = scaled_jacobian(mech, q, t)
+    error = largest(errors)
     if 1e-12 < error <= mech.tolerance:
         meant = _meant(mech, G, q, t)
         if meant is not None and rank_within(G[meant.rows], mech.tolerance) == meant.rank:
@@ -483,7 +469,7 @@ def check_determined(T: Terms, partition: Partition) -> None:
             f"here, and the geometry is rounded by {partition.off:.0e}: what would follow from "
             f"them is not determined (above {most:.0e}). This is close to a singular "
             "configuration, or a partition decided here has better rows, or give the geometry "
-            "with more digits (hc.snapped)",
+            "with more digits (hc.repaired_geometry)",
             condition=condition,
         )
 

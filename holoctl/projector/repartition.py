@@ -19,29 +19,36 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import lu, pivoted_qr, singular_values
+from holoctl.base.linalg import lu, singular_values
 from holoctl.base.tolerances import (
     LOOKED_AROUND,
     REACHED,
     ROWS_BETTER,
-    ROWS_WORN,
-    ROWS_WORN_ROUNDED,
+    ROWS_ILL,
+    ROWS_ILL_ROUNDED,
     SPLIT_LIMIT,
     WELL_ABOVE,
 )
 from holoctl.closing.kept_rows import independence as least_independence
-from holoctl.closing.rank import scaled_size
+from holoctl.closing.rank import pivot_rows, scaled_size
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, preferred_dependents
 from holoctl.rows.evaluate import scaled_rows_at
 
-__all__ = ["Independence", "decided_anew", "independence", "repartitioned"]
+__all__ = [
+    "Independence",
+    "better_rows",
+    "decided_anew",
+    "ill_conditioned",
+    "independence",
+    "repartitioned",
+]
 
 SPLIT_LOOKED_AT = 2.0
 """On the way, rows and coordinates are looked at where the condition number of the split is so many
 times what it was where they were decided."""
 
-SPLIT_WORN = (1e2, 1e3)
+SPLIT_ILL = (1e2, 1e3)
 """Rows are looked at above the first of these in any case; coordinates above it only, and above the
 second in any case: ticks leave a split at `PASSIVE_DOUBT` or `INVERSE_DOUBT`."""
 
@@ -71,6 +78,20 @@ def independence(G: Array, partition: Partition) -> Independence:
     return Independence(float(singular_values(G)[partition.rank - 1]), of_kept)
 
 
+def ill_conditioned(partition: Partition, here: Independence) -> bool:
+    """Whether the kept rows get dependent although the mechanism is as regular as before."""
+    least = ROWS_ILL_ROUNDED if partition.tolerance > 0.0 else ROWS_ILL
+    return here.of_kept < least * partition.independence * here.of_all
+
+
+def better_rows(
+    mech: Mechanism, partition: Partition, G: Array, of_kept: float
+) -> Partition | None:
+    """`decided_anew`, where its rows are clearly less dependent than the kept ones; else None."""
+    found = decided_anew(mech, partition, G)
+    return found if independence(G, found).of_kept > ROWS_BETTER * of_kept else None
+
+
 def repartitioned(
     mech: Mechanism, partition: Partition, q: Vector, v: Vector, t: float = 0.0
 ) -> Partition:
@@ -98,12 +119,12 @@ def repartitioned(
     G = scaled_rows_at(mech, q, v, t).jacobian
     kept = G.take(partition.rows, 0)
     condition = _condition(kept, partition.dependent)
-    grown, (early, late) = SPLIT_LOOKED_AT * partition.condition, SPLIT_WORN
-    worn = condition > min(max(grown, early), late)
+    grown, (early, late) = SPLIT_LOOKED_AT * partition.condition, SPLIT_ILL
+    ill_split = condition > min(max(grown, early), late)
     of_rows = partition.rank < G.shape[0] and (
         condition > min(grown, early) or partition.tolerance > 0.0
     )
-    if not (worn or of_rows or partition.motors_left_out) or not np.isfinite(G).all():
+    if not (ill_split or of_rows or partition.motors_left_out) or not np.isfinite(G).all():
         return partition
     found = _better_rows(mech, partition, G, q, v, t) if of_rows else None
     if found is not None:
@@ -111,8 +132,8 @@ def repartitioned(
         kept = G.take(rows, 0)
         condition = _condition(kept, partition.dependent)
         partition = replace(partition, rows=rows, condition=condition, independence=its_own)
-        worn = condition > early
-    if not (worn or partition.motors_left_out):
+        ill_split = condition > early
+    if not (ill_split or partition.motors_left_out):
         return partition
     split = _better_split(mech, partition, kept, condition)
     return partition if split is None else _with_split(partition, *split)
@@ -123,7 +144,7 @@ def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
 
     Also the same rows as before where they are the best.
     """
-    rows = _pivot_rows(G, partition.rank)
+    rows = pivot_rows(G, partition.rank)
     kept = G[rows]
     dependent = preferred_dependents(mech, kept, partition.rank)
     found = _with_split(replace(partition, rows=rows), dependent, _condition(kept, dependent))
@@ -137,19 +158,19 @@ def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
 def _better_rows(
     mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
 ) -> tuple[Indices, float] | None:
-    """Other rows and their independence, where the kept ones are worn and others are clearly
+    """Other rows and their independence, where the kept ones are ill-conditioned and others clearly
     better; else None."""
     rank, exact = partition.rank, partition.tolerance == 0.0
     s = singular_values(G)
     of_kept = float(singular_values(G.take(partition.rows, 0))[-1])
-    worn = (ROWS_WORN if exact else ROWS_WORN_ROUNDED) * partition.independence
-    if of_kept >= worn * s[rank - 1] or not _decides(s, partition):
+    here = Independence(float(s[rank - 1]), of_kept)
+    if not ill_conditioned(partition, here) or not _decides(s, partition):
         return None
     if exact:
-        rows = _pivot_rows(G, rank)
+        rows = pivot_rows(G, rank)
     else:
         places = [G, *_around(mech, partition, G, q, v, t)]
-        sets = [_pivot_rows(place, rank) for place in places]
+        sets = [pivot_rows(place, rank) for place in places]
         worth = [least_independence(places, rows) for rows in sets]
         if max(worth) <= ROWS_BETTER * least_independence(places, partition.rows):
             return None
@@ -182,10 +203,6 @@ def _around(
             if np.isfinite(place).all() and _decides(singular_values(place), partition):
                 found.append(place)
     return found
-
-
-def _pivot_rows(G: Array, rank: int) -> Indices:
-    return np.sort(pivoted_qr(G.T, rank).pivots[:rank])  # G'^T P = Q R
 
 
 # ----------------------------------------------------------------------------------- coordinates

@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import CLOSEST, LOST, NEAR_SINGULAR
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.motion import Landed, Piece, PlantMotion, arrive, slope_here, state_of
 from holoctl.simulation.passage import AcceptedState, Passage, over, predicted
@@ -107,7 +107,7 @@ def _passed(motion: PlantMotion, found: Passage, stop: float) -> Piece:
     q, v = found.at(end)
     q = pin.normalize(plant.model, q)
     if end == found.stop:
-        q, v = put_back(plant, motion.part.rows, q, v, end, CLOSEST)
+        q, v = projected_onto_manifold(plant, motion.part.rows, q, v, end, CLOSEST)
     if ahead and motion.settings.cross:
         motion.tally.crossings.append(found.instant)
     motion.tally.steps += 1

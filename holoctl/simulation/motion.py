@@ -19,7 +19,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import CLOSEST, FASTEST, NEAR_SINGULAR, PREDICTED_BY
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.codegen.compiled.steps import Step
 from holoctl.constraints.contract import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
@@ -365,7 +365,7 @@ def judged(
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
         return Landed(q, v, rows, False)
     try:
-        q, v_back = put_back(plant, part.rows, q, v, end, CLOSEST)
+        q, v_back = projected_onto_manifold(plant, part.rows, q, v, end, CLOSEST)
     except (SingularityError, InconsistentError) as error:
         return error
     change = largest((v_back - v) / c)

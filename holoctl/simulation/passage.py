@@ -29,7 +29,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import CLOSEST, PREDICTED_BY
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
@@ -240,7 +240,7 @@ def _collocated(
     for _ in range(PICARD_STEPS):
         X, new = x0 + h * rule.A.dot(K), np.empty_like(K)
         for j, (time, x) in enumerate(zip(times, X, strict=True)):
-            q_j, v_j = put_back(
+            q_j, v_j = projected_onto_manifold(
                 mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, CLOSEST
             )
             x_j = np.concatenate([pin.difference(model, q, q_j), v_j])

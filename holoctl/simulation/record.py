@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
@@ -97,7 +97,7 @@ def closed(motion: PlantMotion, part: Partition, state: State) -> State:
     off = largest(rows.error)
     if off > RECORDED or largest(rows.rate) > RECORDED:
         try:
-            there, rates = put_back(plant, part.rows, q, v, t)
+            there, rates = projected_onto_manifold(plant, part.rows, q, v, t)
         except (SingularityError, InconsistentError):  # next to a singular configuration
             return State(t, q, v, off)
         c = plant.column_scale

@@ -16,8 +16,8 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_ROUNDED
 from holoctl.constraints.joint_coordinates import TreeJoint
 from holoctl.control.loop import Tracking
+from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.rate_filter import RateFilter
-from holoctl.estimation.readings import Readings, readings
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.motion import Piece, PlantMotion, State
 from holoctl.simulation.record import closed
@@ -53,7 +53,7 @@ class SensorModel:
     """
 
     plant: Mechanism
-    readings: Readings | None
+    readings: MeasurementModel | None
     labels: tuple[str, ...]
     single: Indices
     places: Indices
@@ -200,7 +200,7 @@ def seen_by(
         )
     names: tuple[str, ...] | None = None
     if sensors is not None and sensors.measured != WHOLE_STATE:
-        names = readings(mech, sensors.measured).names
+        names = measurement_model(mech, sensors.measured).names
     _check_controller(controller, names)
     if sensors is None:
         return None
@@ -264,7 +264,7 @@ def _coming(ticks: Sequence[float], delay: float, rate: float) -> Iterator[float
 
 
 def _view(plant: Mechanism, names: tuple[str, ...] | None) -> SensorModel:
-    return _of_state(plant) if names is None else _of_joints(plant, readings(plant, names))
+    return _of_state(plant) if names is None else _of_joints(plant, measurement_model(plant, names))
 
 
 def _same_view(plant: Mechanism, names: tuple[str, ...] | None, before: SensorModel) -> SensorModel:
@@ -294,7 +294,7 @@ def _of_state(plant: Mechanism) -> SensorModel:
     )  # fmt: skip
 
 
-def _of_joints(plant: Mechanism, sensors: Readings) -> SensorModel:
+def _of_joints(plant: Mechanism, sensors: MeasurementModel) -> SensorModel:
     lengths = translational(plain(plant.model))
     single, places, linear = list[int](), list[int](), list[bool]()
     number = rate = 0

@@ -20,8 +20,8 @@ class Sensors:
     """What the controller of a simulation is shown.
 
     The controller is then a function ``(t, q_m, v_m) -> u`` of what is measured: positions in the
-    order of ``hc.PreparedAssembly(mech, measured).measured``, and their rates. With ``"all"`` it is
-    one of the whole state, (t, q, v), as without sensors.
+    order of ``hc.ClosedStateEstimator(mech, measured).measured``, and their rates. With ``"all"``
+    it is one of the whole state, (t, q, v), as without sensors.
 
     Positions are read so: the state `delay` ago, noise, then the rounding of `counts`.
 

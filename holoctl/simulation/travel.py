@@ -11,7 +11,7 @@ from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED, CLOSEST, EVENT_SHORT, EVENT_TIME
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
@@ -123,7 +123,7 @@ def started(
     rows, c = scaled_rows_at(plant, q, v, t), plant.column_scale
     speed = 1.0 + largest(v / c)
     if not (largest(rows.error) <= AS_CLOSED and largest(rows.rate) <= AS_CLOSED * speed):
-        q, closed = put_back(plant, part.rows, q, v, t, CLOSEST)
+        q, closed = projected_onto_manifold(plant, part.rows, q, v, t, CLOSEST)
         change = largest((closed - v) / c)
         if not change <= max(STARTS, part.tolerance) * speed:
             raise SingularityError(

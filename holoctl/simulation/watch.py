@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import ROWS_BETTER, ROWS_WORN, ROWS_WORN_ROUNDED
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.projector.repartition import Independence, decided_anew, independence
+from holoctl.projector.repartition import Independence, ill_conditioned, independence
+from holoctl.projector.repartition import better_rows as other_rows
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = [
@@ -168,13 +168,10 @@ def better_rows(mech: Mechanism, part: Partition, look: Look, h: float) -> Parti
     """The partition with other rows where those kept get dependent and not the mechanism; else the
     same one."""
     k, s = look.of_kept, look.of_all
-    worn = ROWS_WORN_ROUNDED if part.tolerance else ROWS_WORN
-    bad = k.value < worn * part.independence * s.value
-    if not bad and not (k.zero < 2.0 * h and not s.zero < 2.0 * h):
+    ahead = k.zero < 2.0 * h and not s.zero < 2.0 * h
+    if not ahead and not ill_conditioned(part, Independence(s.value, k.value)):
         return part
-    anew = decided_anew(mech, part, look.last)
-    better = independence(look.last, anew).of_kept > ROWS_BETTER * k.value
-    return anew if better else part
+    return other_rows(mech, part, look.last, k.value) or part
 
 
 def _closely(

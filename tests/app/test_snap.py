@@ -72,7 +72,7 @@ def assert_same_geometry(a: hc.Mechanism, b: hc.Mechanism) -> None:
 def test_the_file_that_is_written_gives_the_exact_mechanism(robot, tmp_path, capsys):
     out = tmp_path / "exact.yaml"
     assert main(["doctor", str(robot), "--snap", str(out)]) == 0
-    result = hc.snapped(hc.load(robot))
+    result = hc.repaired_geometry(hc.load(robot))
     printed = capsys.readouterr().out
     assert printed == f"{result}\n\nwritten: {out}\n"
     assert 1e-8 < result.error_before < 1e-5
@@ -101,7 +101,7 @@ def test_moves_behind_moves(robot, tmp_path):
     np.testing.assert_allclose(place.translation, [1e-6, 0.0, 0.0], atol=1e-15)
     np.testing.assert_allclose(pin.log3(place.rotation), [0.0, 2e-6, 0.0], atol=1e-15)
     assert main(["doctor", str(robot), "--closures", str(first), "--snap", str(second)]) == 0
-    assert_same_geometry(hc.load(robot, closures=second), hc.snapped(mech).mech)
+    assert_same_geometry(hc.load(robot, closures=second), hc.repaired_geometry(mech).mech)
 
 
 def test_a_closure_between_links_keeps_its_name_and_frames(robot, tmp_path):
@@ -151,7 +151,7 @@ def test_an_mjcf_has_no_sheet(tmp_path, capsys):
     assert main(["doctor", str(path), "--snap", str(tmp_path / "out.yaml")]) == 1
     err = capsys.readouterr().err
     assert "InputError" in err
-    assert "hc.snapped" in err
+    assert "hc.repaired_geometry" in err
     assert not (tmp_path / "out.yaml").exists()
 
 

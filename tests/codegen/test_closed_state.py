@@ -88,7 +88,7 @@ def assert_same(found, expected, gain=1.0):
 def test_exported_c_follows_as_python_does(name, tmp_path):
     mech, measured = case(name)
     options = {} if measured is None else {"measured": measured}
-    exported, python = Exported(mech, tmp_path, **options), hc.PreparedAssembly(mech, measured)
+    exported, python = Exported(mech, tmp_path, **options), hc.ClosedStateEstimator(mech, measured)
     timed, followed, refused = name == "timed", 0, 0
     for x, rates, t in walk(python, 80, 2e-2, dt=1e-3 * timed):
         expected = answer(python.state, x, rates, t)
@@ -111,7 +111,7 @@ def test_compiled_loops_follow_as_python_does(name):
     mech, measured = case(name)
     fast, python = (
         hc.compile(mech, ["state"], measured=measured, flags=["-O0"]),
-        hc.PreparedAssembly(mech, measured),
+        hc.ClosedStateEstimator(mech, measured),
     )
     loop, followed = fast.loop(), 0
     assert loop.measured == python.measured
@@ -142,7 +142,7 @@ def test_the_torque_is_that_of_the_state_that_is_found(name, tmp_path):
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
     fast, python = hc.compile(ctl, ["torque", "state"]), ctl.loop()
     exported = Exported(ctl, tmp_path)
-    assembly, rng = hc.PreparedAssembly(mech, partition=ctl.partition), np.random.default_rng(2)
+    assembly, rng = hc.ClosedStateEstimator(mech, partition=ctl.partition), np.random.default_rng(2)
     for x, rates, _ in walk(assembly, 30, 1e-2):
         assembly.state(x)
         references = rng.normal(size=(3, mech.nu))
@@ -189,7 +189,7 @@ def test_no_rates_no_torque():
 )
 def test_what_cannot_take_a_state_is_refused(out):
     mech = robot("five_bar")
-    python, loop = hc.PreparedAssembly(mech), hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    python, loop = hc.ClosedStateEstimator(mech), hc.compile(mech, ["state"], flags=["-O0"]).loop()
     x = python.readings.at(python.q) + 1e-2
     before = loop.state(python.readings.at(python.q))
     expected = answer(lambda: python.state(x, out=out))
@@ -209,7 +209,7 @@ def test_a_body_that_is_measured_whole_may_turn_far():
     mech, measured = mechanism("universal_rods"), ("turntable", "rod_1[0]", "rod_1[1]", "plate")
     fast, python = (
         hc.compile(mech, ["state"], measured=measured, flags=["-O0"]),
-        hc.PreparedAssembly(mech, measured),
+        hc.ClosedStateEstimator(mech, measured),
     )
     loop, guide, home, far = fast.loop(), python.fresh(), python.q, 0
     for x, rates, _ in walk(guide, 60, 3e-2, seed=4):
@@ -272,7 +272,7 @@ def test_a_dead_point_latches_until_reset(five_bar):
         return (q, v) if status == "OK" else status
 
     _, found = approach(mech, ask, five_bar.begin)
-    python = hc.PreparedAssembly(mech)
+    python = hc.ClosedStateEstimator(mech)
     _, expected = approach(mech, lambda x: answer(python.state, x, REST), python.reset)
     assert len(found) == len(expected)
     assert_same(found[-2], expected[-2], 100.0)
@@ -288,7 +288,7 @@ def near_a_dead_point():
     """A slider-crank by its slider: where it is told to be, the state at the first reading after
     that, and whether this is beyond the dead point."""
     mech = zoo.slider_crank("slider")
-    by_crank = hc.PreparedAssembly(mech, ["crank"])
+    by_crank = hc.ClosedStateEstimator(mech, ["crank"])
 
     def at(angle, rate):
         by_crank.reset(by_crank.start)
@@ -309,7 +309,7 @@ def near_a_dead_point():
 
 def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
     mech, cases = near_a_dead_point()
-    python = hc.PreparedAssembly(mech)
+    python = hc.ClosedStateEstimator(mech)
     loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
     at = [*mech.coordinate_names].index("slider")
     taken = 0
@@ -330,7 +330,7 @@ def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
 
 def test_compiled_loops_refuse_another_run_and_ask_again_after_a_gap_as_python():
     mech, cases = near_a_dead_point()
-    python = hc.PreparedAssembly(mech)
+    python = hc.ClosedStateEstimator(mech)
     loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
     at, said = [*mech.coordinate_names].index("slider"), set[str]()
     for before, q, v, _, _ in cases:
@@ -357,7 +357,7 @@ def test_compiled_loops_refuse_another_run_and_ask_again_after_a_gap_as_python()
 
 def test_exported_code_that_takes_the_time_refuses_another_run(tmp_path):
     mech, _ = case("timed")
-    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    exported, python = Exported(mech, tmp_path), hc.ClosedStateEstimator(mech)
     x, rest = python.readings.at(python.q), np.zeros(python.readings.columns.size)
     for t in (0.01, 0.02, 0.03, 0.025):  # a clock may be a little off
         expected = answer(python.state, x, rest, t)
@@ -374,7 +374,7 @@ def test_exported_code_that_takes_the_time_refuses_another_run(tmp_path):
 def test_first_readings_are_those_of_python_or_refused(tmp_path):
     """Exported, compiled, and in Python alike; what is not a number counts as a tick."""
     mech, cases = near_a_dead_point()
-    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    exported, python = Exported(mech, tmp_path), hc.ClosedStateEstimator(mech)
     loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
     at = [*mech.coordinate_names].index("slider")
     for before, q, v, beyond, tick in cases:
@@ -405,7 +405,7 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
 
 def test_compiled_loops_say_what_python_says_of_a_dead_point():
     mech = robot("five_bar")
-    loop, python = hc.compile(mech, ["state"], flags=["-O0"]).loop(), hc.PreparedAssembly(mech)
+    loop, python = hc.compile(mech, ["state"], flags=["-O0"]).loop(), hc.ClosedStateEstimator(mech)
     _, found = approach(mech, lambda x: answer(loop.state, x, REST), loop.reset)
     _, expected = approach(mech, lambda x: answer(python.state, x, REST), python.reset)
     assert found[-1] == expected[-1]
@@ -420,7 +420,7 @@ def test_compiled_loops_say_what_python_says_of_a_dead_point():
 
 def test_sensors_that_contradict_each_other(tmp_path):
     mech = mechanism("three_motors")
-    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    exported, python = Exported(mech, tmp_path), hc.ClosedStateEstimator(mech)
     fast = hc.compile(mech, ["state"], flags=["-O0"])
     x = python.readings.at(python.q)
     rest = np.zeros(x.size)
@@ -476,7 +476,7 @@ def test_whole_turns_of_a_continuous_joint_are_the_same(tmp_path):
         Exported(mech, tmp_path, measured=measured),
         hc.compile(mech, ["state"], measured=measured, flags=["-O0"]),
     )
-    sensors = hc.PreparedAssembly(mech, measured).readings
+    sensors = hc.ClosedStateEstimator(mech, measured).readings
     x, rates = sensors.at(hc.assemble(mech)[0]), np.zeros(sensors.columns.size)
     _, q, _ = exported.state(x, rates)
     wheel = 2.0 * np.pi * np.eye(x.size)[sensors.of_places[sensors.turning[0]]]
@@ -537,7 +537,7 @@ def test_what_is_known_goes_from_c_to_python_and_back(name):
     """Glitches are judged by Python, and a far way is gone by it; C then goes on as Python does."""
     mech, measured = case(name)
     python, loop = (
-        hc.PreparedAssembly(mech, measured),
+        hc.ClosedStateEstimator(mech, measured),
         hc.compile(mech, ["state"], measured=measured, flags=["-O0"]).loop(),
     )
     glitch = 3.0 * np.random.default_rng(0).normal(size=python.readings.numbers)
@@ -554,7 +554,7 @@ def test_after_other_rows_were_kept_reset_goes_back_to_machine_code():
     mech = overconstrained_loops.line_symmetric_bricard().mechanism()
     fast = hc.compile(mech, ["state"], flags=["-O0"])
     loop, home = fast.loop(), hc.assemble(mech)[0]
-    x = hc.PreparedAssembly(mech).readings.at(home)
+    x = hc.ClosedStateEstimator(mech).readings.at(home)
     guess = [-0.75126786, 0.47899531, 1.25033294, 1.25033294, 0.47899531]
     loop.reset(hc.assemble(mech, np.array(guess))[0])
     loop.state(np.array([0.14281090]), np.zeros(1))
@@ -569,7 +569,7 @@ def test_after_other_rows_were_kept_reset_goes_back_to_machine_code():
 
 def test_readings_that_contradict_each_other_are_no_usual_step(tmp_path):
     mech = mechanism("three_motors")
-    exported, python = Exported(mech, tmp_path), hc.PreparedAssembly(mech)
+    exported, python = Exported(mech, tmp_path), hc.ClosedStateEstimator(mech)
     x = python.readings.at(python.q)
     rest = np.zeros(x.size)
     off = x + np.eye(x.size)[2] * 0.3
@@ -604,7 +604,7 @@ def test_an_assembly_of_the_controller_says_what_is_measured(tmp_path):
     mech = robot("five_bar")
     q, _ = hc.assemble(mech)
     other = hc.assemble(mech, q + 0.1 * (np.eye(4)[0] - np.eye(4)[1]))[0]
-    assembly = hc.PreparedAssembly(mech, ["elbow_left", "motor_left"], start=other)
+    assembly = hc.ClosedStateEstimator(mech, ["elbow_left", "motor_left"], start=other)
     ctl = hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=assembly)
     exported, fast = Exported(ctl, tmp_path), hc.compile(ctl, ["state"], flags=["-O0"])
     x = other[[1, 0]]
@@ -633,7 +633,7 @@ def test_each_thread_and_each_loop_has_a_memory_of_its_own():
 
 def test_arguments_in_any_form():
     mech = robot("five_bar")
-    fast, python = hc.compile(mech, ["state"], flags=["-O0"]), hc.PreparedAssembly(mech)
+    fast, python = hc.compile(mech, ["state"], flags=["-O0"]), hc.ClosedStateEstimator(mech)
     x = hc.assemble(mech)[0][[0, 2]]
     expected = python.state(x, [0.1, 0.2])
     assert_same(fast.state(x.tolist(), [0.1, 0.2]), expected)
@@ -656,7 +656,7 @@ def test_arguments_in_any_form():
 def test_resynchronise_goes_far_and_c_goes_on_from_there():
     mech = robot("five_bar")
     fast = hc.compile(mech, ["state"], flags=["-O0"])
-    loop, python = fast.loop(), hc.PreparedAssembly(mech)
+    loop, python = fast.loop(), hc.ClosedStateEstimator(mech)
     x = hc.assemble(mech)[0][[0, 2]]
     for what in (loop, python):
         what.resynchronise(x + np.array([0.5, 0.4]))

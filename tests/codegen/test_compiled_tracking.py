@@ -205,7 +205,7 @@ def test_a_loop_of_a_thread_goes_on_in_python():
     ctl = hc.ComputedTorque(mech, 100.0, 20.0)
     fast, home = hc.compile(ctl, ["torque"]), mech.motor_positions(q)
     zero = np.zeros(1)
-    sensors, rest, other = hc.PreparedAssembly(mech), np.zeros(mech.nv), fast
+    sensors, rest, other = hc.ClosedStateEstimator(mech), np.zeros(mech.nv), fast
     for k in range(320):
         x = home + 0.02 * k
         u = other.torque_from_motors(x, zero, home, zero, zero)
@@ -298,12 +298,6 @@ def test_what_was_asked_is_forgotten_by_a_reset_and_copied_with_the_memory():
         assert follow.last.damping == 0.0
         follow(0.0, stretched, np.zeros(4))
         assert follow.last.damping > 0.0
-
-
-def test_former_names_of_loops_and_trackings_stay():
-    for name in ("TaskLoop", "CompiledLoop", "CompiledTaskLoop"):
-        assert getattr(hc, name) is hc.Loop
-    assert hc.TaskTracking is hc.Tracking
 
 
 def test_what_cannot_follow_says_so():

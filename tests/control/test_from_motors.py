@@ -32,7 +32,7 @@ def moving(assembly, count=25):
 def seen_by_motors(name):
     mech = mechanism(name)
     try:
-        hc.PreparedAssembly(mech)
+        hc.ClosedStateEstimator(mech)
         hc.PreparedInverseDynamics(mech).torque(*hc.assemble(mech), np.zeros(mech.nu))
     except hc.HoloctlError:
         return False
@@ -69,7 +69,7 @@ def five_bar_controller(**options):
 
 def test_inverse_dynamics_from_motors():
     mech, _ = five_bar_controller()
-    prepared, assembly = hc.PreparedInverseDynamics(mech), hc.PreparedAssembly(mech)
+    prepared, assembly = hc.PreparedInverseDynamics(mech), hc.ClosedStateEstimator(mech)
     out = np.zeros(2)
     for x, rates in moving(assembly):
         u = prepared.torque_from_motors(x, rates, [1.0, -2.0], out=out)
@@ -95,7 +95,7 @@ def test_every_thread_has_a_loop_of_its_own():
         thread.start()
     for thread in threads:
         thread.join()
-    alone = hc.PreparedAssembly(mech)
+    alone = hc.ClosedStateEstimator(mech)
     start = alone.q
     for sign, u in found.items():
         alone.reset(start)
@@ -109,14 +109,14 @@ def test_another_start_and_other_sensors():
     names = [mech.coordinate_names[0], mech.coordinate_names[1]]
     q, _ = hc.assemble(mech)
     ctl = hc.ComputedTorque(
-        mech, kp=400.0, kd=40.0, assembly=hc.PreparedAssembly(mech, names, start=q)
+        mech, kp=400.0, kd=40.0, assembly=hc.ClosedStateEstimator(mech, names, start=q)
     )
     loop = ctl.loop()
     assert loop.measured == tuple(names)
     home = mech.motor_positions(q)
     u = loop.torque_from_motors(q[:2], [0.0, 0.0], home, [0.0, 0.0], [0.0, 0.0])
     assert relative(u, ctl.torque(q, np.zeros(4), home, [0.0, 0.0], [0.0, 0.0])) < 1e-9
-    assert isinstance(pickle.loads(pickle.dumps(ctl)).assembly, hc.PreparedAssembly)
+    assert isinstance(pickle.loads(pickle.dumps(ctl)).assembly, hc.ClosedStateEstimator)
     assert np.array_equal(
         loop.torque(q, np.zeros(4), home, [0.0, 0.0], [0.0, 0.0]),
         ctl.torque(q, np.zeros(4), home, [0.0, 0.0], [0.0, 0.0]),
@@ -156,8 +156,8 @@ def test_an_assembly_of_another_mechanism_is_refused():
     _, other = five_bar_controller()
     mech, _ = five_bar_controller()
     with pytest.raises(hc.InputError, match="another mechanism"):
-        hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=hc.PreparedAssembly(other.mech))
-    with pytest.raises(hc.InputError, match="PreparedAssembly"):
+        hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=hc.ClosedStateEstimator(other.mech))
+    with pytest.raises(hc.InputError, match="ClosedStateEstimator"):
         hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly="motors")
 
 

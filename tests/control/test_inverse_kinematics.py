@@ -22,7 +22,7 @@ from support import (
 from zoo import ZOO, add_body, at, bar, five_bar, four_bar, slider_crank, triangle
 
 import holoctl as hc
-from holoctl.closing.kept_rows import as_meant
+from holoctl.closing.kept_rows import toleranced_rows
 from holoctl.control.reach.targets import targets_of
 from holoctl.tree.kinematics import kinematics
 
@@ -305,11 +305,11 @@ def test_rows_that_open_where_geometry_is_rounded_are_decided_anew(monkeypatch):
     turn = pin.SE3(pin.exp3(np.array([0.0, 0.0, 0.05])), np.zeros(3))
     pose = pose_of(mech, start, frame) * turn
     expected, _, _ = hc.inverse_kinematics(mech, {frame: pose}, start, axes="rx ry rz")
-    home = "holoctl.control.reach.inverse_kinematics.as_meant"
+    home = "holoctl.control.reach.inverse_kinematics.toleranced_rows"
     decided, poor = [], [True]
 
     def decide(*given):
-        found = as_meant(*given)
+        found = toleranced_rows(*given)
         decided.append(found.rows)
         return dataclasses.replace(found, rows=found.rows[:-1]) if poor[0] else found
 

@@ -58,7 +58,7 @@ def test_from_motors_it_is_the_torque_of_the_closed_state(name, kind, general):
     mech, part, (task, _) = of(name), partition_of(name), doable(name)
     ctl = KINDS[kind](mech, WithoutTick(task) if general else task, partition=part)
     loop = ctl.loop()
-    assembly = hc.PreparedAssembly(mech, partition=part)
+    assembly = hc.ClosedStateEstimator(mech, partition=part)
     q, v = start_of(name)
     loop.reset(q)
     assembly.reset(q)
@@ -82,13 +82,13 @@ def test_other_sensors_and_another_start():
     mech = of("our five_bar")
     q, v = hc.assemble(mech)
     names = list(mech.coordinate_names[:2])
-    _, ctl = five_bar(assembly=hc.PreparedAssembly(mech, names, start=q))
+    _, ctl = five_bar(assembly=hc.ClosedStateEstimator(mech, names, start=q))
     loop, reference = ctl.loop(), reference_near(mech, q, v, TIP)
     assert loop.measured == tuple(names)
     u = loop.torque_from_motors(q[:2], [0.0, 0.0], reference)
     assert relative(u, ctl.torque(q, v, reference)) < 1e-9
-    assert isinstance(pickle.loads(pickle.dumps(ctl)).assembly, hc.PreparedAssembly)
-    other = hc.PreparedAssembly(of("our delta"))
+    assert isinstance(pickle.loads(pickle.dumps(ctl)).assembly, hc.ClosedStateEstimator)
+    other = hc.ClosedStateEstimator(of("our delta"))
     refused(lambda: five_bar(assembly=other), hc.InputError, "another mechanism")
 
 
@@ -108,7 +108,7 @@ def test_every_thread_has_a_loop_of_its_own():
         thread.start()
     for thread in threads:
         thread.join()
-    alone = hc.PreparedAssembly(mech)
+    alone = hc.ClosedStateEstimator(mech)
     start = alone.q
     for sign, u in found.items():
         alone.reset(start)
@@ -374,7 +374,7 @@ BAD_LAWS = [
     ({"dt": 0.0}, "dt"),
     ({"weights": [1.0]}, "weights"),
     ({"closure_limit": -1.0}, "closure_limit"),
-    ({"assembly": "motors"}, "PreparedAssembly"),
+    ({"assembly": "motors"}, "ClosedStateEstimator"),
     ({"limits": 5.0}, "limits"),
     ({"limits": hc.Limits(effort={"nose": 1.0})}, "nose"),
     ({"partition": "auto"}, "partition"),

@@ -21,7 +21,7 @@ def robot(name):
 
 
 def gain(mech, q, names):
-    return hc.PreparedAssembly(mech, names, start=q).noise_gain(q)
+    return hc.ClosedStateEstimator(mech, names, start=q).noise_gain(q)
 
 
 def joints_of_one_coordinate(mech):
@@ -37,7 +37,7 @@ def joints_of_one_coordinate(mech):
 def accepted(mech, q, names):
     """Whether a closed state can be followed with these sensors."""
     try:
-        hc.PreparedAssembly(mech, names, start=q)
+        hc.ClosedStateEstimator(mech, names, start=q)
     except hc.InputError as error:
         assert "does not tell" in str(error)  # noqa: PT017
         return False
@@ -74,7 +74,7 @@ def test_no_other_sensor_helps_more(name):
 def test_the_gain_is_the_noise_of_the_worst_coordinate():
     mech = robot("five_bar")
     report = hc.mobility(mech)
-    loop, x = hc.PreparedAssembly(mech, start=report.q), mech.motor_positions(report.q)
+    loop, x = hc.ClosedStateEstimator(mech, start=report.q), mech.motor_positions(report.q)
     rng, sigma, off = np.random.default_rng(1), 1e-5, []
     for _ in range(3000):
         off.append(loop.state(x + sigma * rng.normal(size=2))[0] - report.q)
@@ -114,7 +114,7 @@ def test_a_robot_with_a_motion_that_its_motors_do_not_see():
     assert s.unseen[0].rates[0][0] == "free_universal4"
     assert s.more == ("free_universal4",)
     assert not accepted(mech, report.q, None)
-    cured = hc.PreparedAssembly(mech, [*mech.actuated, *s.more], start=report.q)
+    cured = hc.ClosedStateEstimator(mech, [*mech.actuated, *s.more], start=report.q)
     assert cured.noise_gain(report.q) == pytest.approx(s.more_gain, rel=1e-6)
     assert len(cured.unseen) == 2
     text = said(report)

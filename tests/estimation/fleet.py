@@ -82,6 +82,6 @@ def case(name):
 
 @cache
 def prepared(name):
-    """One `PreparedAssembly` for the tests that reset it first."""
+    """One `ClosedStateEstimator` for the tests that reset it first."""
     mech, measured = case(name)
-    return hc.PreparedAssembly(mech, measured)
+    return hc.ClosedStateEstimator(mech, measured)

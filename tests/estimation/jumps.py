@@ -32,7 +32,7 @@ class Judged(NamedTuple):
 
 
 def starts(name, count, seed=0, spread=0.6):
-    """Closed configurations at random, in which `PreparedAssembly` can start."""
+    """Closed configurations at random, in which `ClosedStateEstimator` can start."""
     mech, _ = case(name)
     rng, found, here = np.random.default_rng(seed), [], prepared(name)
     rank = here.partition.rank
@@ -166,7 +166,7 @@ def campaign(name, count, seed=0, low=1e-3, high=2.0, batch=500):
 
 
 def walked(name, walkers, ticks, seed, low=1e-4, high=0.02, steps=6):
-    """Walks of several `PreparedAssembly` in ticks of such lengths, never reset but after refusals.
+    """Walks of several estimators in ticks of such lengths, never reset but after refusals.
 
     Refused needlessly: six times the tick leads on with small gains, and rows keep their rank; else
     it is near a dead point.

@@ -29,7 +29,7 @@ def tallied(name, count, every, noise, sensors):
     seen = motions(name, count)
     away = max(3.0, 1.5 * min(m.gain.min() for m in seen))
     oracle = Oracle(mech, sensors, seen[0].q[0])
-    here = hc.PreparedAssembly(mech, sensors, start=seen[0].q[np.argmin(seen[0].gain)])
+    here = hc.ClosedStateEstimator(mech, sensors, start=seen[0].q[np.argmin(seen[0].gain)])
     found = Followed()
     for i, m in enumerate(seen):
         followed(found, name, here, oracle, m, every, noise, np.random.default_rng(i), away)
@@ -105,7 +105,7 @@ def check_first_readings(name, count):
     mech, measured, _ = moving(name)
     seen = motions(name, count)
     oracle = Oracle(mech, measured, seen[0].q[0])
-    here = hc.PreparedAssembly(mech, measured, start=seen[0].q[np.argmin(seen[0].gain)])
+    here = hc.ClosedStateEstimator(mech, measured, start=seen[0].q[np.argmin(seen[0].gain)])
     near, anywhere, rng = Counter(), Counter(), np.random.default_rng(0)
     for m in seen:
         for dead in m.dead:
@@ -144,7 +144,7 @@ class Crank:
     def __init__(self, lengths=(0.2, 0.5)):
         self.lengths = lengths
         self.mech = zoo.slider_crank(lengths=lengths, reference=self.at(1.0, 0.0)[0])
-        self.sensors = hc.PreparedAssembly(self.mech)
+        self.sensors = hc.ClosedStateEstimator(self.mech)
 
     def at(self, angle, rate):
         """q and v, in closed form."""

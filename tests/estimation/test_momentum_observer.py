@@ -612,8 +612,10 @@ def test_refusals():
     refused(lambda: hc.MomentumObserver(mech, 1.0, dt=0.0), hc.InputError, "dt")
     refused(lambda: hc.MomentumObserver(mech, 1.0, "motors"), hc.InputError, "partition")
     refused(lambda: hc.MomentumObserver("five_bar", 1.0), hc.InputError, "Mechanism")
-    refused(lambda: hc.MomentumObserver(mech, 1.0, assembly=3), hc.InputError, "PreparedAssembly")
-    other = hc.PreparedAssembly(replace(mech))
+    refused(
+        lambda: hc.MomentumObserver(mech, 1.0, assembly=3), hc.InputError, "ClosedStateEstimator"
+    )
+    other = hc.ClosedStateEstimator(replace(mech))
     refused(lambda: hc.MomentumObserver(mech, 1.0, assembly=other), hc.InputError, "another")
     observer = hc.MomentumObserver(mech, 10.0)
     u = [0.0, 0.0]
@@ -698,8 +700,8 @@ def test_one_at_a_time():
 @pytest.mark.parametrize("name", ["five_bar", "delta", "stewart"])
 def test_from_the_motors_it_is_that_of_the_closed_state(name):
     mech = robot(name)
-    sensors = hc.PreparedAssembly(mech)
-    one = hc.MomentumObserver(mech, GAIN, assembly=hc.PreparedAssembly(mech))
+    sensors = hc.ClosedStateEstimator(mech)
+    one = hc.MomentumObserver(mech, GAIN, assembly=hc.ClosedStateEstimator(mech))
     two = hc.MomentumObserver(mech, GAIN)
     x, u = mech.motor_positions(sensors.q), np.linspace(-1.0, 1.0, mech.nu)
     for k in range(30):
@@ -721,9 +723,9 @@ def test_from_the_motors_it_begins_where_it_was_told(given):
     """On another branch than the reference, where nothing was read from motors yet."""
     mech = robot("five_bar")
     q = hc.assemble(mech, mech.reference + np.array([0.0, -2.4, 0.0, 2.4]), restarts=0)[0]
-    assert np.abs(hc.PreparedAssembly(mech).q - q).max() > 1.0
+    assert np.abs(hc.ClosedStateEstimator(mech).q - q).max() > 1.0
     x, still = mech.motor_positions(q), np.zeros(2)
-    options = {"assembly": hc.PreparedAssembly(mech)} if given else {}
+    options = {"assembly": hc.ClosedStateEstimator(mech)} if given else {}
     observer = hc.MomentumObserver(mech, GAIN, **options)
     observer.reset(q, np.zeros(mech.nv), 0.5)
     observer.update_from_motors(x, still, still)
@@ -736,7 +738,7 @@ def test_without_positions_of_motors_an_assembly_is_asked_for():
     observer = hc.MomentumObserver(mech, GAIN)
     refused(lambda: observer.update_from_motors([0.0] * 2, [0.0] * 2, [0.0] * 2), hc.InputError,
             "assembly=")  # fmt: skip
-    measured = hc.PreparedAssembly(mech, ["left", "right"])
+    measured = hc.ClosedStateEstimator(mech, ["left", "right"])
     observer = hc.MomentumObserver(mech, GAIN, assembly=measured)
     q = hc.assemble(mech)[0]
     assert observer.update_from_motors(q[[0, 2]], [0.0, 0.0], [0.0, 0.0]).shape == (2,)

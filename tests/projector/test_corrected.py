@@ -15,7 +15,7 @@ from support import closed_states, few, mechanism, shared_partition
 import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import CORRECTIONS
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.rows.evaluate import constraint_rows, scaled_rows_at
 
 
@@ -61,7 +61,7 @@ def test_the_quick_law_is_the_plain_one(name):
         y = v - c * np.linalg.lstsq(G, r * rows.rate[part.rows], rcond=None)[0]
         step = -c * np.linalg.lstsq(G, r * rows.error[part.rows], rcond=None)[0]
         x = pin.normalize(mech.model, pin.integrate(mech.model, x, step))
-    found = put_back(mech, part.rows, q, v, 0.0)
+    found = projected_onto_manifold(mech, part.rows, q, v, 0.0)
     assert np.abs(found[0] - x).max() < 1e-12
     assert np.abs(found[1] - y).max() < 1e-11
 
@@ -264,7 +264,7 @@ def test_the_last_step_of_a_correction_counts():
         x, steps = x + np.exp(-x) - 1.0, steps + 1
     assert steps == CORRECTIONS
     keep = np.array([0])
-    q, _ = put_back(mech, keep, np.array([start]), np.zeros(1), 0.0)
+    q, _ = projected_onto_manifold(mech, keep, np.array([start]), np.zeros(1), 0.0)
     assert abs(q[0]) < 1e-13
     with pytest.raises(hc.InconsistentError, match="too far off"):
-        put_back(mech, keep, np.array([start + 2.0]), np.zeros(1), 0.0)
+        projected_onto_manifold(mech, keep, np.array([start + 2.0]), np.zeros(1), 0.0)

@@ -15,7 +15,7 @@ from support import closed_states, few, mechanism
 from zoo import parallelogram, slider_crank, timed_arm
 
 import holoctl as hc
-from holoctl.base.tolerances import ROWS_WORN, SPLIT_LIMIT
+from holoctl.base.tolerances import ROWS_ILL, SPLIT_LIMIT
 from holoctl.projector.partition import PREFERENCE, check_partition
 from holoctl.projector.repartition import MOTORS_AGAIN, decided_anew, independence, repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
@@ -61,7 +61,7 @@ def test_rows_that_get_dependent_on_the_way_give_way_to_others(name):
             part = other
         worst, unswapped = min(worst, share(G, part)), min(unswapped, share(G, first))
     assert 1 <= swaps <= 8
-    assert worst > 0.2 * ROWS_WORN > unswapped
+    assert worst > 0.2 * ROWS_ILL > unswapped
 
 
 @pytest.mark.parametrize("cut", range(1, 7))
@@ -72,7 +72,7 @@ def test_a_bricard_that_is_cut_at_any_hinge_goes_all_the_way(cut):
         other = repartitioned(mech, part, q, v)
         swaps, part, worst = swaps + (other is not part), other, min(worst, share(G, other))
     assert 1 <= swaps <= 8
-    assert worst > 0.3 * ROWS_WORN
+    assert worst > 0.3 * ROWS_ILL
 
 
 @pytest.mark.parametrize("name", ["cardan_z", "four_bar", "rails_2", "oldham", "watt"])

@@ -137,7 +137,7 @@ def test_exact_sensors_read_the_state(name, measured):
 def test_the_order_is_that_of_the_prepared_assembly(name, measured):
     """From what a controller is shown it finds the state of the plant, tick by tick."""
     mech = robot(name)
-    prepared = hc.PreparedAssembly(mech, measured, start=start(name)[0])
+    prepared = hc.ClosedStateEstimator(mech, measured, start=start(name)[0])
     assert list(prepared.measured) == names_of(mech, measured)
     run, seen = watched(name, hc.Sensors(measured))
     for q, v, x, rates in zip(run.q, run.v, seen.x, seen.rates, strict=True):

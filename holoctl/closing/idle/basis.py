@@ -17,7 +17,7 @@ from holoctl.base.errors import SingularityError
 from holoctl.base.tolerances import RANK
 from holoctl.closing.bodies import Bodies, bodies_at
 from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
-from holoctl.closing.kept_rows import as_meant
+from holoctl.closing.kept_rows import toleranced_rows
 from holoctl.closing.samples import Sample, samples, still, tangent
 from holoctl.closing.walking import neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
@@ -58,7 +58,7 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
     SingularityError
         Where q is singular, or a joint made of several is, and not so many are idle as nearby.
     """
-    tolerance = 0.0 if as_meant(mech, q, t) is None else mech.tolerance
+    tolerance = 0.0 if toleranced_rows(mech, q, t) is None else mech.tolerance
     s = samples(mech, q, t, tolerance)
     places = [_place(mech, at, t, held) for at in s.generic]
     ranks = [still(p.at, p.held, T)[0] for p, T in zip(places, s.tangents, strict=True)]

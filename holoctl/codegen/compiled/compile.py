@@ -104,7 +104,7 @@ def compile(
     flags : iterable of str, optional
         More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
     measured : iterable of str, optional
-        What `Compiled.state` and `Compiled.torque_from_motors` take, as in `PreparedAssembly`.
+        What `Compiled.state` and `Compiled.torque_from_motors` take, as in `ClosedStateEstimator`.
         Default: what the `assembly` of a controller measures, else the motors.
     machine : str, optional
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a

@@ -48,7 +48,7 @@ from holoctl.dynamics.batch_certificate import BatchCertificate
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
@@ -433,7 +433,7 @@ class Compiled:
         Parameters
         ----------
         q_measured, v_measured, t, out
-            As in `PreparedAssembly.state`.
+            As in `ClosedStateEstimator.state`.
 
         Returns
         -------
@@ -640,7 +640,7 @@ class Compiled:
         check_machine(self.machine, self.mech)
         return CompiledEstimator(self._sensing(), self._fell_back)
 
-    def _assembly(self) -> PreparedAssembly:
+    def _assembly(self) -> ClosedStateEstimator:
         """Of what is measured, with the rows of the partition."""
         given = None if self.controller is None else self.controller.assembly
         return assembly_with(self.mech, self.partition, self.measured, given)

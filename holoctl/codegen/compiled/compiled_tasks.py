@@ -45,7 +45,7 @@ from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.law import TaskNotes
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["CompiledTasks", "compiled_tasks"]
@@ -225,7 +225,7 @@ class CompiledTasks:
     track_from_motors = track_from_motors
     reset = reset
 
-    def _assembly(self) -> PreparedAssembly:
+    def _assembly(self) -> ClosedStateEstimator:
         """Of what is measured, with the rows of the partition."""
         own = self.controller._own
         return assembly_with(self.mech, own.prepared.partition, self.measured, own.assembly)

@@ -1,8 +1,8 @@
 """The closed state from what is measured in machine code, with Python behind it.
 
-Memories go to and fro: where C refuses, a `PreparedAssembly` goes on from the memory of C, or says
-why there is no state; what it finds is handed back. Where it keeps other rows than the machine code
-was made for, or is lost, it answers alone until `reset`.
+Memories go to and fro: where C refuses, a `ClosedStateEstimator` goes on from the memory of C, or
+says why there is no state; what it finds is handed back. Where it keeps other rows than the machine
+code was made for, or is lost, it answers alone until `reset`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from holoctl.codegen.compiled.sensing_source import sensing_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.estimation.branch_guards import BranchMemory
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.estimator_system import Borders
 from holoctl.estimation.following import placed_at
-from holoctl.estimation.prepared_assembly import PreparedAssembly, Remembered
-from holoctl.estimation.seen_motion import Borders
 from holoctl.mechanism.checks import check_out
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -52,14 +53,14 @@ class SensingCode:
     law : ClosedState
     memory : numpy.dtype
         Of what a loop remembers.
-    assembly : PreparedAssembly
+    assembly : ClosedStateEstimator
         Of the same sensors and rows.
     """
 
     module: Any
     law: ClosedState
     memory: np.dtype[Any]
-    assembly: PreparedAssembly
+    assembly: ClosedStateEstimator
 
 
 def check_machine(machine: str, mech: Mechanism) -> None:
@@ -71,7 +72,7 @@ def check_machine(machine: str, mech: Mechanism) -> None:
         )
 
 
-def sensing_code(assembly: PreparedAssembly, flags: tuple[str, ...]) -> SensingCode:
+def sensing_code(assembly: ClosedStateEstimator, flags: tuple[str, ...]) -> SensingCode:
     """Compile what finds the closed state as `assembly` does.
 
     Raises
@@ -106,11 +107,11 @@ class SensingOnce:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompiledEstimator:
-    """A `PreparedAssembly` in machine code: for one loop, whose last state it remembers."""
+    """A `ClosedStateEstimator` in machine code: for one loop, whose last state it remembers."""
 
     _code: SensingCode
     _fell_back: Callable[[str], None]
-    _assembly: PreparedAssembly = field(init=False)
+    _assembly: ClosedStateEstimator = field(init=False)
     _memory: NDArray[Any] = field(init=False)
     _rows: NDArray[np.intp] = field(init=False)
     _tick: Callable[..., tuple[Vector, Vector]] = field(init=False)
@@ -147,7 +148,7 @@ class CompiledEstimator:
         q: Vector = self._memory["q"][0].copy()
         return q
 
-    def in_python(self) -> PreparedAssembly:
+    def in_python(self) -> ClosedStateEstimator:
         """The assembly behind it, where the mechanism is now."""
         if not self._in_python:
             self._give()
@@ -189,7 +190,7 @@ class CompiledEstimator:
         *,
         out: tuple[Vector, Vector] | None = None,
     ) -> tuple[Vector, Vector]:
-        """The closed state where the sensors read this, as `PreparedAssembly.state`.
+        """The closed state where the sensors read this, as `ClosedStateEstimator.state`.
 
         Parameters
         ----------
@@ -220,7 +221,7 @@ class CompiledEstimator:
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """Tell where the mechanism is, as `PreparedAssembly.reset`.
+        """Tell where the mechanism is, as `ClosedStateEstimator.reset`.
 
         Parameters
         ----------
@@ -240,7 +241,7 @@ class CompiledEstimator:
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
-        """Go where the sensors read this, however far, as `PreparedAssembly.resynchronise`.
+        """Go where the sensors read this, however far, as `ClosedStateEstimator.resynchronise`.
 
         Parameters
         ----------
@@ -301,7 +302,7 @@ class CompiledEstimator:
         """Set the assembly to the memory of C."""
         assembly, m, law = self._assembly, self._memory[0], self._code.law
         c, u = assembly.mech.column_scale, assembly.readings.unit
-        see, count = assembly.seeing, u.size
+        see, count = assembly.system, u.size
         A = np.zeros((0, count)) if law.known else np.eye(count)
         if law.weighed:
             A = m["A"].reshape(law.seen, count) * u
@@ -320,7 +321,7 @@ class CompiledEstimator:
         # of the place before only the determinant is known
         other = place._replace(determinant=before) if m["known"] == 2 else None
         read, way, refused = int(m["read"]), m["way"].copy(), int(m["refused"])
-        assembly.take_over(Remembered(place, other, read, way, float(m["size"]), refused))
+        assembly.take_over(BranchMemory(place, other, read, way, float(m["size"]), refused))
 
     def _take(self) -> None:
         """Set the memory of C to the assembly, where the machine code can go on from there."""
@@ -340,7 +341,7 @@ class CompiledEstimator:
         kept = any(place.borders is given for given in self._given) and not m["latched"][0]
         m["latched"] = not self._code.module.resume(m, kept)
         if place.square > 0.0:  # how gamma changed on the way there
-            see = assembly.seeing
+            see = assembly.system
             count = assembly.readings.unit.size
             seen = np.eye(count) if see.known else place.borders.A / assembly.readings.unit
             m["before"] = m["gamma"] - (place.bend @ seen).reshape(-1)

@@ -33,7 +33,7 @@ from holoctl.control.limits_law import LIMIT_POLICIES, LimitsLaw
 from holoctl.control.limits_made import limits_law_of
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -112,7 +112,7 @@ def export_c(
     plant : bool, optional
         Also write ``holoctl_<name>_plant.c``: the exact plant, for trials on a computer.
     measured : iterable of str, or "all", optional
-        What the robot measures, as in `PreparedAssembly`: then C finds the closed state too, with
+        What the robot measures, as in `ClosedStateEstimator`: C finds the closed state too, with
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without them.
         Default: the motors, where they tell the state; of a controller with an `assembly`, what
         that measures.
@@ -196,7 +196,7 @@ def export_c(
 def _assembly(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
     part: Partition, measured: Any,
-) -> tuple[PreparedAssembly | None, str]:  # fmt: skip
+) -> tuple[ClosedStateEstimator | None, str]:  # fmt: skip
     """How the state is found; None where all is measured, and by default where the motors do not
     tell the state, with the reason."""
     if isinstance(measured, str):

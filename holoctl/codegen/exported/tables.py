@@ -6,7 +6,7 @@ import numpy as np
 
 from holoctl.codegen.c_text import comment
 from holoctl.constraints.joint_coordinates import FramePair
-from holoctl.estimation.readings import Readings
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
@@ -43,7 +43,7 @@ def motor_table(mech: Mechanism) -> str:
     return "\n".join(lines)
 
 
-def measured_table(sensors: Readings) -> str:
+def measured_table(sensors: MeasurementModel) -> str:
     """Sensor by sensor."""
     model, lines, number, rate = plain(sensors.mech.model), list[str](), 0, 0
     length = translational(sensors.mech.model)

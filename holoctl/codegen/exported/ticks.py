@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import SELF_TEST_STATES
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 
 __all__ = ["Ticks", "golden_ticks"]
 
@@ -32,7 +32,7 @@ class Ticks:
     v: Array
 
 
-def golden_ticks(assembly: PreparedAssembly, timed: bool) -> Ticks:
+def golden_ticks(assembly: ClosedStateEstimator, timed: bool) -> Ticks:
     """A walk of small steps from the start, each along the rates that were measured before.
 
     Python is called as C will be: where bodies spin that no sensor sees depends on the way.
@@ -47,7 +47,7 @@ def golden_ticks(assembly: PreparedAssembly, timed: bool) -> Ticks:
                 raise
 
 
-def _walk(own: PreparedAssembly, timed: bool, size: float) -> Ticks:
+def _walk(own: ClosedStateEstimator, timed: bool, size: float) -> Ticks:
     mech, sensors, start = own.mech, own.readings, own.q
     m, rng, rows = sensors.columns.size, np.random.default_rng(64), []
     direction, along = np.zeros(m), np.zeros(mech.nv)

@@ -5,7 +5,7 @@
 
 N is taken so that bodies that spin apart from each other have columns of their own. Elsewhere both
 are what the C makes of the first ones by K there (templates/closed_state_borders.c.in). The oracle
-is estimation/seen_motion.py.
+is estimation/estimator_system.py.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr, solved
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.estimation.prepared_assembly import PreparedAssembly
-from holoctl.estimation.readings import Readings
-from holoctl.estimation.sight import sight
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.measurement_model import MeasurementModel
+from holoctl.estimation.observability import observability
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -37,13 +37,13 @@ class Sensing:
 
     Attributes
     ----------
-    sensors : Readings
+    sensors : MeasurementModel
     weights : (m,) array
         Of the sensors, scaled.
     start : (nq,) array
     """
 
-    sensors: Readings
+    sensors: MeasurementModel
     weights: Array
     start: Array
 
@@ -63,18 +63,18 @@ class BorderExpressions:
     N: Array
 
 
-def sensing_of(assembly: PreparedAssembly) -> Sensing:
-    """What `PreparedAssembly` was made of."""
+def sensing_of(assembly: ClosedStateEstimator) -> Sensing:
+    """What `ClosedStateEstimator` was made of."""
     return Sensing(assembly.readings, assembly.scaled_weights, assembly.start)
 
 
 def assembly_with(
-    mech: Mechanism, part: Partition, measured: Any, given: PreparedAssembly | None
-) -> PreparedAssembly:
+    mech: Mechanism, part: Partition, measured: Any, given: ClosedStateEstimator | None
+) -> ClosedStateEstimator:
     """How the state is found, with the rows of a partition: by what is measured where that is told,
     else as by the assembly of a controller, else by the motors."""
     if given is None or measured is not None:
-        return PreparedAssembly(mech, measured, partition=part)
+        return ClosedStateEstimator(mech, measured, partition=part)
     return given.with_rows(part)
 
 
@@ -83,11 +83,11 @@ def borders_at(
 ) -> list[BorderExpressions]:
     """The borders at the start, then those at each of these configurations."""
     sensors, c, u = sensing.sensors, mech.column_scale, sensing.sensors.unit
-    here = sight(mech, part, sensors, sensing.start, 0.0)
-    b, i = here.seen.shape[1], here.unseen.shape[1]
+    here = observability(mech, part, sensors, sensing.start, 0.0)
+    b, i = here.observed.shape[1], here.unobserved.shape[1]
     weighed = u.size > b
-    N = _apart(mech, part, sensing, here.unseen, places) if i else np.zeros((mech.nv, 0))
-    A = (here.jacobian @ here.seen).T * sensing.weights if weighed else np.zeros((0, u.size))
+    N = _apart(mech, part, sensing, here.unobserved, places) if i else np.zeros((mech.nv, 0))
+    A = (here.jacobian @ here.observed).T * sensing.weights if weighed else np.zeros((0, u.size))
     found = [BorderExpressions(A / u, N / c[:, None])]
     fits = A if weighed else np.eye(b)
     for q in places:
@@ -113,7 +113,7 @@ def _apart(
     """The same motions, where those that share no coordinate anywhere have columns apart."""
     shared = np.abs(unseen @ unseen.T) > 1e-9
     for q in places:
-        there = sight(mech, part, sensing.sensors, q, 0.0).unseen
+        there = observability(mech, part, sensing.sensors, q, 0.0).unobserved
         if there.shape == unseen.shape:
             shared |= np.abs(there @ there.T) > 1e-9
     count, label = connected_components(shared, directed=False)

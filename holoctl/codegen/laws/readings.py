@@ -6,7 +6,7 @@
 
 and single coordinates of cut joints with their motion.
 
-The oracle is estimation/readings.py, for cut joints constraints/joint_coordinates.py.
+The oracle is estimation/measurement_model.py, for cut joints constraints/joint_coordinates.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holoctl.codegen.laws.placed import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint
-from holoctl.estimation.readings import Readings
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.tangent import of_quaternion, tangent
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def difference_function(E: Expressions, sensors: Readings) -> Any:
+def difference_function(E: Expressions, sensors: MeasurementModel) -> Any:
     """``difference(q, x) -> step``: how far the numbers x (p,) are from s(q), (m,)."""
     ca = casadi_module()
     x = ca.SX.sym("x", sensors.numbers)
@@ -62,7 +62,7 @@ def difference_function(E: Expressions, sensors: Readings) -> Any:
     return ca.Function("difference", [E.q, x], [column(found)], ["q", "x"], ["step"])
 
 
-def reverse_function(E: Expressions, sensors: Readings) -> Any:
+def reverse_function(E: Expressions, sensors: MeasurementModel) -> Any:
     """``reverse(x, step) -> numbers``: from which a step (m,) leads to x (p,)."""
     ca, nv = casadi_module(), E.mech.nv
     x, step = ca.SX.sym("x", sensors.numbers), ca.SX.sym("step", sensors.columns.size)
@@ -82,7 +82,7 @@ def reverse_function(E: Expressions, sensors: Readings) -> Any:
     return ca.Function("reverse", [x, step], [ca.densify(found)], ["x", "step"], ["numbers"])
 
 
-def sensor_rows(E: Expressions, sensors: Readings) -> list[dict[int, SX]]:
+def sensor_rows(E: Expressions, sensors: MeasurementModel) -> list[dict[int, SX]]:
     """S (m, nv), row by row: coordinate to entry."""
     ca, rows = casadi_module(), list[dict[int, SX]]()
     seen: dict[tuple[int, int], Seen] = {}
@@ -94,14 +94,14 @@ def sensor_rows(E: Expressions, sensors: Readings) -> list[dict[int, SX]]:
     return rows
 
 
-def unit_readings(E: Expressions, sensors: Readings) -> list[tuple[int, ...]]:
+def unit_readings(E: Expressions, sensors: MeasurementModel) -> list[tuple[int, ...]]:
     """Which of the numbers have norm one together: quaternions, cosine-sine pairs."""
     number = dict(zip(sensors.places.tolist(), sensors.of_places.tolist(), strict=True))
     parts = [part for part in E.tree.unit_parts if all(i in number for i in part)]
     return [tuple(number[i] for i in part) for part in parts]
 
 
-def _with_numbers(E: Expressions, sensors: Readings, x: SX) -> SX:
+def _with_numbers(E: Expressions, sensors: MeasurementModel, x: SX) -> SX:
     """q with the joints of the tree at these numbers."""
     ca = casadi_module()
     there, turning = ca.SX(E.q), set(sensors.turning.tolist())

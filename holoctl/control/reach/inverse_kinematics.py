@@ -23,8 +23,8 @@ from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import REACH_CLOSED, REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import as_meant
-from holoctl.closing.nearest_velocity import nearest_velocity
+from holoctl.closing.kept_rows import toleranced_rows
+from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.reach.reaching import (
@@ -173,7 +173,7 @@ def inverse_kinematics(
 
     start = _closed(mech, fences.put(guess), guess, t)
     for _ in range(REACH_DECIDED):
-        meant = as_meant(mech, start, t)
+        meant = toleranced_rows(mech, start, t)
         p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
         found = _reached(p, targets, fences, start, tol)
         if isinstance(found, Short):

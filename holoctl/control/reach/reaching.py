@@ -36,9 +36,9 @@ from holoctl.base.tolerances import (
     REACH_SADDLE,
     WITHIN_LIMIT,
 )
+from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.closing.settled import distance
 from holoctl.mechanism.mechanism import workspace
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics, kinematics

@@ -34,8 +34,7 @@ from holoctl.dynamics.tick.prepared_inverse import (
     has_tick,
 )
 from holoctl.dynamics.tick.sensed import SensedDynamics
-from holoctl.estimation.given_assembly import check_assembly
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -59,7 +58,7 @@ class TaskController:
     prepared : PreparedInverseDynamics
         With the law as its aim.
     limited : LimitedTick or None
-    assembly : PreparedAssembly or None
+    assembly : ClosedStateEstimator or None
         How the state is found where only some joints are measured.
     feels : bool
         Whether ``f_ext`` is felt by the task, as of an impedance, and not known to the law alone.
@@ -70,7 +69,7 @@ class TaskController:
     law: TaskLaw
     prepared: PreparedInverseDynamics
     limited: LimitedTick | None
-    assembly: PreparedAssembly | None
+    assembly: ClosedStateEstimator | None
     feels: bool
     local: threading.local = field(init=False, repr=False, default_factory=threading.local)
 
@@ -205,7 +204,7 @@ class LoopOptions(NamedTuple):
     closure_limit: float | None
     velocity_limit: float | None
     friction_at: str
-    assembly: PreparedAssembly | None
+    assembly: ClosedStateEstimator | None
     limits: Limits | None
     policy: str
     dt: float
@@ -230,7 +229,7 @@ def loop_options(controller: Any) -> LoopOptions:
     one_of("friction_at", options.friction_at, FRICTION_AT)
     one_of("policy", options.policy, LIMIT_POLICIES)
     positive("dt", options.dt, "s")
-    check_assembly(mech, options.assembly, "controller")
+    check_estimator(mech, options.assembly, "controller")
     return options
 
 

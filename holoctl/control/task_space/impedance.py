@@ -27,7 +27,7 @@ from holoctl.control.task_space.law import TaskLaw, critical_damping, matrix
 from holoctl.control.tasks.contract import Task
 from holoctl.control.tasks.gains import gain_of
 from holoctl.control.tasks.task_terms import bound_to
-from holoctl.estimation.prepared_assembly import PreparedAssembly
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -107,7 +107,7 @@ class Impedance:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
-    assembly: PreparedAssembly | None = None
+    assembly: ClosedStateEstimator | None = None
     limits: Limits | None = None
     policy: str = "nearest"
     dt: float = 1e-3

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holoctl.control.limited_tick import Limiting
 from holoctl.control.task_space.law import TaskNotes
-from holoctl.estimation.prepared_assembly import AssemblyReport
+from holoctl.estimation.closed_state_estimator import AssemblyReport
 
 __all__ = ["TaskReport", "report_of"]
 

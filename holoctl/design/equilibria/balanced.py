@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import BALANCED, BALANCED_NEARLY, REACH_STALLED, SAME_LEAST
+from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import Problem, everywhere
-from holoctl.closing.settled import distance
 from holoctl.control.reach.reaching import closed_within, least, no_fences
 from holoctl.design.equilibria.balance import Balance
 from holoctl.design.equilibria.standing import falls

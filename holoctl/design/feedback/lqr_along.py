@@ -20,7 +20,7 @@ from holoctl.base.checks import Vector, positive, quiet, vector, whole
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import MOST_TICKS
-from holoctl.closing.settled import distance
+from holoctl.closing.least_squares import distance
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.feedback.lqr import checked_weights, weight_matrix
 from holoctl.design.feedback.reachable_modes import check_moved, check_seen

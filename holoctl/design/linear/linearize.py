@@ -22,7 +22,7 @@ from holoctl.base.checks import Vector, listing, number, one_of, quiet, vector
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED
-from holoctl.closing.correction import put_back
+from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.linear.minimal_coordinates import RowsAt, minimal_coordinates
 from holoctl.design.linear.model import Linearization
@@ -204,7 +204,7 @@ def _closed(
                 "where it is off by little",
                 residual=largest(off),
             )
-    return put_back(mech, part.rows, q, v, t)
+    return projected_onto_manifold(mech, part.rows, q, v, t)
 
 
 def _rows_at(mech: Mechanism, code: Compiled | None, q: Vector, t: float) -> RowsAt:

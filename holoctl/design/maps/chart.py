@@ -27,8 +27,8 @@ from holoctl.control.reach.targets import Target
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask
 from holoctl.control.tasks.task_terms import bound_to
-from holoctl.estimation.readings import Readings, readings
-from holoctl.estimation.sight import moved_by, seen_of
+from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
+from holoctl.estimation.observability import moved_by, observability_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.tree.kinematics import Kinematics
@@ -97,11 +97,11 @@ class MapChart:
         return None if self.task is None else bound_to(self.mech, self.task)
 
     @cached_property
-    def sensors(self) -> Readings | None:
+    def sensors(self) -> MeasurementModel | None:
         """The coordinates: those of the grid, if it is one of coordinates, and those held."""
         names = [*(() if self.task is not None else (row.name for row in self.rows)), *self.held]
         try:
-            return readings(self.mech, names) if names else None
+            return measurement_model(self.mech, names) if names else None
         except InputError as error:
             said = str(error).replace(f"{self.mech.name}: measured", "motor_map: grid or hold", 1)
             raise InputError(said) from None
@@ -170,7 +170,7 @@ def _wanted(task: BoundTask, x: Vector) -> Any:
     return pin.SE3(pin.exp3(turn), place)
 
 
-def _of_sensors(sensors: Readings, wanted: Vector, base: str) -> Rows:
+def _of_sensors(sensors: MeasurementModel, wanted: Vector, base: str) -> Rows:
     differ, unit = sensors.differences(), sensors.unit
     first = 6 if base else 0
 
@@ -304,18 +304,18 @@ def _check_determined(chart: MapChart, part: Partition, kin: Kinematics) -> None
     """Raise `InputError` where rows repeat each other, or leave a motion that is not idle."""
     mech = chart.mech
     T, D = _seen(chart, part, kin)
-    here = seen_of(T, D)
+    here = observability_of(T, D)
     names = [*(row.name for row in chart.rows), *chart.held]
-    if here.seen.shape[1] < D.shape[0]:
+    if here.observed.shape[1] < D.shape[0]:
         raise InputError(
             f"motor_map: at the start, {listing(names)} are {D.shape[0]} numbers that move with "
-            f"{here.seen.shape[1]} motions only: the start is a singular configuration, or leave "
-            "some of them out"
+            f"{here.observed.shape[1]} motions only: the start is a singular configuration, or "
+            "leave some of them out"
         )
-    if not here.unseen.shape[1]:
+    if not here.unobserved.shape[1]:
         return
     idle = idle_basis(mech, kin.q, kin.t, held=D / mech.column_scale)
-    left = here.unseen - idle @ (idle.T @ here.unseen)
+    left = here.unobserved - idle @ (idle.T @ here.unobserved)
     if (np.linalg.norm(left, axis=0) > UNSEEN_MOTION).any():
         count = int((np.linalg.norm(left, axis=0) > UNSEEN_MOTION).sum())
         raise InputError(

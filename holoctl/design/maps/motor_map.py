@@ -66,9 +66,9 @@ def motor_map(
     mech : Mechanism
     grid : mapping or tuple
         ``{coordinate: values}``: joints of one coordinate, ``joint[i]``, or closures that are
-        joints, as `PreparedAssembly` takes them; rad or m. Or ``(task, values, values, ...)`` with
-        values for each row of the task, ``(hc.FrameTask("tool", "x y"), xs, ys)``; the numbers of
-        rows that turn are those of a rotation vector, rad. Each array is an axis of the grid, in
+        joints, as `ClosedStateEstimator` takes them; rad or m. Or ``(task, values, values, ...)``
+        with values for each row of the task, ``(hc.FrameTask("tool", "x y"), xs, ys)``; the numbers
+        of rows that turn are those of a rotation vector, rad. Each array is an axis of the grid, in
         order; a number in place of an array stays the same over the map.
     what : str or iterable of str, optional
         ``"torque"``: holding efforts; ``"condition"``; ``"velocity"`` and ``"force"``: ellipsoids

@@ -3,12 +3,9 @@
     K d = -[phi; r; 0]        K = [G; D; N']    N: idle motions, held still
     r -> 0 by the straight way, in substeps
 
-A substep counts only where its correction is short and contracts, and the determinant of K changes
-by less than a factor: it has no zero on the way, so the branch is the same. The rules, and their
-numbers, are those of loops: estimation/following.py. A grid is often symmetric as its mechanism is,
-and on the symmetry line two arms stretch at one point: the determinant has a double zero there, and
+A substep counts as in closing/continuation.py. A grid is often symmetric as its mechanism is, and
+on the symmetry line two arms stretch at one point: the determinant has a double zero there, and
 keeps its sign. So no eigenvalue of K^-1 K' may be negative, K' that of the end of a substep.
-Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
 """
 
 from __future__ import annotations
@@ -21,17 +18,10 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, null_space_by_svd, turned_over
-from holoctl.base.tolerances import (
-    CONTRACTION,
-    CORRECTED,
-    DETERMINANT_CHANGE,
-    FIRST_CORRECTION,
-    LEFT_OPEN,
-    PREDICTED_STEP,
-    SETTLED_TICK,
-    SHORTEST_SUBSTEP,
-)
+from holoctl.base.tolerances import CORRECTED, LEFT_OPEN
+from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
 from holoctl.design.maps.chart import Rows
+from holoctl.design.paths.rows import Factored, factored
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
@@ -60,48 +50,87 @@ class WayEnd(NamedTuple):
     why: str
 
 
-class _Place(NamedTuple):
-    """Everything at a q, by scaled steps: open rows, K without its borders, borders."""
+class _Rows(NamedTuple):
+    """The rows at a q, scaled: errors of the kept ones, the worst of all, r, and [G; D]."""
 
-    q: Vector
-    error: Vector
-    open: float
+    errors: Vector
+    worst: float
     r: Vector
     GD: Array
 
-    def right(self, goal: Vector, borders: int) -> Vector:
-        return np.concatenate([-self.error, goal - self.r, np.zeros(borders)])
+
+class _Place(NamedTuple):
+    """A closed configuration on the way: rows of a partition, idle motions N', and K factored."""
+
+    q: Vector
+    part: Partition
+    r: Vector
+    errors: Vector
+    N: Array
+    K: Factored
+
+    def right(self, at: _Rows | _Place, goal: Vector) -> Vector:
+        """The right side that leads from some rows to a goal of r."""
+        return np.concatenate([-at.errors, goal - at.r, np.zeros(self.N.shape[0])])
 
 
 def reached(
     mech: Mechanism, t: float, start: PartitionedSpot, left: Rows
 ) -> PartitionedSpot | WayEnd:
     """The spot where r vanishes, by the straight way; or where that ends."""
-    q, part = start
-    here, gone, length, count = _place(mech, t, q, part, left), 0.0, 1.0, 0
-    why = "slow"
-    N, det = _borders(here, mech.nv)
-    while length >= SHORTEST_SUBSTEP and count < MAP_EVALUATIONS:
-        rest = 1.0 - gone
-        share = 1.0 if length >= rest else length / rest
-        there, used = _substep(mech, t, part, left, here, N, det, share)
-        count += used
-        if isinstance(there, str):
-            why, length = there, 0.5 * min(length, rest)
-            continue
-        if there.open > max(LEFT_OPEN, part.tolerance):
-            return WayEnd(gone, "rows left out as redundant open there")
-        part = repartitioned(mech, part, there.q, np.zeros(mech.nv), t)
-        if share == 1.0:
-            return PartitionedSpot(there.q, part)
-        here, gone, length = _place(mech, t, there.q, part, left), gone + length, 2.0 * length
-        N, det = _borders(here, mech.nv)
-    if count >= MAP_EVALUATIONS:
-        return WayEnd(gone, "it took too many steps: give a start, or a grid, that is nearer")
-    return WayEnd(gone, _WHY.get(why, why))
+    count, why = 0, "slow"
+
+    def substep(here: _Place, share: float) -> _Place | None:
+        """The place at a share of what is left; None, and why, where that does not count."""
+        nonlocal count, why
+        goal, K, last, worst = (1.0 - share) * here.r, np.zeros((0, 0)), here.K, 0.0
+
+        def linearised(q: Vector) -> tuple[Vector, float] | str:
+            nonlocal count, K, last, worst
+            at, count = _rows(mech, t, q, here.part, left), count + 1
+            K, worst = np.vstack([at.GD, here.N]), at.worst
+            if not np.isfinite(K).all():
+                return "range"
+            last = factored(K)
+            if not determinant_kept(last.over(here.K)):
+                return "singular"
+            right = here.right(at, goal)
+            return right, largest(right)
+
+        def solved(right: Vector) -> Vector:
+            return last.lu.solve(right)
+
+        def moved(q: Vector, d: Vector) -> Vector:
+            x: Vector = pin.integrate(mech.model, q, mech.column_scale * d)
+            return x
+
+        steps = Steps(solved, largest, moved, CORRECTED)
+        found = corrected(steps, linearised, here.q, here.K.lu.solve(here.right(here, goal)))
+        if found.why:
+            why = found.why
+        elif turned_over(here.K.lu.solve(K)):
+            why = "singular"
+        elif worst > max(LEFT_OPEN, here.part.tolerance):
+            why = "open"
+        else:
+            q = pin.normalize(mech.model, found.q)
+            return _place(mech, t, q, repartitioned(mech, here.part, q, np.zeros(mech.nv), t), left)
+        return None
+
+    here, rest = in_substeps(
+        substep, _place(mech, t, start.q, start.part, left),
+        may_go_on=lambda: count < MAP_EVALUATIONS and why != "open",
+    )  # fmt: skip
+    if not rest:
+        return PartitionedSpot(here.q, here.part)
+    if count >= MAP_EVALUATIONS and why != "open":
+        why = "steps"
+    return WayEnd(1.0 - rest, _WHY[why])
 
 
 _WHY = {
+    "open": "rows left out as redundant open there",
+    "steps": "it took too many steps: give a start, or a grid, that is nearer",
     "singular": "it comes to a singular configuration",
     "far": "it comes to a singular configuration",
     "first": "it does not close, near a singular configuration",
@@ -110,71 +139,17 @@ _WHY = {
 }
 
 
-def _place(mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows) -> _Place:
+def _rows(mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows) -> _Rows:
     kin, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
     c = mech.column_scale
     error = mech.row_scale * rows.error
     G = mech.row_scale[part.rows, None] * rows.jacobian[part.rows] * c
     r, D = left(kin)
-    return _Place(q, error[part.rows], largest(error), r, np.vstack([G, D * c]))
+    return _Rows(error[part.rows], largest(error), r, np.vstack([G, D * c]))
 
 
-def _borders(here: _Place, nv: int) -> tuple[Array, float]:
-    """N', the motions that neither rows nor chart see; and the determinant of K."""
-    N = np.zeros((0, nv))
-    if here.GD.shape[0] < nv:
-        N = null_space_by_svd(here.GD, here.GD.shape[0])[3].T
-    return N, float(np.linalg.det(np.vstack([here.GD, N])))
-
-
-def _substep(
-    mech: Mechanism,
-    t: float,
-    part: Partition,
-    left: Rows,
-    here: _Place,
-    N: Array,
-    det: float,
-    share: float,
-) -> tuple[_Place | str, int]:
-    """The place at a share of what is left, and evaluations; in place of it why there is none."""
-    model, c = mech.model, mech.column_scale
-    goal, n = (1.0 - share) * here.r, N.shape[0]
-    d = _solved(np.vstack([here.GD, N]), here.right(goal, n))
-    if not largest(d) <= PREDICTED_STEP:
-        return "far", 0
-    q, before, count = pin.integrate(model, here.q, c * d), 0.0, 0
-    while True:
-        at = _place(mech, t, q, part, left)
-        count += 1
-        K = np.vstack([at.GD, N])
-        if not np.isfinite(K).all():
-            return "range", count
-        if not 1.0 / DETERMINANT_CHANGE < np.linalg.det(K) / det < DETERMINANT_CHANGE:
-            return "singular", count
-        rhs = at.right(goal, n)
-        size = largest(rhs)
-        if size <= SETTLED_TICK:
-            break
-        d = _solved(K, rhs)
-        length = largest(d)
-        if not before:
-            if not length <= FIRST_CORRECTION:
-                return "first", count
-        elif not length <= CONTRACTION * before:
-            if size <= CORRECTED:
-                break  # it falls no more
-            return "slow", count
-        before = length
-        q = pin.integrate(model, q, c * d)
-    if turned_over(_solved(np.vstack([here.GD, N]), K)):
-        return "singular", count
-    return at._replace(q=pin.normalize(model, q)), count
-
-
-def _solved(K: Array, b: Array) -> Array:
-    try:
-        x = np.asarray(np.linalg.solve(K, b), dtype=float)
-    except np.linalg.LinAlgError:
-        return np.full(b.shape, np.inf)
-    return x
+def _place(mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows) -> _Place:
+    at, N = _rows(mech, t, q, part, left), np.zeros((0, mech.nv))
+    if at.GD.shape[0] < mech.nv:
+        N = null_space_by_svd(at.GD, at.GD.shape[0])[3].T
+    return _Place(q, part, at.r, at.errors, N, factored(np.vstack([at.GD, N])))

@@ -3,15 +3,13 @@
     q(s + h) = q (+) (h q' + h^2 q'' / 2 + ... + h^4 q'''' / 24)        predictor
     K d = [-phi; w(s + h) - w(q); 0]                            corrector
 
-A step counts only where Newton's method contracts all the way and the determinant of K keeps its
-sign and changes by no more than a factor; else it is halved. Nor may two arms turn over at once, as
-they can on a line of symmetry, which leaves the determinant its sign: `turned_over`.
-Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
+A step counts as in closing/continuation.py, and is halved where it does not. Nor may two arms turn
+over at once, as they can on a line of symmetry, which leaves the determinant its sign:
+`turned_over`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -23,15 +21,17 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import BranchError
 from holoctl.base.linalg import largest, turned_over
-from holoctl.base.tolerances import (
-    CONTRACTION,
-    DETERMINANT_CHANGE,
-    FIRST_CORRECTION,
-    PATH_STALLED,
-    PREDICTED_STEP,
-    SETTLED_TICK,
+from holoctl.base.tolerances import PATH_STALLED
+from holoctl.closing.continuation import Steps, corrected, determinant_kept
+from holoctl.design.paths.rows import (
+    UNFACTORED,
+    Drive,
+    Factored,
+    PartitionRows,
+    Wanted,
+    factored,
+    kept_rows,
 )
-from holoctl.design.paths.rows import Drive, Factored, PartitionRows, Wanted, factored, kept_rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import decided_anew
@@ -55,8 +55,6 @@ PATH_SHORTEST = 1e-4
 
 
 Array = NDArray[np.float64]
-
-MOST_CHANGE = math.log(DETERMINANT_CHANGE)
 
 Path = Callable[[float], Wanted]
 
@@ -162,9 +160,9 @@ def followed(system: System, path: Path, start: PathNode, grid: Iterable[float])
 
 def node_at(system: System, path: Path, q: Vector, s: float) -> PathNode | None:
     """The node at s by Newton's method from a configuration close to it, if there is one."""
-    found = _corrected(system, path, q, s, None)
+    found = _corrected(system, path, q, s, None, None)
     if found is None and system.part.rank:
-        found = _corrected(with_rows_of(system, q), path, q, s, None)
+        found = _corrected(with_rows_of(system, q), path, q, s, None, None)
     return found
 
 
@@ -177,9 +175,10 @@ def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
 def as_far(
     system: System, path: Path, here: PathNode, goal: float, shortest: float
 ) -> tuple[System, PathNode]:
-    """On to a goal in steps as long as they may be, with other rows where these wear: the last node
-    that is proved to be on this branch, which is short of the goal where steps get shorter than
-    the shortest one."""
+    """On to a goal in steps as long as they may be, with other rows where these are bad: the last
+    node that is proved to be on this branch, which is short of the goal where steps get shorter
+    than the shortest one. Unlike those of `in_substeps`, steps are halves of the whole way: nodes
+    then stand at round s."""
     whole, step = goal - here.s, goal - here.s
     anew = False
     while here.s < goal:
@@ -249,9 +248,7 @@ def _stepped(system: System, path: Path, here: PathNode, s: float) -> PathNode |
     """The node at s, a step ahead; None where that is not proved to be on this branch."""
     h = s - here.s
     step = h * (here.d1 + h * (0.5 * here.d2 + h * (here.d3 / 6.0 + (h / 24.0) * here.d4)))
-    if not largest(step / system.mech.column_scale) <= PREDICTED_STEP:
-        return None
-    there = _corrected(system, path, moved(system.mech, here.q, step), s, here)
+    there = _corrected(system, path, here.q, s, here, step / system.mech.column_scale)
     if there is None:
         return None
     slope = 6.0 * (here.d1 - there.d1) / h
@@ -260,41 +257,32 @@ def _stepped(system: System, path: Path, here: PathNode, s: float) -> PathNode |
 
 
 def _corrected(
-    system: System, path: Path, q: Vector, s: float, before: PathNode | None
-) -> PathNode | None:  # fmt: skip
-    mech, c, wanted, last = system.mech, system.mech.column_scale, path(s), 0.0
-    while True:
-        K, rhs, worst = system.filled(q, wanted.value)
-        found = factored(K)
-        if not found.sign or not _like(found, before):
-            return None
-        size = largest(rhs)
-        if size <= SETTLED_TICK:
-            break
-        d = found.lu.solve(rhs)
-        length = largest(d)
-        if not last:
-            if not length <= FIRST_CORRECTION:
-                return None
-        elif not length <= CONTRACTION * last:
-            if size <= PATH_STALLED:
-                break  # it falls no more
-            return None
-        last = length
-        q = moved(mech, q, c * d)
-    if before is not None and turned_over(before.K.lu.solve(K)):
+    system: System, path: Path, q: Vector, s: float, before: PathNode | None, step: Vector | None
+) -> PathNode | None:
+    """The node at s, from q by a scaled step; before it a node on this branch, if there is one."""
+    mech, wanted = system.mech, path(s)
+    K, last, worst = np.zeros((0, 0)), UNFACTORED, 0.0
+
+    def linearised(q: Vector) -> tuple[Vector, float] | str:
+        nonlocal K, last, worst
+        K, right, worst = system.filled(q, wanted.value)
+        last = factored(K)
+        if not last.sign or not (before is None or determinant_kept(last.over(before.K))):
+            return "singular"
+        return right, largest(right)
+
+    def solved(right: Vector) -> Vector:
+        return last.lu.solve(right)
+
+    def scaled_move(q: Vector, d: Vector) -> Vector:
+        return moved(mech, q, mech.column_scale * d)
+
+    steps = Steps(solved, largest, scaled_move, PATH_STALLED)
+    found = corrected(steps, linearised, q, np.zeros(mech.nv) if step is None else step)
+    if found.why or (before is not None and turned_over(before.K.lu.solve(K))):
         return None
-    if mech.nq != mech.nv:
-        q = pin.normalize(mech.model, q)
-    return _node(system, s, q, wanted, found, worst)
-
-
-def _like(found: Factored, before: PathNode | None) -> bool:
-    """Whether a determinant is of the same sign as before, and about as large."""
-    if before is None:
-        return True
-    change = abs(found.size - before.K.size)
-    return found.sign == before.K.sign and change <= MOST_CHANGE
+    q = found.q if mech.nq == mech.nv else pin.normalize(mech.model, found.q)
+    return _node(system, s, q, wanted, last, worst)
 
 
 def _node(

@@ -27,7 +27,16 @@ from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 
-__all__ = ["Coordinates", "Drive", "Factored", "PartitionRows", "Wanted", "factored", "kept_rows"]
+__all__ = [
+    "UNFACTORED",
+    "Coordinates",
+    "Drive",
+    "Factored",
+    "PartitionRows",
+    "Wanted",
+    "factored",
+    "kept_rows",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -203,6 +212,14 @@ class Factored(NamedTuple):
     lu: LU
     sign: float
     size: float
+
+    def over(self, before: Factored) -> float:
+        """Its determinant over another one; of what is larger than e times that, only e."""
+        return self.sign * before.sign * math.exp(min(self.size - before.size, 1.0))
+
+
+UNFACTORED = Factored(LU(np.zeros((0, 0)), np.zeros(0, dtype=np.intp), np.inf), 0.0, -np.inf)
+"""In the place of a matrix that nobody factored yet."""
 
 
 def factored(K: Array) -> Factored:

@@ -22,8 +22,8 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
 from holoctl.dynamics.tick.aim import Aim, Ground
 from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
-from holoctl.estimation.readings import Readings
-from holoctl.estimation.seen_motion import Seeing
+from holoctl.estimation.estimator_system import EstimatorSystem
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.laws.inverse import holding, inverse
 from holoctl.laws.response import mobility, response
 from holoctl.mechanism.coupled_motors import coupled_motors
@@ -120,15 +120,15 @@ def lay_out_behind(
     part: Partition,
     weights: Vector | None,
     inconsistent: str,
-    see: Seeing,
-    sensors: Readings,
+    see: EstimatorSystem,
+    sensors: MeasurementModel,
     aim: Aim | None = None,
 ) -> LaidOut | None:
     """The tick at the state that an estimate has just found: G_dep is factored there already.
 
     None where what is measured is not what is independent here, or not in the order of the motors.
     """
-    fast, motion, unseen, columns = see.rows.fast, see.rows.motion, see.unseen, sensors.columns
+    fast, motion, unseen, columns = see.rows.fast, see.rows.motion, see.unknown, sensors.columns
     if fast is None or motion is None or not see.known or see.bordered:
         return None
     if why_general(mech, part, motion) or not np.array_equal(unseen, part.dependent):
@@ -144,7 +144,7 @@ def lay_out_behind(
         return bool(inverse.dot(inverse) < limit) and moved(q, v, t)
 
     split = Split(
-        constrain, see.solve, fast.right, see.rows.G_seen, unseen, columns, motion.data,
+        constrain, see.solve, fast.right, see.rows.G_known, unseen, columns, motion.data,
         fast.kept_by,
     )  # fmt: skip
     return _tick(mech, part, split, motion, motors is not None, weights, inconsistent, aim)

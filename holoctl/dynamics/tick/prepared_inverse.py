@@ -43,8 +43,8 @@ from holoctl.dynamics.tick.inverse_tick import (
 )
 from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
 from holoctl.dynamics.tick.sensed import SensedDynamics
-from holoctl.estimation.prepared_assembly import PreparedAssembly
-from holoctl.estimation.seen_motion import Seeing
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
@@ -221,7 +221,7 @@ class PreparedInverseDynamics:
     ) -> Vector:
         """`torque` where only the motors are measured: state and torque in one tick.
 
-        The state is that of a `PreparedAssembly` of this thread, which starts at the reference,
+        The state is that of a `ClosedStateEstimator` of this thread, which starts at the reference,
         with its errors. For other sensors, or another start, find the state by one of your own, or
         take a `ComputedTorque` with an ``assembly=``.
 
@@ -247,7 +247,7 @@ class PreparedInverseDynamics:
             As `torque`; also for a general actuation matrix, whose motors have no positions, and
             where the motors do not tell how the mechanism moves.
         BranchError, AssemblyError
-            As `PreparedAssembly.state`.
+            As `ClosedStateEstimator.state`.
         """
         mech = self.mech
         target, t = as_given("target", target, mech.nu), instant(t)
@@ -268,7 +268,7 @@ class PreparedInverseDynamics:
         Raises
         ------
         InputError, InconsistentError, BranchError, SingularityError
-            As `PreparedAssembly.reset`.
+            As `ClosedStateEstimator.reset`.
         """
         self._own_loop().assembly.reset(q, t)
 
@@ -277,7 +277,7 @@ class PreparedInverseDynamics:
             loop: SensedDynamics = self._local.sensed
         except AttributeError:
             loop = self._local.sensed = sensed(
-                self, PreparedAssembly(self.mech, partition=self.partition)
+                self, ClosedStateEstimator(self.mech, partition=self.partition)
             )
         return loop
 
@@ -389,11 +389,11 @@ def behind(prepared: PreparedInverseDynamics) -> Behind | None:
     return found
 
 
-def sensed(prepared: PreparedInverseDynamics, assembly: PreparedAssembly) -> SensedDynamics:
+def sensed(prepared: PreparedInverseDynamics, assembly: ClosedStateEstimator) -> SensedDynamics:
     """An estimate with these inverse dynamics behind it, for one loop."""
     mech, part = prepared.mech, prepared.partition
 
-    def shared(see: Seeing) -> LaidOut | None:
+    def shared(see: EstimatorSystem) -> LaidOut | None:
         if not np.array_equal(assembly.partition.rows, part.rows):
             return None
         options = prepared.weights, prepared.inconsistent

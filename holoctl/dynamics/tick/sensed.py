@@ -9,8 +9,8 @@ from typing import Any
 from holoctl.base.checks import Vector, finite, stored
 from holoctl.base.errors import InputError
 from holoctl.dynamics.tick.inverse_tick import Behind, LaidOut
-from holoctl.estimation.prepared_assembly import PreparedAssembly
-from holoctl.estimation.seen_motion import Seeing
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.estimator_system import EstimatorSystem
 
 __all__ = ["Answer", "SensedDynamics", "check_rates"]
 
@@ -36,7 +36,7 @@ class SensedDynamics:
 
     Attributes
     ----------
-    assembly : PreparedAssembly
+    assembly : ClosedStateEstimator
         Remembers where the mechanism is.
     lay_out : function (see) -> LaidOut or None
         The tick that shares what the estimate has; None where nothing can be shared.
@@ -46,11 +46,11 @@ class SensedDynamics:
         What may be asked behind that answer.
     """
 
-    assembly: PreparedAssembly
-    lay_out: Callable[[Seeing], LaidOut | None]
+    assembly: ClosedStateEstimator
+    lay_out: Callable[[EstimatorSystem], LaidOut | None]
     answer: Answer
     behind_answer: Callable[[], Behind | None]
-    _see: Seeing | None = field(init=False, default=None, repr=False)
+    _see: EstimatorSystem | None = field(init=False, default=None, repr=False)
     _own: LaidOut | None = field(init=False, default=None, repr=False)
     _shared: bool = field(init=False, default=False, repr=False)
     _at: Vector | None = field(init=False, default=None, repr=False)
@@ -61,7 +61,7 @@ class SensedDynamics:
         Raises
         ------
         InputError
-            Without rates; else as `PreparedAssembly.state`.
+            Without rates; else as `ClosedStateEstimator.state`.
         """
         check_rates(v_measured)
         self._at, v = self.assembly.state_in_place(q_measured, v_measured, t)
@@ -73,7 +73,7 @@ class SensedDynamics:
     ) -> Vector:  # fmt: skip
         """The motor efforts at the state that was found last, as `PreparedInverseDynamics` has
         them; `known` are other efforts on the coordinates."""
-        see = self.assembly.seeing
+        see = self.assembly.system
         if see is not self._see:  # the first time, or rows were decided anew
             self._see, self._own = see, self.lay_out(see)
         own = self._own if q is self._at is self.assembly.place.q else None

@@ -1,4 +1,4 @@
-"""Between the guess and the constraints: where closing starts, so that it ends near the guess.
+"""A damped start for closing, between the guess and the constraints: so it ends near the guess.
 
     min |d|^2 + c |e|^2        d: the step from the guess, in the metric        e: scaled rows
 
@@ -21,9 +21,9 @@ from holoctl.base.tolerances import LONGEST_STEP
 from holoctl.closing.newton import Problem, residual
 from holoctl.constraints.wrench import WrenchRows
 
-__all__ = ["compromise"]
+__all__ = ["damped_start"]
 
-COMPROMISE, COMPROMISE_STEPS = 10.0, 20  # a weight; a count
+START_WEIGHT, START_STEPS = 10.0, 20  # a weight; a count
 """Where closing starts, the squared error (scaled) weighs this much of the squared distance from
 the guess; steps on the way there."""
 
@@ -34,24 +34,24 @@ SHORT_STEP = 0.05  # scaled
 Array = NDArray[np.float64]
 
 
-def compromise(p: Problem, polarity: WrenchRows | None) -> Vector:
+def damped_start(p: Problem, axis_signs: WrenchRows | None) -> Vector:
     """A configuration on the way from the guess to a closed one near it: open, but by little.
 
     Gauss-Newton steps within a reach that shrinks where they do not help. The guess itself, where
     the first step is short: Newton's method knows the way from there.
     """
     q, reach = p.guess, LONGEST_STEP
-    error, G = residual(p, q, polarity)
-    if np.sqrt(COMPROMISE) * float(np.linalg.norm(error)) <= SHORT_STEP:  # no step is longer
+    error, G = residual(p, q, axis_signs)
+    if np.sqrt(START_WEIGHT) * float(np.linalg.norm(error)) <= SHORT_STEP:  # no step is longer
         return q
     both, A = _both(p, q, error, G)
-    for _ in range(min(COMPROMISE_STEPS, p.max_iter)):
+    for _ in range(min(START_STEPS, p.max_iter)):
         step = least_squares(A, -both)
         length = float(np.linalg.norm(step))
         if length <= SHORT_STEP or reach <= SHORT_STEP:
             break
         trial = p.moved(q, step * min(1.0, reach / length))
-        new, new_A = _both(p, trial, *residual(p, trial, polarity))
+        new, new_A = _both(p, trial, *residual(p, trial, axis_signs))
         if new @ new < both @ both:
             q, both, A, reach = trial, new, new_A, min(2.0 * reach, LONGEST_STEP)
         else:
@@ -61,7 +61,7 @@ def compromise(p: Problem, polarity: WrenchRows | None) -> Vector:
 
 def _both(p: Problem, q: Vector, error: Vector, G: Array) -> tuple[Vector, Array]:
     """The residual whose squares are minimised, and its Jacobian by steps in the metric."""
-    c = np.sqrt(COMPROMISE)
+    c = np.sqrt(START_WEIGHT)
     d = pin.difference(p.mech.model, p.guess, q)[p.free]
     D = pin.dDifference(p.mech.model, p.guess, q, pin.ArgumentPosition.ARG1)[p.free][:, p.free]
     return np.append(c * error, d / p.metric), np.vstack([c * G, D * p.metric / p.metric[:, None]])

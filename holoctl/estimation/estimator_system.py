@@ -1,12 +1,12 @@
-"""The motion that sensors see: a square system at a configuration, factored.
+"""The square system of an estimator at a configuration: rows, measurement Jacobian, borders.
 
     K = [G; A S / u; N' / c]        K d = [-phi; A (x - s(q)) / u; 0]
 
-G are the kept rows, scaled; S the Jacobian of the sensors, u their units; c scales the coordinates.
-N are the idle motions that no sensor sees (held still), and A weighs sensors that are more than
+G are the kept rows, scaled; S is the measurement Jacobian, u units of sensors, c of coordinates.
+N are the idle motions that no sensor tells (held still), and A weighs sensors that are more than
 motions:
 
-    A = Gamma' (S c / u)' W         Gamma: a basis of the motions that are seen, scaled
+    A = Gamma' (S c / u)' W         Gamma: a basis of the observed motions, scaled
 
 Both are borders, decided at one configuration and kept for many: what follows from them elsewhere
 is as right, and a determinant compares only with one of the same borders. Where all sensors are
@@ -31,13 +31,13 @@ from scipy.linalg import lapack
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest, orthonormal_columns
 from holoctl.base.tolerances import UNLIMITED
-from holoctl.estimation.readings import Readings
-from holoctl.estimation.seen_rows import SeenRows, seen_rows
+from holoctl.estimation.estimator_rows import EstimatorRows, estimator_rows
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 
-__all__ = ["Borders", "Seeing", "lay_out"]
+__all__ = ["Borders", "EstimatorSystem", "lay_out"]
 
 FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
 """The product of so many pivots is within the range of floats; of so many orders of pivots it is
@@ -64,13 +64,13 @@ class Borders(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Seeing:
+class EstimatorSystem:
     """K of one thread. What is asked is of the configuration evaluated, and factored, last.
 
     Attributes
     ----------
     evaluate : function (q, t) -> bool
-        The rows at rest, and what sensors of cut joints see; False out of range.
+        The rows at rest, and what sensors of cut joints read; False out of range.
     factor : function (borders) -> float
         K factored; its determinant, of which only ratios mean something.
     open : function (rows) -> float
@@ -89,7 +89,7 @@ class Seeing:
         The numbers from which a step of the sensors (m,) leads to x.
     cut : function () -> array
         Numbers of the cut joints that are measured.
-    seen : function (borders, step) -> (b,) array
+    combined : function (borders, step) -> (b,) array
         What the borders make of a step, or a rate, of the sensors (m,).
     gain : function (gamma, borders) -> float
         Of noise: standard deviation of the worst coordinate by that of the sensors, scaled.
@@ -107,8 +107,8 @@ class Seeing:
         Whether rows are left out, or sensors are more than motions.
     rank : int
         How many rows are kept.
-    rows : SeenRows
-    unseen : (n,) int array
+    rows : EstimatorRows
+    unknown : (n,) int array
         The coordinates that K is by.
     pivots : (n,) array
         Those of K, where it is factored: the array is the same at every call.
@@ -126,7 +126,7 @@ class Seeing:
     difference: Callable[[Vector, Vector, Vector], Vector]
     taken_back: Callable[[Vector, Vector], Vector]
     cut: Callable[[], Vector]
-    seen: Callable[[Borders, Vector], Vector]
+    combined: Callable[[Borders, Vector], Vector]
     gain: Callable[[Array, Borders], float]
     gain_at_most: Callable[[Array, Borders], float]
     borders: Callable[[Array], Borders]
@@ -135,15 +135,15 @@ class Seeing:
     bordered: bool
     redundant: bool
     rank: int
-    rows: SeenRows
-    unseen: Indices
+    rows: EstimatorRows
+    unknown: Indices
     pivots: Vector
     solve: Callable[[Array, int], None]
 
 
 def lay_out(
-    mech: Mechanism, part: Partition, sensors: Readings, weights: Vector, b: int, i: int
-) -> Seeing:
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, weights: Vector, b: int, i: int
+) -> EstimatorSystem:
     """Lay out K for one thread.
 
     Parameters
@@ -151,19 +151,19 @@ def lay_out(
     mech : Mechanism
     part : Partition
         Its rows are those of G.
-    sensors : Readings
+    sensors : MeasurementModel
     weights : (m,) array
         Of the sensors, scaled.
     b, i : int
-        How many motions are seen, and how many are idle and are not.
+        How many motions are observed, and how many are idle and are not.
     """
     nv, r, m, c, u = mech.nv, part.rank, sensors.columns.size, mech.column_scale, sensors.unit
     known = m == b and not sensors.of_cut.size
-    seen_columns = sensors.columns if known else np.zeros(0, dtype=np.intp)
-    unseen = np.setdiff1d(np.arange(nv), seen_columns)
-    n, f = unseen.size, 0 if known else b
-    rows = seen_rows(mech, part, sensors, unseen, seen_columns)
-    G, G_seen, off, cut = rows.G_unseen, rows.G_seen, rows.off, rows.cut
+    known_columns = sensors.columns if known else np.zeros(0, dtype=np.intp)
+    unknown = np.setdiff1d(np.arange(nv), known_columns)
+    n, f = unknown.size, 0 if known else b
+    rows = estimator_rows(mech, part, sensors, unknown, known_columns)
+    G, G_known, off, cut = rows.G_unknown, rows.G_known, rows.off, rows.cut
     K = G if n == r else np.zeros((n, n), order="F")
     S_per_u, own = np.zeros((m, nv)), np.flatnonzero(sensors.columns >= 0)
     S_per_u[own, sensors.columns[own]] = 1.0 / u[own]
@@ -176,9 +176,9 @@ def lay_out(
     of_kept = np.zeros((n, b), order="F")
     if not known:
         of_kept[r : r + b] = np.eye(b)
-    X_seen, stacked = np.zeros((n, b), order="F"), np.vstack([np.zeros((n, b)), np.eye(b)])
-    X_kept, X_idle = X_seen[:r], X_seen[r:]
-    order_of_all = np.argsort(np.concatenate([unseen, sensors.columns if known else []]))
+    X_known, stacked = np.zeros((n, b), order="F"), np.vstack([np.zeros((n, b)), np.eye(b)])
+    X_kept, X_idle = X_known[:r], X_known[r:]
+    order_of_all = np.argsort(np.concatenate([unknown, sensors.columns if known else []]))
 
     def factor(borders: Borders) -> float:
         nonlocal order, unit
@@ -189,7 +189,7 @@ def lay_out(
                     S_per_u[of_cut] = rows.cut_jacobian / u[of_cut, None]
                 K[r : r + f] = borders.A.dot(S_per_u)
             if i:
-                K[r + f :] = (borders.N / c[:, None])[unseen].T
+                K[r + f :] = (borders.N / c[:, None])[unknown].T
         if not n:
             return 1.0
         _, order, info = getrf(K, 1)
@@ -226,7 +226,7 @@ def lay_out(
 
     in_full, padded = np.zeros(nv), np.zeros(nv + 1)
     place = np.full(nv, nv)  # where each coordinate stands in (d_U, .., 0)
-    place[unseen] = np.arange(n)
+    place[unknown] = np.arange(n)
 
     def solved(rhs: Vector) -> Vector:
         if not known:
@@ -242,10 +242,10 @@ def lay_out(
             X = of_kept.copy(order="F")
             solve(X, 0)
             return X
-        np.negative(G_seen, X_kept)
+        np.negative(G_known, X_kept)
         X_idle[:] = 0.0
-        solve(X_seen, 0)
-        stacked[:n] = X_seen
+        solve(X_known, 0)
+        stacked[:n] = X_known
         return stacked.take(order_of_all, 0)
 
     def drift() -> Vector | None:
@@ -255,7 +255,7 @@ def lay_out(
         np.multiply(off()[0, :r], -UNLIMITED, rhs[:r])
         return solved(rhs).copy()
 
-    def seen(borders: Borders, step: Vector) -> Vector:
+    def combined(borders: Borders, step: Vector) -> Vector:
         return step if known else borders.A.dot(step / u)
 
     def gain(found: Array, borders: Borders) -> float:
@@ -275,15 +275,15 @@ def lay_out(
             X = np.zeros((n, i), order="F")
             X[n - i :] = np.eye(i)
             solve(X, 0)
-            N[unseen] = X / c[unseen, None]
+            N[unknown] = X / c[unknown, None]
             N = orthonormal_columns(N)
         if known:
             return Borders(np.zeros((0, m)), N)
         Gamma = orthonormal_columns(found / c[:, None])
         return Borders((S_per_u * c).dot(Gamma).T * weights, N)
 
-    return Seeing(
+    return EstimatorSystem(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, sensors.taken_back(),
-        cut.copy, seen, gain, gain_at_most, decided, known, timed, bool(f or i),
-        r < off().shape[1] or m > b, r, rows, unseen, pivots, solve,
+        cut.copy, combined, gain, gain_at_most, decided, known, timed, bool(f or i),
+        r < off().shape[1] or m > b, r, rows, unknown, pivots, solve,
     )  # fmt: skip

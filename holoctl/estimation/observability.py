@@ -1,9 +1,9 @@
-"""What sensors see of a mechanism, decided once: how many motions, and which not.
+"""Observability: how many motions the sensors tell, and which not, decided once.
 
     T = (S c / u) Gamma        Gamma: a basis of the admissible velocities, scaled
 
-The rank of T is the number of motions that are seen. What is in its null space must be idle: bodies
-that spin between two joints, and move nothing else.
+The rank of T is the number of motions that are observed. What is in its null space must be idle:
+bodies that spin between two joints, and move nothing else.
 """
 
 from __future__ import annotations
@@ -20,43 +20,53 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import rank_within, scaled_jacobian
-from holoctl.estimation.readings import Readings
-from holoctl.estimation.seen_motion import Borders
+from holoctl.estimation.estimator_system import Borders
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Sight", "checked_sight", "first_borders", "moved_by", "noise_gain", "seen_of", "sight"]
+__all__ = [
+    "Observability",
+    "checked_observability",
+    "first_borders",
+    "moved_by",
+    "noise_gain",
+    "observability",
+    "observability_of",
+]
 
 Array = NDArray[np.float64]
 
 
-class Sight(NamedTuple):
-    """What is seen at a closed configuration.
+class Observability(NamedTuple):
+    """Which motions are observed at a closed configuration.
 
     Attributes
     ----------
-    seen : (nv, b) array
-        An orthonormal basis of the motions that are seen, scaled.
-    unseen : (nv, i) array
-        Likewise of those that no sensor sees.
+    observed : (nv, b) array
+        An orthonormal basis of the motions that the sensors tell, scaled.
+    unobserved : (nv, i) array
+        Likewise of those that no sensor tells.
     jacobian : (m, nv) array
-        ``S c / u``: rates of the sensors by scaled velocities, scaled.
+        The measurement Jacobian ``S c / u``: rates of the sensors by scaled velocities, scaled.
     """
 
-    seen: Array
-    unseen: Array
+    observed: Array
+    unobserved: Array
     jacobian: Array
 
 
-def sight(mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: float) -> Sight:
-    """What the sensors see of the motions at a closed configuration."""
+def observability(
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
+) -> Observability:
+    """Which motions the sensors tell at a closed configuration."""
     G, _ = scaled_jacobian(mech, q, t, part.rows)
     motions = null_space_by_svd(G, part.rank)[3]
-    return seen_of(motions, sensors.scaled_jacobian(q))
+    return observability_of(motions, sensors.scaled_jacobian(q))
 
 
-def seen_of(motions: Array, S: Array) -> Sight:
-    """What sensors see of some motions.
+def observability_of(motions: Array, S: Array) -> Observability:
+    """Which of some motions sensors tell.
 
     Parameters
     ----------
@@ -67,46 +77,46 @@ def seen_of(motions: Array, S: Array) -> Sight:
     """
     T = S @ motions
     rank = rank_within(T, UNSEEN_MOTION) if T.size else 0
-    _, _, seen, unseen = null_space_by_svd(T, rank)
-    return Sight(motions @ seen, motions @ unseen, S)
+    _, _, observed, unobserved = null_space_by_svd(T, rank)
+    return Observability(motions @ observed, motions @ unobserved, S)
 
 
-def noise_gain(here: Sight, weights: Vector) -> float:
+def noise_gain(here: Observability, weights: Vector) -> float:
     """Standard deviation of the worst coordinate by that of the sensors, scaled.
 
-        gamma = Gamma (T' W T)^-1 T' W        T = S Gamma: what is seen, by the seen motions
+        gamma = Gamma (T' W T)^-1 T' W        T = S Gamma: by the observed motions
 
-    Sensors count as independent and alike; motions that are not seen are at rest.
+    Sensors count as independent and alike; motions that are not observed are at rest.
     """
-    T = here.jacobian @ here.seen
+    T = here.jacobian @ here.observed
     TW = T.T * weights
-    noisy = here.seen @ np.linalg.solve(TW @ T, TW)
+    noisy = here.observed @ np.linalg.solve(TW @ T, TW)
     return float(np.sqrt((noisy * noisy).sum(axis=1).max(initial=0.0)))
 
 
-def checked_sight(
-    mech: Mechanism, part: Partition, sensors: Readings, q: Vector, t: float
-) -> Sight:
-    """`sight`, where all that is not seen is idle.
+def checked_observability(
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
+) -> Observability:
+    """`observability`, where all that is not observed is idle.
 
     Raises
     ------
     InputError
-        Where the sensors do not see a motion that is not idle.
+        Where the sensors do not tell a motion that is not idle.
     BranchError
         Where they do nearby: at a dead point of theirs.
     """
-    here = sight(mech, part, sensors, q, t)
-    if not here.unseen.shape[1]:
+    here = observability(mech, part, sensors, q, t)
+    if not here.unobserved.shape[1]:
         return here
     idle = idle_basis(mech, q, t, held=sensors.jacobian)
-    left = here.unseen - idle @ (idle.T @ here.unseen)
+    left = here.unobserved - idle @ (idle.T @ here.unobserved)
     hidden = left[:, np.linalg.norm(left, axis=0) > 1e-6]
     if not hidden.shape[1]:
         return here
-    rank = part.independent.size - here.unseen.shape[1]
+    rank = part.independent.size - here.unobserved.shape[1]
     for nearby in nearby_configurations(mech, q, t):
-        if sight(mech, part, sensors, nearby, t).seen.shape[1] > rank:
+        if observability(mech, part, sensors, nearby, t).observed.shape[1] > rank:
             raise BranchError(
                 f"{mech.name}: this configuration is a dead point of what is measured, "
                 f"{listing(sensors.names)}: it does not tell how {_hidden(mech, sensors, hidden)} "
@@ -119,8 +129,8 @@ def checked_sight(
     )
 
 
-def _hidden(mech: Mechanism, sensors: Readings, motions: Array) -> str:
-    """The coordinates that motions move which are not seen; what is measured is left out."""
+def _hidden(mech: Mechanism, sensors: MeasurementModel, motions: Array) -> str:
+    """The coordinates that motions move which are not observed; what is measured is left out."""
     x = np.abs(motions).max(axis=1)
     x[sensors.columns[sensors.columns >= 0]] = 0.0
     names = np.array(mech.coordinate_names)[x > UNSEEN_MOTION * max(float(x.max()), 1e-300)]
@@ -141,8 +151,8 @@ def moved_by(mech: Mechanism, motions: Array) -> tuple[str, ...]:
     return tuple(found)
 
 
-def first_borders(here: Sight, weights: Vector, known: bool) -> Borders:
-    """Borders of `Seeing` at the configuration of a sight."""
+def first_borders(here: Observability, weights: Vector, known: bool) -> Borders:
+    """Borders of `EstimatorSystem` at the configuration of an observability."""
     if known:
-        return Borders(np.zeros((0, weights.size)), here.unseen)
-    return Borders((here.jacobian @ here.seen).T * weights, here.unseen)
+        return Borders(np.zeros((0, weights.size)), here.unobserved)
+    return Borders((here.jacobian @ here.observed).T * weights, here.unobserved)

@@ -1,4 +1,4 @@
-"""Axes that a closure keeps parallel, and the two ways in which they can be: along or against.
+"""The sign of axes that a closure keeps parallel: they may point along or against each other.
 
 The rows of such a closure, a cross product, vanish both ways; the cosine tells them apart.
 """
@@ -16,10 +16,10 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.frames import AXES
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["cosine_rows", "flipped", "opposite_closures", "polarity_rows"]
+__all__ = ["axis_sign_rows", "cosine_rows", "flipped", "opposite_closures"]
 
 
-def polarity_rows(mech: Mechanism) -> WrenchRows | None:
+def axis_sign_rows(mech: Mechanism) -> WrenchRows | None:
     """For each closure that keeps an axis parallel: the cosine between that axis of both."""
     tables = []
     for c, name, bound in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
@@ -32,20 +32,20 @@ def polarity_rows(mech: Mechanism) -> WrenchRows | None:
     return stacked(tables) if tables else None
 
 
-def cosine_rows(mech: Mechanism, q: Vector, t: float, polarity: WrenchRows) -> Rows:
+def cosine_rows(mech: Mechanism, q: Vector, t: float, axis_signs: WrenchRows) -> Rows:
     """The cosines at q, with their Jacobian."""
-    return polarity.rows(kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t))
+    return axis_signs.rows(kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t))
 
 
-def flipped(mech: Mechanism, q: Vector, t: float, polarity: WrenchRows | None) -> tuple[str, ...]:
+def flipped(mech: Mechanism, q: Vector, t: float, axis_signs: WrenchRows | None) -> tuple[str, ...]:
     """Labels of the axes that point in opposite directions at q."""
-    if polarity is None:
+    if axis_signs is None:
         return ()
-    cosines = cosine_rows(mech, q, t, polarity).error
-    return tuple(label for label, c in zip(polarity.labels, cosines, strict=True) if c < 0.0)
+    cosines = cosine_rows(mech, q, t, axis_signs).error
+    return tuple(label for label, c in zip(axis_signs.labels, cosines, strict=True) if c < 0.0)
 
 
 def opposite_closures(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
     """Closures whose axes point in opposite directions at q."""
-    labels = flipped(mech, q, t, polarity_rows(mech))
+    labels = flipped(mech, q, t, axis_sign_rows(mech))
     return tuple(sorted({constraint_of(label) for label in labels}))

@@ -1,9 +1,12 @@
-"""The closed configuration nearest to a guess: Newton's method within the tangent space.
+"""The closed configuration nearest to a guess, and the velocity on the constraints nearest to one.
 
     step = -Z (Z^T H Z)^-1 Z^T g        G' Z = 0        G'^T l = g (least squares)
+    min (v - v0)' W (v - v0)            G v + phi_t = 0
 
 g is the gradient of half the squared weighted distance, H the second derivative of that distance
-less l . e. Each step is closed again.
+less l . e: Newton's method within the tangent space, each step closed again. The velocity is one
+linear problem: the shortest step that meets the rows, then its part in the null space by weighted
+least squares.
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on equality-constrained
 problems; docs/derivations.md, "Assembly".
 """
@@ -17,13 +20,15 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.base.linalg import in_range, largest, null_space_by_svd
-from holoctl.base.tolerances import LONGEST_STEP
+from holoctl.base.errors import AssemblyError
+from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
+from holoctl.base.tolerances import ALLOWANCE, LONGEST_STEP
+from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.newton import Problem, newton
-from holoctl.closing.polarity import flipped, polarity_rows
 from holoctl.closing.rank import manifold_rank
+from holoctl.rows.evaluate import rows_at
 
-__all__ = ["nearest_configuration"]
+__all__ = ["nearest_configuration", "nearest_velocity"]
 
 Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
@@ -31,7 +36,7 @@ log = logging.getLogger(__name__)
 
 def nearest_configuration(p: Problem, q: Vector) -> Vector:
     """Slide along the manifold to a local minimum of the weighted distance from the guess."""
-    polarity = polarity_rows(p.mech)
+    axis_signs = axis_sign_rows(p.mech)
     distance = _distance(p, q)
     for _ in range(min(p.max_iter, 100)):
         Z, slope, multipliers = _reduced_gradient(p, q)
@@ -45,7 +50,7 @@ def nearest_configuration(p: Problem, q: Vector) -> Vector:
             trial = newton(p, p.moved(q, fraction * step), None)
             new = _distance(p, trial)
             closed = largest(p.scaled_rows(trial)[0]) <= p.tol
-            if closed and new < distance and not flipped(p.mech, trial, p.t, polarity):
+            if closed and new < distance and not flipped(p.mech, trial, p.t, axis_signs):
                 q, distance = trial, new
                 break
         else:
@@ -92,3 +97,35 @@ def _reduced_hessian(
     H = np.column_stack([(slope(h * z) - slope(-h * z)) / (2.0 * h) for z in Z.T])
     reduced = Z.T @ H
     return 0.5 * (reduced + reduced.T)
+
+
+def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
+    """argmin (v - v0)' W (v - v0) subject to G v + phi_t = 0 and locked rates kept."""
+    mech, metric = p.mech, p.metric
+    which = slice(None) if p.rows is None else p.rows
+    r = mech.row_scale[which]
+    rows = rows_at(mech, q, v0, p.t)
+    error, rate = r * rows.error[which], r * rows.rate[which]
+    if not rate.any() and p.rows is None:
+        return v0.copy()
+    G = r[:, None] * rows.jacobian[which][:, p.free] * metric
+    U1, s, V1, Z = null_space_by_svd(G, manifold_rank(G, largest(error)))
+    step = -V1 @ ((U1.T @ rate) / s)
+    w = np.sqrt(p.weights[p.free] / p.weight_unit) * metric
+    step += Z @ least_squares(w[:, None] * Z, -w * step, rcond=1e-12)
+    v = v0.copy()
+    v[p.free] += metric * step
+    left = mech.row_scale * rows_at(mech, q, v, p.t).rate
+    allowed, names = np.full(left.size, 1e-9 * (1.0 + largest(rate))), mech.row_names
+    if p.rows is not None:  # the others slide, as far as the geometry is meant
+        others = np.setdiff1d(np.arange(left.size), p.rows)
+        speed = 1.0 + largest(rate) + largest(v / mech.column_scale)
+        allowed[others] = ALLOWANCE * mech.tolerance * speed
+    if not (np.abs(left) <= allowed).all():
+        worst = [(names[i], float(abs(left[i]))) for i in np.argsort(-np.abs(left))[:5]]
+        raise AssemblyError(
+            f"{mech.name}: no velocity satisfies the constraints at this configuration with "
+            f"the locked rates; worst rows: {', '.join(f'{n} {e:.2g}' for n, e in worst)}",
+            residual=largest(left), worst=worst, q=q,
+        )  # fmt: skip
+    return in_range(v)

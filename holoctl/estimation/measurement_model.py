@@ -34,7 +34,7 @@ from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Readings", "readings", "single_readings"]
+__all__ = ["MeasurementModel", "measurement_model", "scalar_measurements"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -44,7 +44,7 @@ WHOLE = ("spherical", "free")
 
 
 @dataclass(frozen=True, eq=False)
-class Readings:
+class MeasurementModel:
     """Which joints are measured, in their order; `readings` makes one.
 
     Attributes
@@ -206,7 +206,7 @@ class Readings:
         return kinematics(model, model.createData(), q, np.zeros(model.nv), 0.0)
 
 
-def readings(mech: Mechanism, measured: Iterable[str] | None = None) -> Readings:
+def measurement_model(mech: Mechanism, measured: Iterable[str] | None = None) -> MeasurementModel:
     """What is measured, by names of joints, coordinates and closures that are joints.
 
     A floating base is measured whole, in front of all others where it is not named.
@@ -219,7 +219,7 @@ def readings(mech: Mechanism, measured: Iterable[str] | None = None) -> Readings
 
     Returns
     -------
-    Readings
+    MeasurementModel
 
     Raises
     ------
@@ -238,7 +238,7 @@ def readings(mech: Mechanism, measured: Iterable[str] | None = None) -> Readings
     return _put_together(mech, tuple(names), tuple(parts), tuple(joints), owner)
 
 
-def single_readings(mech: Mechanism) -> Readings | None:
+def scalar_measurements(mech: Mechanism) -> MeasurementModel | None:
     """All that can be measured by one number: joints of one coordinate, of the tree and cut ones,
     and coordinates of joints of several; None where there is nothing of the kind."""
     found = list[tuple[str, Joint]]()
@@ -321,7 +321,7 @@ def _joint(mech: Mechanism, name: Any, closures: dict[str, Closure], owner: str)
 def _put_together(
     mech: Mechanism, names: tuple[str, ...], parts: tuple[str, ...], joints: tuple[Joint, ...],
     owner: str,
-) -> Readings:  # fmt: skip
+) -> MeasurementModel:  # fmt: skip
     columns, unit, labels = list[int](), list[float](), list[str]()
     places, of_places, turning = list[int](), list[int](), list[int]()
     of_cut, turns, numbers = list[int](), list[bool](), 0
@@ -349,7 +349,7 @@ def _put_together(
     def fixed(x: list[int]) -> Indices:
         return read_only(np.array(x, dtype=np.intp))
 
-    return Readings(
+    return MeasurementModel(
         mech, names, joints, tuple(labels), fixed(columns), read_only(np.array(unit)), numbers,
         fixed(places), fixed(of_places), fixed(turning), fixed(of_cut),
         read_only(np.array(turns, dtype=bool)),

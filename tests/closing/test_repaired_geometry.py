@@ -27,7 +27,7 @@ MISFITS = ("bennett", "four_bar", "sarrus", "jansen", "rails_2")
 ELSEWHERE = ("sarrus", "cardan_z", "altmann", "kaleidocycle_6", "schatz")
 
 
-def scaled_sizes(result: hc.Snapped, length: float) -> list[float]:
+def scaled_sizes(result: hc.RepairedGeometry, length: float) -> list[float]:
     return [
         max(np.linalg.norm(m.translation) / length, np.linalg.norm(m.rotation))
         for m in result.moves
@@ -62,7 +62,7 @@ def test_it_is_exact_along_the_motion(name, eps, seed):
     drawing, mech = oc.drawn(name)
     rank = mech.nv - drawing.truth.dof
     length = float(np.median(1.0 / mech.row_scale[mech.row_scale != 1.0]))
-    result = hc.snapped(oc.meant(mech, eps, seed))
+    result = hc.repaired_geometry(oc.meant(mech, eps, seed))
     assert result.tolerance == 100.0 * eps
     assert result.mech.tolerance == 0.0
     assert 0.1 * eps < result.error_before < 100.0 * eps
@@ -74,7 +74,7 @@ def test_it_is_exact_along_the_motion(name, eps, seed):
 @pytest.mark.parametrize("name", EVERY)
 def test_the_doctor_then_says_what_it_says_of_the_drawing(name):
     drawing, mech = oc.drawn(name)
-    exact, found = (hc.mobility(m) for m in (mech, hc.snapped(oc.meant(mech, 1e-6)).mech))
+    exact, found = (hc.mobility(m) for m in (mech, hc.repaired_geometry(oc.meant(mech, 1e-6)).mech))
     assert (found.finite_dof, found.dof) == (drawing.truth.dof, exact.dof)
     assert len(found.idle) == len(exact.idle) == drawing.truth.idle
     assert len(found.redundant) == len(exact.redundant)
@@ -87,7 +87,7 @@ def test_numbers_of_a_file(name):
     """Six decimals, no tolerance given: that of files."""
     drawing, _ = oc.drawn(name)
     mech = oc.in_digits(drawing.mechanism(askew=True), 6)
-    result = hc.snapped(mech)
+    result = hc.repaired_geometry(mech)
     assert result.tolerance == 1e-4
     assert max(scaled_sizes(result, 0.1)) < 1e-5
     assert_exact(result.mech, mech.nv - drawing.truth.dof, 3)
@@ -99,7 +99,7 @@ def test_moves_are_small_beside_what_was_rounded():
     model = mech.model.copy()
     shift = pin.SE3(np.eye(3), np.array([0.0, 0.0, 1e-6]))
     model.jointPlacements[2] = model.jointPlacements[2] * shift
-    result = hc.snapped(dataclasses.replace(mech, model=model, tolerance=1e-4))
+    result = hc.repaired_geometry(dataclasses.replace(mech, model=model, tolerance=1e-4))
     total = np.linalg.norm([np.linalg.norm(m.translation) for m in result.moves])
     assert 1e-7 < total < 1e-6
 
@@ -107,7 +107,7 @@ def test_moves_are_small_beside_what_was_rounded():
 @pytest.mark.parametrize("name", few(EXACT, EXACT[::3]))
 def test_what_is_exact_does_not_move(name):
     _, mech = oc.drawn(name)
-    result = hc.snapped(mech)
+    result = hc.repaired_geometry(mech)
     assert result.moves == ()
     assert result.mech is mech
     assert result.error_after <= 1e-12
@@ -116,7 +116,7 @@ def test_what_is_exact_does_not_move(name):
 
 def test_without_rows_there_is_nothing_to_do():
     mech = hc.load(hc.robot_file("four_bar")).without("pin")
-    assert hc.snapped(mech).moves == ()
+    assert hc.repaired_geometry(mech).moves == ()
 
 
 def ladder() -> hc.Mechanism:
@@ -146,7 +146,7 @@ def ladder() -> hc.Mechanism:
 def test_rods_and_contacts_move_too(eps):
     mech = ladder()
     assert hc.mobility(mech).finite_dof == 1
-    result = hc.snapped(oc.meant(mech, eps))
+    result = hc.repaired_geometry(oc.meant(mech, eps))
     assert_exact(result.mech, 2)
     assert {"rod.a", "rod.b", "plane.point"} & {m.name for m in result.moves}
 
@@ -157,7 +157,7 @@ def test_lengths_taken_from_the_reference_stay():
     model.jointPlacements[1].translation += np.array([0.0, 0.0, 1e-6])
     bent = dataclasses.replace(mech, model=model)
     length, ground = bent.bound[1].size[0], bent.bound[2].frames1[0].placement
-    result = hc.snapped(bent)
+    result = hc.repaired_geometry(bent)
     assert result.moves
     assert result.mech.bound[1].size[0] == length
     assert result.mech.bound[2].frames1[0].placement == ground
@@ -166,7 +166,7 @@ def test_lengths_taken_from_the_reference_stay():
 def test_constraints_without_frames_must_hold_and_do_not_move():
     """The gears of one, and the hinges of the other, mean the same."""
     _, mech = oc.drawn("geared_parallelogram")
-    result = hc.snapped(oc.meant(mech, 1e-6))
+    result = hc.repaired_geometry(oc.meant(mech, 1e-6))
     assert [c for c in result.mech.constraints if isinstance(c, hc.Coupling)] == [
         c for c in mech.constraints if isinstance(c, hc.Coupling)
     ]
@@ -177,7 +177,7 @@ def test_parts_that_do_not_fit_are_refused(name):
     _, mech = oc.drawn(name)
     for amount in (1e-2, 1e-3):
         with pytest.raises(hc.AssemblyError) as error:
-            hc.snapped(oc.misfit(mech, amount, 0))
+            hc.repaired_geometry(oc.misfit(mech, amount, 0))
         assert error.value.worst
         assert error.value.residual > 1e-6
         assert error.value.worst[0][0] in str(error.value)
@@ -190,14 +190,16 @@ def test_parts_that_do_not_fit_are_refused(name):
 def test_what_closes_exactly_only_elsewhere_and_rigid_is_not_exact_already(name):
     _, mech = oc.drawn(name)
     loose = dataclasses.replace(oc.rounded(mech, 1e-3), tolerance=1e-5)
-    refused(lambda: hc.snapped(loose), hc.AssemblyError, "cannot move", "larger tolerance")
+    refused(
+        lambda: hc.repaired_geometry(loose), hc.AssemblyError, "cannot move", "larger tolerance"
+    )
 
 
 def test_a_coupling_that_contradicts_cannot_be_helped_by_moving():
     """A parallelogram turns its cranks alike; a ratio that is off adds up on the way."""
     gear = hc.Coupling({"base_left": 1.0, "base_right": -1.00002}, name="gear")
     mech = dataclasses.replace(ladder().with_constraints(gear), tolerance=1e-4)
-    error = refused(lambda: hc.snapped(mech), hc.AssemblyError, "no geometry near")
+    error = refused(lambda: hc.repaired_geometry(mech), hc.AssemblyError, "no geometry near")
     assert error.residual > 1e-7
 
 
@@ -206,19 +208,19 @@ def test_a_coupling_that_contradicts_cannot_be_helped_by_moving():
 def test_singular_where_it_is_asked_about_is_refused(name, eps):
     _, mech = oc.drawn(name)
     with pytest.raises(hc.AssemblyError, match="singular"):
-        hc.snapped(oc.meant(mech, eps))
+        hc.repaired_geometry(oc.meant(mech, eps))
 
 
 def test_arguments_are_checked():
     mech = hc.load(hc.robot_file("four_bar"))
     for options in ({"tolerance": 0.0}, {"tolerance": 0.1}, {"seed": -1}, {"q": [0.0]}):
-        refused(lambda options=options: hc.snapped(mech, **options))
-    refused(lambda: hc.snapped("four_bar"))
+        refused(lambda options=options: hc.repaired_geometry(mech, **options))
+    refused(lambda: hc.repaired_geometry("four_bar"))
 
 
 def test_the_table_starts_with_the_largest():
     _, mech = oc.drawn("four_bar")
-    result = hc.snapped(oc.meant(mech, 1e-6))
+    result = hc.repaired_geometry(oc.meant(mech, 1e-6))
     text = str(result)
     places = [text.index(f"  {move.name} ") for move in result.moves]
     assert places == sorted(places)

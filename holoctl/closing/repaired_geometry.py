@@ -1,9 +1,10 @@
-"""Rounded geometry made exact again: joints and frames are moved by the least that does it.
+"""Repaired geometry: joints and frames are moved by the least that makes rounded ones exact.
 
     U_k' (phi(q_k) + A_k d) = 0,  |d| least        k: along the motion; U_k: left null space of G'
 
-What the rows say beside the motion must hold everywhere along it. Gauss-Newton: all q_k are
-settled again after each step, and directions of the stacked rows count above what is left open.
+What the rows say beside the motion must hold everywhere along it. Gauss-Newton: all q_k move to
+their least squares after each step, and directions of the stacked rows count above what is left
+open.
 Derivation: docs/derivations.md, "Exact again".
 """
 
@@ -28,16 +29,16 @@ from holoctl.base.tolerances import (
 from holoctl.closing.along_motion import along_motion
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import kept_rows
+from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
-from holoctl.closing.settled import distance, settled
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import Move, moved
 
-__all__ = ["Snapped", "snapped"]
+__all__ = ["RepairedGeometry", "repaired_geometry"]
 
 FEWEST_ON_PATHS = 6
 """With fewer configurations nothing is known of the motion."""
@@ -68,7 +69,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Snapped:
+class RepairedGeometry:
     """A mechanism that is exact again; `print` it for a table of what moved.
 
     Attributes
@@ -112,7 +113,9 @@ class Snapped:
 
 
 @quiet
-def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int = 0) -> Snapped:
+def repaired_geometry(
+    mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int = 0
+) -> RepairedGeometry:
     """Make rounded geometry exact: rows that repeat others then do so to the last digit.
 
     Axes and points move by the least amount, in units of their loops, with which all rows close
@@ -132,7 +135,7 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
 
     Returns
     -------
-    Snapped
+    RepairedGeometry
         Its mechanism has ``tolerance`` 0.
 
     Raises
@@ -155,22 +158,22 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> hc.snapped(mech).moves
+    >>> hc.repaired_geometry(mech).moves
     ()
     """
     check_mechanism(mech)
     tau = mech.tolerance or GEOMETRY_OF_FILES
-    if tolerance is not None and (tau := checked_tolerance(tolerance, "snapped")) == 0.0:
+    if tolerance is not None and (tau := checked_tolerance(tolerance, "repaired_geometry")) == 0.0:
         raise InputError(
-            "snapped: with tolerance=0 the geometry is exact as it is; give how exactly"
+            "repaired_geometry: with tolerance=0 the geometry is exact as it is; give how exactly"
         )
     seed = whole("seed", seed, 0)
     exact = replace(mech, tolerance=0.0) if mech.tolerance else mech
     if mech.row_scale.size == 0:
-        return Snapped(exact, (), 0.0, 0.0, tau)
+        return RepairedGeometry(exact, (), 0.0, 0.0, tau)
     start, _ = assemble(replace(mech, tolerance=tau), q)
     p = everywhere(mech, start, 0.0)
-    start, _ = settled(p, start, tau)
+    start, _ = least_squares_point(p, start, tau)
     if kept_rows(p, start, tau) is None:
         error, G = largest(p.scaled_rows(newton(p, start, None))[0]), p.scaled_rows(start)[1]
         guess = mech.reference if q is None else np.asarray(q, dtype=float)
@@ -183,8 +186,8 @@ def snapped(mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int 
                 "(hc.mobility tells one that serves)",
                 residual=largest(p.scaled_rows(guess)[0]), worst=[], q=start,
             )  # fmt: skip
-        return Snapped(exact, (), error, error, tau)
-    return _Search(exact, start, tau, seed).result()
+        return RepairedGeometry(exact, (), error, error, tau)
+    return _Search(exact, start, tau, seed, placements_of(exact)).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,11 +219,11 @@ class _Search:
     start: Vector
     tau: float
     seed: int
+    places: Placements
 
-    def result(self) -> Snapped:
-        places = placements_of(self.mech)
-        rank, qs = self._along(self.mech, self.start, places, 1, self.seed)
-        before = self._misfit(self.mech, qs, rank, places)
+    def result(self) -> RepairedGeometry:
+        rank, qs = self._along(self.mech, self.start, 1, self.seed)
+        before = self._misfit(self.mech, qs, rank)
         if rank < self.mech.nv and len(qs) < FEWEST_ON_PATHS:
             raise self._refused(
                 self.mech, qs[0], "paths along its motions end where they start: a singular "
@@ -228,34 +231,32 @@ class _Search:
             )  # fmt: skip
         mech, worst = self.mech, qs[0]
         for i in range(1, SNAP_ROUNDS + 1):
-            d, fit = self._fitted(before, rank, places)
-            self._check_size(d, places, fit)
+            d, fit = self._fitted(before, rank)
+            self._check_size(d, fit)
             if fit.error > CLOSED_ALREADY:
-                mech, worst = moved(self.mech, _moves(d, places)), fit.worst
+                mech, worst = moved(self.mech, _moves(d, self.places)), fit.worst
                 break
-            moves = _moves(d, places)
+            moves = _moves(d, self.places)
             mech = moved(self.mech, moves)
-            after, at = self._checked(mech, fit, rank, places)
+            after, at = self._checked(mech, fit, rank)
             if at is None:
-                return Snapped(mech, moves, before.error, after, self.tau)
+                return RepairedGeometry(mech, moves, before.error, after, self.tau)
             worst = at
-            _, more = self._along(self.mech, self.start, places, 2 * i, self.seed + i)
-            before = self._misfit(self.mech, (*before.configurations, *more), rank, places)
+            _, more = self._along(self.mech, self.start, 2 * i, self.seed + i)
+            before = self._misfit(self.mech, (*before.configurations, *more), rank)
         raise self._refused(mech, worst, "no geometry near this one is exact")
 
     def _along(
-        self, mech: Mechanism, q: Vector, places: Placements, times: int, seed: int
+        self, mech: Mechanism, q: Vector, times: int, seed: int
     ) -> tuple[int, tuple[Vector, ...]]:
-        p, unknowns = everywhere(mech, q, 0.0), 6 * times * len(places.names)
+        p, unknowns = everywhere(mech, q, 0.0), 6 * times * len(self.places.names)
         found = along_motion(p, q, self.tau, unknowns, seed)
         return found.rank, found.configurations
 
-    def _misfit(
-        self, mech: Mechanism, qs: tuple[Vector, ...], rank: int, places: Placements
-    ) -> _Misfit:
+    def _misfit(self, mech: Mechanism, qs: tuple[Vector, ...], rank: int) -> _Misfit:
         errors, opens, slopes = [], [], []
         for q in qs:
-            error, G, A = scaled_rows_by_placement(mech, q, places)
+            error, G, A = scaled_rows_by_placement(mech, q, self.places)
             U = np.linalg.svd(in_range(G))[0][:, rank:]
             errors.append(error)
             opens.append(U.T @ error)
@@ -263,9 +264,9 @@ class _Search:
         n = np.sqrt(len(qs))
         return _Misfit(qs, np.array(errors), np.concatenate(opens) / n, np.concatenate(slopes) / n)
 
-    def _fitted(self, before: _Misfit, rank: int, places: Placements) -> tuple[Vector, _Misfit]:
+    def _fitted(self, before: _Misfit, rank: int) -> tuple[Vector, _Misfit]:
         """The least moves with which all rows close at these configurations."""
-        best = here = np.zeros(6 * len(places.names)), before
+        best = here = np.zeros(6 * len(self.places.names)), before
         sizes, careful, astray = [before.size], 1.0, 0
         factors = np.linalg.svd(in_range(before.slopes), False)
         for _ in range(SNAP_STEPS):
@@ -275,7 +276,7 @@ class _Search:
             u, s, vt = factors
             counts = s > careful * max(SNAP_CUT[0] * misfit.size, SNAP_CUT[1])
             d = d - vt[counts].T @ ((u.T @ misfit.open)[counts] / s[counts])
-            there = self._after(d, misfit, rank, places)
+            there = self._after(d, misfit, rank)
             if there is None or there.size > SNAP_ASTRAY * max(sizes[-3:]):
                 careful *= 10.0
             else:
@@ -286,21 +287,19 @@ class _Search:
             best = min(best, here, key=lambda found: found[1].size)
         return best
 
-    def _after(self, d: Vector, before: _Misfit, rank: int, places: Placements) -> _Misfit | None:
-        """The same configurations after moves, settled again; None where these are too large."""
+    def _after(self, d: Vector, before: _Misfit, rank: int) -> _Misfit | None:
+        """The same configurations after moves, at least squares; None where moves are too large."""
         if largest(d) > SNAP_ASTRAY * self.tau:
             return None
-        mech = moved(self.mech, _moves(d, places))
+        mech = moved(self.mech, _moves(d, self.places))
         p = everywhere(mech, self.start, 0.0)
-        qs = tuple(settled(p, q, self.tau)[0] for q in before.configurations)
-        return self._misfit(mech, qs, rank, places)
+        qs = tuple(least_squares_point(p, q, self.tau)[0] for q in before.configurations)
+        return self._misfit(mech, qs, rank)
 
-    def _checked(
-        self, mech: Mechanism, fit: _Misfit, rank: int, places: Placements
-    ) -> tuple[float, Vector | None]:
+    def _checked(self, mech: Mechanism, fit: _Misfit, rank: int) -> tuple[float, Vector | None]:
         """Largest error along paths that were not used, and where that is too much, or the rank is
         not that of exact geometry."""
-        _, fresh = self._along(mech, fit.configurations[0], places, 2, self.seed + FRESH)
+        _, fresh = self._along(mech, fit.configurations[0], 2, self.seed + FRESH)
         worst, at = 0.0, None
         for x in (*fit.configurations, *fresh):
             G, error = scaled_jacobian(mech, x, 0.0)
@@ -310,11 +309,11 @@ class _Search:
             worst = max(worst, largest(error))
         return worst, at
 
-    def _check_size(self, d: Vector, places: Placements, fit: _Misfit) -> None:
+    def _check_size(self, d: Vector, fit: _Misfit) -> None:
         sizes = np.linalg.norm(d.reshape(-1, 2, 3), axis=2).max(axis=1)
         if largest(sizes) <= self.tau:
             return
-        far = [f"{places.names[i]} {sizes[i]:.2g}" for i in np.argsort(-sizes)[:5]]
+        far = [f"{self.places.names[i]} {sizes[i]:.2g}" for i in np.argsort(-sizes)[:5]]
         raise self._refused(
             self.mech, fit.configurations[0],
             f"it would be exact only with moves beyond the tolerance: {', '.join(far)} (rad, or "

@@ -1,4 +1,4 @@
-"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints see."""
+"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import UNLIMITED
-from holoctl.estimation.readings import Readings
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.closure_limits import StateLimits
@@ -20,22 +20,22 @@ from holoctl.rows.tick.opening_rows import rows_that_open
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["SeenRows", "seen_rows"]
+__all__ = ["EstimatorRows", "estimator_rows"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class SeenRows(NamedTuple):
+class EstimatorRows(NamedTuple):
     """Rows at a configuration, at rest; the arrays are filled anew by `evaluate`.
 
     Attributes
     ----------
     evaluate : function (q, t) -> bool
         False out of range.
-    G_unseen : (r, n) array, F-ordered
+    G_unknown : (r, n) array, F-ordered
         The kept rows, scaled, by the coordinates that are not known; may be written to.
-    G_seen : (r, nv - n) array
+    G_known : (r, nv - n) array
         By the others.
     off : function () -> (2, ..) array
         Rates and errors, scaled, over `UNLIMITED`; kept rows first.
@@ -49,8 +49,8 @@ class SeenRows(NamedTuple):
     """
 
     evaluate: Callable[[Vector, float], bool]
-    G_unseen: Array
-    G_seen: Array
+    G_unknown: Array
+    G_known: Array
     off: Callable[[], Array]
     cut: Vector
     cut_jacobian: Array
@@ -59,19 +59,19 @@ class SeenRows(NamedTuple):
     live: bool
 
 
-def seen_rows(
-    mech: Mechanism, part: Partition, sensors: Readings, unseen: Indices, seen: Indices
-) -> SeenRows:
-    """Lay out the rows for one thread; `unseen` and `seen` are coordinates."""
+def estimator_rows(
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, unknown: Indices, known: Indices
+) -> EstimatorRows:
+    """Lay out the rows for one thread; `unknown` and `known` are coordinates."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or mech.chart is not None:
-        return _in_general(mech, part, sensors, unseen, seen)
-    nv, r, n = mech.nv, part.rank, unseen.size
+        return _in_general(mech, part, sensors, unknown, known)
+    nv, r, n = mech.nv, part.rank, unknown.size
     row = np.arange(r)[:, None] * nv
-    wanted = np.concatenate([(row + unseen).reshape(-1, order="F"), (row + seen).reshape(-1)])
+    wanted = np.concatenate([(row + unknown).reshape(-1, order="F"), (row + known).reshape(-1)])
     fast = fast_rows(mech, motion, part.rows, wanted, StateLimits(None, None), part.tolerance)
-    G_unseen = fast.entries[: r * n].reshape((r, n), order="F")
-    G_seen = fast.entries[r * n :].reshape(r, seen.size)
+    G_unknown = fast.entries[: r * n].reshape((r, n), order="F")
+    G_known = fast.entries[r * n :].reshape(r, known.size)
     rest, of_rows = np.zeros(nv), fast.evaluate
     cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, nv))
     placed = fast.placed
@@ -83,7 +83,7 @@ def seen_rows(
         return True
 
     if not cut.size:
-        return SeenRows(rows_at, G_unseen, G_seen, fast.off, cut, S, fast, motion, fast.live)
+        return EstimatorRows(rows_at, G_unknown, G_known, fast.off, cut, S, fast, motion, fast.live)
     data, J = motion.data, motion.J
 
     def evaluate(q: Vector, t: float) -> bool:
@@ -93,19 +93,19 @@ def seen_rows(
         cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
         return True
 
-    return SeenRows(evaluate, G_unseen, G_seen, fast.off, cut, S, fast, motion, fast.live)
+    return EstimatorRows(evaluate, G_unknown, G_known, fast.off, cut, S, fast, motion, fast.live)
 
 
 def _in_general(
-    mech: Mechanism, part: Partition, sensors: Readings, unseen: Indices, seen: Indices
-) -> SeenRows:
+    mech: Mechanism, part: Partition, sensors: MeasurementModel, unknown: Indices, known: Indices
+) -> EstimatorRows:
     """By the rows as they are defined, where they cannot be laid out."""
     kept, r = part.rows, mech.row_scale
     opening = rows_that_open(mech).copy()
     opening[kept] = False
     order = np.concatenate([kept, np.flatnonzero(opening)])
-    G_unseen = np.zeros((kept.size, unseen.size), order="F")
-    G_seen, off = np.zeros((kept.size, seen.size)), np.zeros((2, order.size))
+    G_unknown = np.zeros((kept.size, unknown.size), order="F")
+    G_known, off = np.zeros((kept.size, known.size)), np.zeros((2, order.size))
     rest = np.zeros(mech.nv)
     cut, S = np.zeros(sensors.of_cut.size), np.zeros((sensors.of_cut.size, mech.nv))
 
@@ -113,11 +113,11 @@ def _in_general(
         kin = kinematics(mech.model, workspace(mech), q, rest, t)
         rows = rows_at(mech, q, rest, t)
         G = r[kept, None] * rows.jacobian[kept]
-        G_unseen[:], G_seen[:] = G[:, unseen], G[:, seen]
+        G_unknown[:], G_known[:] = G[:, unknown], G[:, known]
         off[0], off[1] = (r * rows.rate)[order], (r * rows.error)[order]
         np.divide(off, UNLIMITED, off)
         if cut.size:
             cut[:], S[:] = sensors.cut_values(kin), sensors.cut_jacobian(kin)
         return bool(np.isfinite(G).all() and np.isfinite(off).all())
 
-    return SeenRows(evaluate, G_unseen, G_seen, lambda: off, cut, S, None, None, True)
+    return EstimatorRows(evaluate, G_unknown, G_known, lambda: off, cut, S, None, None, True)

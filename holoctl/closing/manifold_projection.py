@@ -1,4 +1,4 @@
-"""Correction: a state that is off the constraints by little goes back to them.
+"""Projection onto the manifold: a state that is off the constraints by little goes back to them.
 
     q <- q (+) -c G'^+ e        v <- v - c G'^+ rate        G'^+ x: the shortest solution
 
@@ -25,13 +25,13 @@ from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNI
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
-__all__ = ["Correction", "Trust", "corrected_by", "put_back"]
+__all__ = ["Correction", "Trust", "newton_projection", "projected_onto_manifold"]
 
 Indices = NDArray[np.intp]
 
 
 class Trust(NamedTuple):
-    """How far a correction is followed.
+    """How far a projection is followed.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Trust(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A state that was put back, and what was seen there.
+    """A state that was projected, and what holds there.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Correction(NamedTuple):
     condition: float
 
 
-def put_back(
+def projected_onto_manifold(
     mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float = TIGHT
 ) -> tuple[Vector, Vector]:
     """A state on the manifold close to a nearby (q, v), by Newton on the rows `keep`.
@@ -84,14 +84,14 @@ def put_back(
     """
     if keep.size == 0:
         return q, in_range(v)
-    found = corrected_by(mech, keep, q, v, t, tol, Trust())
+    found = newton_projection(mech, keep, q, v, t, tol, Trust())
     return found.q, found.v
 
 
-def corrected_by(
+def newton_projection(
     mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float, trust: Trust
 ) -> Correction:
-    """`put_back`, of one row or more, as far as it is trusted."""
+    """`projected_onto_manifold`, of one row or more, as far as it is trusted."""
     c, model, flat = mech.column_scale, mech.model, mech.nq == mech.nv
     factors, moved, error, condition, before = None, 0.0, np.inf, 0.0, np.inf
     for i in range(CORRECTIONS + 1):

@@ -1,4 +1,4 @@
-"""The closed state from what is measured: the contract of `hc.PreparedAssembly`."""
+"""The closed state from what is measured: the contract of `hc.ClosedStateEstimator`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def five_bar():
 def sensors_of(mech):
     """The motors where they see all that moves, else joints of independent coordinates."""
     try:
-        return hc.PreparedAssembly(mech)
+        return hc.ClosedStateEstimator(mech)
     except hc.InputError:
         part, model = hc.partition(mech, hc.assemble(mech)[0]), mech.model
         names = []
@@ -32,7 +32,7 @@ def sensors_of(mech):
             joint = int(mech.joint_of[i])
             flat = model.nqs[joint] == model.nvs[joint]
             names.append(mech.coordinate_names[i] if flat else model.names[joint])
-        return hc.PreparedAssembly(mech, list(dict.fromkeys(names)))
+        return hc.ClosedStateEstimator(mech, list(dict.fromkeys(names)))
 
 
 def along(mech, assembly, count, speed=0.5, dt=1e-3, seed=3):
@@ -77,12 +77,12 @@ def test_the_state_is_the_one_that_closes_and_its_rates_are_its_slopes(name):
 
 def test_a_start_where_the_sensors_hardly_tell():
     with pytest.raises(hc.BranchError, match="amplified by 2"):
-        hc.PreparedAssembly(mechanism("welded_arms"))
+        hc.ClosedStateEstimator(mechanism("welded_arms"))
 
 
 def test_rates_are_exact_slopes():
     mech = five_bar()
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     x0, w = mech.motor_positions(mech.reference), np.array([0.7, -1.1])
 
     def q(t):
@@ -109,7 +109,7 @@ def test_many_turns_of_a_continuous_motor():
         model, [hc.Closure(("rod", zoo.at(0.5)), ("rocker", zoo.at(0.4)), axes="x z", name="tip")],
         actuated=["crank"], reference=q0,
     )  # fmt: skip
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     start = assembly.q
     x0 = mech.motor_positions(start)[0]
     for turns in (1, -1):
@@ -123,8 +123,8 @@ def test_many_turns_of_a_continuous_motor():
 
 def test_more_sensors_than_motions_are_weighed():
     mech = five_bar()
-    both = hc.PreparedAssembly(mech)
-    more = hc.PreparedAssembly(mech, [*mech.actuated, mech.coordinate_names[1]])
+    both = hc.ClosedStateEstimator(mech)
+    more = hc.ClosedStateEstimator(mech, [*mech.actuated, mech.coordinate_names[1]])
     assert more.noise_gain(more.q) < 1.0
     assert 1.0 < both.noise_gain(both.q) < 1.4
     q, _ = hc.assemble(mech)
@@ -139,7 +139,7 @@ def test_more_sensors_than_motions_are_weighed():
     gamma = hc.project(mech, found, np.zeros(mech.nv)).gamma
     S = more.readings.jacobian(found)
     assert np.abs(gamma.T @ S.T @ np.array(list(off.values()))).max() < 1e-6
-    heavy = hc.PreparedAssembly(mech, more.measured, weights={mech.coordinate_names[1]: 1e6})
+    heavy = hc.ClosedStateEstimator(mech, more.measured, weights={mech.coordinate_names[1]: 1e6})
     heavy.state(x)
     assert abs(heavy.last.disagreement[mech.coordinate_names[1]]) < 1e-6
     x[2] += 0.4
@@ -150,7 +150,7 @@ def test_more_sensors_than_motions_are_weighed():
 def test_a_cut_joint_is_a_sensor():
     mech = mechanism("five_bar_revolute")
     cut = mech.constraint_names[0]
-    assembly = hc.PreparedAssembly(mech, [mech.coordinate_names[0], cut])
+    assembly = hc.ClosedStateEstimator(mech, [mech.coordinate_names[0], cut])
     for t, q, v in along(mech, assembly, 30):
         angle = hc.joint_motion(mech, cut, q, v)
         found, speed = assembly.state([q[0], angle.value[0] + 2.0 * np.pi],
@@ -173,9 +173,9 @@ def test_a_floating_base_is_measured_whole():
 
 def test_unseen_motions_are_refused_unless_they_are_idle():
     mech = mechanism("idle_rod")
-    assert len(hc.PreparedAssembly(mech).unseen) == 1
+    assert len(hc.ClosedStateEstimator(mech).unseen) == 1
     with pytest.raises(hc.InputError, match="motor_right"):
-        hc.PreparedAssembly(five_bar(), ["motor_left"])
+        hc.ClosedStateEstimator(five_bar(), ["motor_left"])
 
 
 @pytest.mark.parametrize(("links", "sensors"), [(n, k) for n in (5, 6, 7) for k in range(1, n - 3)])
@@ -184,7 +184,7 @@ def test_a_spherical_linkage_with_too_few_sensors_is_refused(links, sensors):
     mech = loops.spherical(n=links).mechanism()
     for names in itertools.combinations(mech.coordinate_names, sensors):
         with pytest.raises(hc.InputError, match=r"does not tell how .* move"):
-            hc.PreparedAssembly(mech, names)
+            hc.ClosedStateEstimator(mech, names)
 
 
 @pytest.mark.parametrize("name", ["kaleidocycle_8", "pantograph", "shafts_and_rod", "rssr"])
@@ -193,7 +193,7 @@ def test_one_sensor_of_a_linkage_is_taken_only_where_what_it_misses_is_idle(name
     taken = []
     for joint in mech.model.names[1:]:
         try:
-            taken.append(len(hc.PreparedAssembly(mech, [joint]).unseen))
+            taken.append(len(hc.ClosedStateEstimator(mech, [joint]).unseen))
         except hc.InputError:
             continue
     assert max(taken, default=0) == drawing.truth.idle
@@ -202,7 +202,7 @@ def test_one_sensor_of_a_linkage_is_taken_only_where_what_it_misses_is_idle(name
 
 def test_a_jump_is_refused_and_the_last_state_stays():
     mech = five_bar()
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     x0, before = mech.motor_positions(mech.reference), assembly.q
     with pytest.raises((hc.BranchError, hc.AssemblyError)):
         assembly.state(x0 + np.array([2.9, -2.9]))
@@ -213,7 +213,7 @@ def test_a_jump_is_refused_and_the_last_state_stays():
 
 def test_in_front_of_a_dead_point_it_is_lost_until_it_is_told():
     mech = zoo.slider_crank("slider")
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     start = assembly.q
     x = assembly.readings.at(start)[0]
 
@@ -237,7 +237,7 @@ def test_in_front_of_a_dead_point_it_is_lost_until_it_is_told():
 
 def test_resynchronise_goes_farther_than_a_tick():
     mech = five_bar()
-    near, far = hc.PreparedAssembly(mech), hc.PreparedAssembly(mech)
+    near, far = hc.ClosedStateEstimator(mech), hc.ClosedStateEstimator(mech)
     x0 = mech.motor_positions(mech.reference)
     for k in range(1, 301):
         near.state(x0 + 0.001 * k * np.array([2.0, -1.0]))
@@ -249,7 +249,7 @@ def test_resynchronise_goes_farther_than_a_tick():
 def test_a_body_that_is_measured_whole_may_turn_far(seed):
     """And with sensors more than motions: half of the way is a turn by half of the angle."""
     mech = zoo.universal_rods()
-    assembly = hc.PreparedAssembly(mech, ("turntable", "rod_1[0]", "rod_1[1]", "plate"))
+    assembly = hc.ClosedStateEstimator(mech, ("turntable", "rod_1[0]", "rod_1[1]", "plate"))
     *_, (_, q, _) = along(mech, assembly, 500, dt=5e-3, seed=seed)
     assert np.linalg.norm(pin.difference(mech.model, assembly.q, q)[3:6]) > 0.7  # the ball
     assembly.resynchronise(assembly.readings.at(q))
@@ -267,7 +267,7 @@ def test_a_body_that_is_measured_whole_may_turn_far(seed):
 )
 def test_a_step_of_the_sensors_is_taken_back(make, measured):
     mech = make()
-    assembly, rng = hc.PreparedAssembly(mech, measured), np.random.default_rng(0)
+    assembly, rng = hc.ClosedStateEstimator(mech, measured), np.random.default_rng(0)
     sensors = assembly.readings
     x, own = sensors.at(assembly.q), sensors.columns >= 0
     for size in (1e-3, 0.3, 2.5):
@@ -283,7 +283,7 @@ def test_a_step_of_the_sensors_is_taken_back(make, measured):
 
 def test_the_report_of_a_call():
     mech = five_bar()
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     x = mech.motor_positions(mech.reference) + np.array([0.02, 0.01])
     assembly.state(x)
     last = assembly.last
@@ -311,7 +311,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named_and_changes_nothing(case):
     x, v, match = BAD[case]
-    assembly = hc.PreparedAssembly(five_bar())
+    assembly = hc.ClosedStateEstimator(five_bar())
     before = assembly.q
     with pytest.raises(hc.InputError, match=match):
         assembly.state(x, v)
@@ -330,23 +330,23 @@ def test_bad_input_is_named_and_changes_nothing(case):
 )
 def test_names_are_checked(measured, match):
     with pytest.raises(hc.InputError, match=match):
-        hc.PreparedAssembly(five_bar(), measured)
+        hc.ClosedStateEstimator(five_bar(), measured)
 
 
 def test_a_start_must_be_closed():
     mech = five_bar()
     with pytest.raises(hc.InconsistentError, match="not closed"):
-        hc.PreparedAssembly(mech, start=mech.reference + 0.1)
-    assembly = hc.PreparedAssembly(mech)
+        hc.ClosedStateEstimator(mech, start=mech.reference + 0.1)
+    assembly = hc.ClosedStateEstimator(mech)
     with pytest.raises(hc.InconsistentError, match="not closed"):
         assembly.reset(mech.reference + 0.1)
     with pytest.raises(hc.InputError, match="weights"):
-        hc.PreparedAssembly(mech, weights=[1.0, -1.0])
+        hc.ClosedStateEstimator(mech, weights=[1.0, -1.0])
 
 
 def test_results_go_where_they_are_told():
     mech = five_bar()
-    assembly, q, v = hc.PreparedAssembly(mech), np.zeros(4), np.zeros(4)
+    assembly, q, v = hc.ClosedStateEstimator(mech), np.zeros(4), np.zeros(4)
     x = mech.motor_positions(mech.reference)
     assert assembly.state(x, [0.1, 0.2], out=(q, v)) == (q, v)
     again = assembly.state(x, [0.1, 0.2])
@@ -364,7 +364,7 @@ def test_a_glitch_of_one_tick_is_gone_in_the_next(size):
     refused_at = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        assembly = hc.PreparedAssembly(mech)
+        assembly = hc.ClosedStateEstimator(mech)
         x, u = assembly.readings.at(assembly.q), assembly.readings.unit
         glitch, motion = (w / np.abs(w).max() * u for w in rng.normal(size=(2, x.size)))
         for k in range(16):
@@ -387,7 +387,7 @@ def test_where_it_was_told_to_be_holds_for_what_is_made_from_it():
     mech = five_bar()
     modes = hc.assembly_modes(mech, dict(zip(mech.actuated, [2.2, 0.9], strict=True)), tries=30)
     other = modes.modes[1].q
-    assembly = hc.PreparedAssembly(mech)
+    assembly = hc.ClosedStateEstimator(mech)
     assembly.reset(other)
     x = mech.motor_positions(other)
     for made in (assembly.fresh(), copy.copy(assembly),
@@ -398,15 +398,15 @@ def test_where_it_was_told_to_be_holds_for_what_is_made_from_it():
 def test_weights_are_kept_as_they_were():
     mech = five_bar()
     names, w = [*mech.actuated, mech.coordinate_names[1]], np.ones(3)
-    assembly = hc.PreparedAssembly(mech, names, weights=w)
+    assembly = hc.ClosedStateEstimator(mech, names, weights=w)
     x = assembly.readings.at(assembly.q) + np.array([0.0, 0.0, 1e-3])
     before = assembly.state(x)[0]
     w[:] = 1e-6, 1e-6, 1.0
     assert np.abs(assembly.fresh().state(x)[0] - before).max() < 1e-12
     with pytest.raises(hc.InputError, match="weights"):
-        hc.PreparedAssembly(mech, names, weights={"motor_left": [1.0, 2.0]})
+        hc.ClosedStateEstimator(mech, names, weights={"motor_left": [1.0, 2.0]})
     with pytest.raises(hc.InputError, match="did you mean"):
-        hc.PreparedAssembly(mech, names, weights={"motor_lef": 1.0})
+        hc.ClosedStateEstimator(mech, names, weights={"motor_lef": 1.0})
 
 
 def test_copies_in_time():

@@ -1,4 +1,4 @@
-"""The point where rows are satisfied as well as they can be together: truncated Gauss-Newton.
+"""Least squares of rows that cannot all be met: truncated Gauss-Newton.
 
     step = -V1 S1^-1 U1' e        G' = U S V', the singular values above `cut`
 
@@ -21,7 +21,7 @@ from holoctl.base.tolerances import LONGEST_STEP, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["distance", "settled"]
+__all__ = ["distance", "least_squares_point"]
 
 CUT_ERRORS, LARGEST_CUT = 10.0, 1e-2
 """Where rows contradict each other a little: directions with singular values below so many times
@@ -38,7 +38,7 @@ most, as a part of it, to be nothing: the square of that is rounding."""
 Array = NDArray[np.float64]
 
 
-def settled(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
+def least_squares_point(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
     """A least-squares point of the rows of `p` near q, and the largest scaled error there.
 
     The error may be that of the way, where the point is too far from what acts strongly.

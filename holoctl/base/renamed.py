@@ -1,0 +1,16 @@
+"""Public names that were changed: each former one still serves, with a warning, for one version."""
+
+from __future__ import annotations
+
+__all__ = ["RENAMED"]
+
+RENAMED = {
+    "CompiledLoop": "Loop",
+    "CompiledTaskLoop": "Loop",
+    "PreparedAssembly": "ClosedStateEstimator",
+    "Snapped": "RepairedGeometry",
+    "TaskLoop": "Loop",
+    "TaskTracking": "Tracking",
+    "snapped": "repaired_geometry",
+}
+"""The former name of `holoctl` -> the name that it has now."""

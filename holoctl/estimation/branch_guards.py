@@ -1,0 +1,157 @@
+"""Whether the mechanism may have left its branch between two readings: the guards of an estimator.
+
+The determinant of K vanishes at a dead point. It is continued as in the last two calls; and where
+the past does not tell, the state is gone back from, straight by its rates. What is in doubt is
+refused. Numbers of all guards: base/tolerances.py; why: docs/derivations-motions.md.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    BACK_LONGEST,
+    BACK_SHORTEST,
+    BACK_TRIALS,
+    DEAD_POINT_TICKS,
+    FAR_TICK,
+    FIRST_GAP,
+    FIRST_SLOWED,
+    FIRST_TICK,
+    FIRST_TURN,
+    FIRST_WAIT,
+    FIRST_WAY,
+    JUMPS_BY,
+    JUMPS_FROM,
+    SIZE_FADES,
+    TURNED_BACK,
+    WAY_BACK,
+)
+from holoctl.estimation.estimator_system import EstimatorSystem
+from holoctl.estimation.following import Place, velocity_at
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["BranchMemory", "dead_point_ahead", "dead_point_passed"]
+
+
+class BranchMemory(NamedTuple):
+    """What an estimator remembers of its branch from call to call.
+
+    Attributes
+    ----------
+    place : Place
+        The last state.
+    before : Place or None
+        In front of the last one, where that was no jump.
+    read : int
+        How many readings with rates were followed without a jump since it was told where it is; 2
+        at most.
+    way : (m,) array
+        Of the sensors in the last call.
+    size : float
+        Of the largest step of the sensors, scaled, which fades from call to call.
+    refused : int
+        How many calls were refused since the last state.
+    """
+
+    place: Place
+    before: Place | None
+    read: int
+    way: Vector
+    size: float
+    refused: int
+
+    def without_past(self) -> BranchMemory:
+        """Where the past tells nothing of now."""
+        return self._replace(before=None, read=0)
+
+    def refusing(self, size: float = np.inf) -> BranchMemory:
+        """After a call that is refused, with a step of the sensors of this size, if that counts."""
+        usual = max(size, SIZE_FADES * self.size) if size <= FAR_TICK else self.size
+        return self._replace(size=usual, refused=self.refused + 1)
+
+    def at(
+        self, there: Place, way: Vector, size: float, back: bool, rates: Vector | None
+    ) -> BranchMemory:
+        """After a call that led to a place; `back` where the sensors took back a glitch."""
+        usual = max(min(size, FAR_TICK), SIZE_FADES * self.size)
+        if size > FAR_TICK:
+            return BranchMemory(there, None, 0, way, usual, 0)
+        proves = self.read < 2 and rates is not None and bool(rates.any())  # not so at rest
+        before = self.before if back else self.place
+        return BranchMemory(there, before, self.read + proves, way, usual, 0)
+
+
+def dead_point_ahead(
+    memory: BranchMemory, there: Place, way: Vector, per_unit: Vector
+) -> tuple[bool, bool]:
+    """Whether the determinant would vanish soon if it went on as in the last two calls; and whether
+    the sensors have gone back to where they were before a long step, as after a glitch: then it is
+    as if that had not been."""
+    if memory.before is None:
+        return False, False
+    before, last, now = memory.before.determinant, memory.place.determinant, there.determinant
+    ticks, back = DEAD_POINT_TICKS + memory.refused, False
+    if DEAD_POINT_TICKS * abs(last - before) >= min(before, last):  # else it hardly matters
+        left = largest((way + memory.way) * per_unit)
+        back = left <= WAY_BACK * largest(memory.way * per_unit)
+    if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
+        return False, back
+    return not (back and now + ticks * (now - before) > 0.0), back
+
+
+def dead_point_passed(
+    mech: Mechanism, K: EstimatorSystem, memory: BranchMemory, there: Place, rates: Vector,
+    size: float,
+) -> bool:  # fmt: skip
+    """Whether the mechanism may have passed a dead point since the last state, where the past does
+    not tell: straight back by its rates, the determinant vanishes within the time that has gone by,
+    or may have."""
+    last, before, proved = memory.place.determinant, memory.before, memory.read > 1
+    jumped = size > min(FAR_TICK, max(JUMPS_BY * memory.size, JUMPS_FROM))
+    if proved and not (jumped and before is not None and last <= before.determinant):
+        return False
+    v = velocity_at(K, there, rates)
+    fast = largest(v / mech.column_scale)
+    if not 0.0 < fast < np.inf:
+        return False
+    change, most = there.determinant / last, 1.0 + 1.0 / DEAD_POINT_TICKS
+    at_once = not (proved or memory.refused) and 1.0 / most < change < most
+    gone_by, back, passed = there.t - memory.place.t, FIRST_GAP, False
+    waited = min(gone_by, FIRST_GAP) if gone_by > 0.0 or proved else FIRST_WAIT
+    if waited * fast > FIRST_WAY and not _straight(mech, K, there, rates, v, waited):
+        return True
+    least = FIRST_TICK if at_once else FIRST_GAP
+    if gone_by > 0.0:
+        back = max(least, FIRST_SLOWED * min(gone_by, FIRST_GAP))
+    elif at_once:
+        back = FIRST_WAIT
+    back = min(back, BACK_LONGEST / fast)
+    for _ in range(BACK_TRIALS):
+        q = pin.integrate(mech.model, there.q, -back * v)
+        gone = K.factor(there.borders) / there.det if K.evaluate(q, there.t) else 0.0
+        passed = not gone > TURNED_BACK
+        if passed or back * fast <= BACK_SHORTEST:
+            break
+        back *= 0.5
+    K.evaluate(there.q, there.t)
+    K.factor(there.borders)
+    return passed
+
+
+def _straight(
+    mech: Mechanism, K: EstimatorSystem, there: Place, rates: Vector, v: Vector, waited: float
+) -> bool:
+    """Whether the rates of the coordinates hardly change on the way that they have gone."""
+    q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
+    if K.evaluate(q, there.t) and K.factor(there.borders):
+        before = velocity_at(K, there._replace(gamma=K.gamma(), drift=K.drift()), rates)
+        change = largest((before - v) / mech.column_scale)
+    K.evaluate(there.q, there.t)
+    K.factor(there.borders)
+    return waited * change <= FIRST_TURN

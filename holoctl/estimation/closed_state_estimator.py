@@ -1,0 +1,672 @@
+"""The closed state from what is measured, at the rate of a control loop: what users hold.
+
+It remembers the last state, and goes from there along the readings (estimation/following.py).
+What it remembers belongs to one loop; another loop takes another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holoctl.base.checks import (
+    Vector,
+    as_given,
+    finite,
+    instant,
+    known_name,
+    listing,
+    number,
+    quiet,
+    read_only,
+    stored,
+    vector,
+)
+from holoctl.base.errors import (
+    BranchError,
+    HoloctlError,
+    InconsistentError,
+    InputError,
+)
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import (
+    CLOSED,
+    FACTORED_START,
+    FACTORED_TICK,
+    FAR_TICK,
+    FIRST_GAP,
+    FIRST_TICK,
+    GAIN_LIMIT,
+    JUMPS_BY,
+    JUMPS_FROM,
+    LEFT_OPEN,
+    SENSORS_AGREE,
+)
+from holoctl.closing.assembly import assemble
+from holoctl.closing.manifold_projection import projected_onto_manifold
+from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.branch_guards import BranchMemory, dead_point_ahead, dead_point_passed
+from holoctl.estimation.estimator_errors import (
+    LOST,
+    dead_point_behind,
+    not_followed,
+    rows_open,
+    sensors_disagree,
+    too_close,
+    went_back,
+)
+from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
+from holoctl.estimation.following import Place, Tally, following, placed_at, velocity_at
+from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
+from holoctl.estimation.observability import (
+    Observability,
+    checked_observability,
+    first_borders,
+    moved_by,
+    noise_gain,
+    observability,
+)
+from holoctl.mechanism.checks import check_configuration, check_mechanism, check_out
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition, check_partition, partition
+from holoctl.projector.repartition import better_rows, independence, repartitioned
+from holoctl.rows.evaluate import scaled_rows_at
+from holoctl.rows.tick.other_rows import check_ticks
+
+__all__ = ["AssemblyReport", "ClosedStateEstimator", "check_estimator"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AssemblyReport:
+    """What a call of `ClosedStateEstimator` took, and how well it is known.
+
+    Attributes
+    ----------
+    substeps : int
+        Into how many the way was cut; 0 where nothing was reached.
+    newton_steps : int
+        Corrections in all.
+    factorisations : int
+        Of the square system: what a call is bounded by.
+    contraction : float
+        The largest ratio of a correction to the one before.
+    gain : float
+        Standard deviation of the worst coordinate (scaled) by that of the sensors.
+    closure : float
+        The largest error of a row that is left, scaled.
+    disagreement : dict of str to float
+        What sensors that are more than motions read, less what they should, rad or m.
+    reached : float
+        The part of the way that was gone; 1 after success.
+    """
+
+    substeps: int
+    newton_steps: int
+    factorisations: int
+    contraction: float
+    gain: float
+    closure: float
+    disagreement: dict[str, float]
+    reached: float
+
+
+class ClosedStateEstimator:
+    """The closed state of the branch of `start` from what is measured, tick by tick.
+
+    From the last state the readings are followed by a continuation that takes no step it cannot
+    vouch for, in bounded time. Where that does not prove the branch there is an error and the last
+    state stays: never another branch.
+
+    Passive joints follow from the constraints, so the state is as exact as the sensors, times
+    `noise_gain`. Bodies that spin between two joints, which no sensor sees, are held still.
+
+    An object remembers where it is: one for each loop. `fresh` makes another one.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    measured : iterable of str, optional
+        Joints, coordinates of joints, and closures that are joints, ``"name"`` or ``"name[i]"``.
+        Default: the motors. A floating base is measured whole, in front of all others where it is
+        not named: the 7 numbers of its joint and its twist.
+    weights : (m,) array_like or mapping of str to float, optional
+        For more sensors than motions: the state of least ``sum w_i (x_i - s_i(q))^2``, w_i > 0,
+        1/rad^2 or 1/m^2, such as one over the variance. Default: the same for all, lengths over
+        the size of the mechanism. Linearised at a configuration before: sensors that disagree are
+        weighed right to some per cent of what they disagree by.
+    partition : Partition, optional
+        Its rows count; they are decided anew where they get ill-conditioned. Default: decided at
+        `start`.
+    start : (nq,) array_like, optional
+        A closed configuration on the branch that is meant, where the mechanism is; as of the first
+        readings after `reset`. Default: assembled from ``mech.reference``.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    measured : tuple of str
+        The order of ``q_measured``.
+    partition : Partition
+    unseen : tuple of str
+        The idle motions that the sensors do not tell, by the coordinates that they move.
+    readings : MeasurementModel
+        What the names stand for, and where it is read off.
+    scaled_weights : (m,) array
+        Of the sensors; the largest is 1.
+    start : (nq,) array
+        Where it was told to be last.
+    system : EstimatorSystem
+        What the last state is evaluated and factored with; another one after other rows.
+    q : (nq,) array
+        A copy of the last configuration.
+
+    Raises
+    ------
+    InputError
+        For names that are no joints, wrong shapes, and where some motion that is not idle is not
+        observed.
+    InconsistentError
+        For a start that is not closed.
+    BranchError
+        For a start at a dead point, or so close to one that noise would be amplified by more than
+        100.
+    SingularityError
+        For a start that is a singular configuration.
+    AssemblyError
+        If no start is given and the reference cannot be assembled.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> sensors = hc.ClosedStateEstimator(mech)
+    >>> sensors.measured
+    ('motor_left', 'motor_right')
+    >>> q, v = sensors.state(mech.motor_positions(mech.reference), [0.1, 0.2])
+    """
+
+    mech: Mechanism
+    measured: tuple[str, ...]
+    partition: Partition
+    unseen: tuple[str, ...]
+    readings: MeasurementModel
+    scaled_weights: Vector
+    start: Vector
+    system: EstimatorSystem
+    _memory: BranchMemory
+    _missed: tuple[float, ...]  # by redundant sensors, in the last call
+
+    @quiet
+    def __init__(
+        self,
+        mech: Mechanism,
+        measured: Iterable[str] | None = None,
+        weights: Any = None,
+        partition: Partition | None = None,
+        start: Any = None,
+    ) -> None:
+        check_mechanism(mech)
+        check_ticks(mech)
+        sensors = measurement_model(mech, measured)
+        begin = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
+        self.mech, self.measured = mech, sensors.names
+        self.readings, given = sensors, _weights_given(sensors, weights)
+        scaled = given * sensors.unit**2
+        self.scaled_weights: Vector = scaled / scaled.max()
+        self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
+        self._alike = bool((sensors.unit == 1.0).all())
+        self._whole = sensors.whole
+        self._begin(begin, partition)
+        self._first = self.partition, self.place.q
+        self.start, self._start_time = self.place.q, 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"<ClosedStateEstimator of {self.mech.name}: {listing(self.measured, 6)}; "
+            f"{'lost' if self._latched else 'on its branch'}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = self.mech, self.measured, self._given_weights, *self._first
+        told = self.start, self._start_time
+        return _made_again, (given, told, (self.place.q, self.place.t), self._latched)
+
+    def fresh(self) -> ClosedStateEstimator:
+        """Another one of the same sensors, where this one was told to be last: by `reset`, or at
+        its start."""
+        given = self.mech, self.measured, self._given_weights, *self._first
+        told = self.start, self._start_time
+        return _made_again(given, told, told, "")
+
+    # ------------------------------------------------------------------------------- in a loop
+
+    @quiet
+    def state(
+        self,
+        q_measured: Any,
+        v_measured: Any = None,
+        t: float = 0.0,
+        *,
+        out: tuple[Vector, Vector] | None = None,
+    ) -> tuple[Vector, Vector]:
+        """The closed state where the sensors read this.
+
+        To be called at every tick: what the sensors did in between is taken to be the straight way,
+        and a dead point that was passed while ticks were missing is not seen.
+
+        After an error the last state stays, and the next call goes on from there. After a
+        `BranchError` at a dead point, for noise, or where `t` went back, every call raises it
+        until `reset`: from then on nothing proves the branch.
+
+        Parameters
+        ----------
+        q_measured : (p,) array_like
+            Positions in the order of `measured`, rad or m; those of continuous joints, and of
+            revolute ones that are cut, up to any number of turns.
+        v_measured : (m,) array_like, optional
+            Rates, rad/s or m/s. Default: v is zero.
+        t : float, optional
+            Time, s, for constraints that depend on it.
+        out : (array, array), optional
+            Take q (nq,) and v (nv,); left as they are where an error is raised.
+
+        Returns
+        -------
+        q, v : (nq,) and (nv,) arrays
+            `out`, or new arrays.
+
+        Raises
+        ------
+        InputError
+            For wrong shapes, or numbers that are not finite.
+        BranchError
+            Where the sensors moved too far for one call; where within three calls of this kind the
+            mechanism may be at a dead point; where it may have passed one before a first reading,
+            by its rates; where noise would be amplified by more than 100; where `t` is earlier
+            than that of the last state, by more than 0.01 s.
+        AssemblyError
+            Where on this branch no closed state reads this.
+        InconsistentError
+            Where sensors that are more than motions contradict each other by more than 0.05 rad.
+        """
+        if out is not None:
+            check_out(out, self.mech)
+        q, v = self.state_in_place(q_measured, v_measured, t)
+        if out is None:
+            return q.copy(), v
+        return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
+
+    def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
+        """`state`, for callers that do not write to what they get."""
+        x, rates, t = self._checked(q_measured, v_measured, t)
+        if not self._latched and t < self.place.t - FIRST_TICK:
+            raise self._noted(went_back(self.mech, self.place.t, t))
+        place = self._followed(x, rates, t, FACTORED_TICK)
+        return place.q, velocity_at(self.system, place, rates)
+
+    @property
+    def place(self) -> Place:
+        """The last state, with what it is followed from."""
+        return self._memory.place
+
+    def with_rows(self, part: Partition) -> ClosedStateEstimator:
+        """Another one of the same sensors, weights and start, with the rows of a partition."""
+        return ClosedStateEstimator(self.mech, self.measured, self._given_weights, part, self.start)
+
+    def handed_over(self) -> BranchMemory | None:
+        """What it remembers, for another loop that goes on from there; None where it is lost."""
+        return None if self._latched else self._memory
+
+    def take_over(self, what: BranchMemory) -> None:
+        """Go on from what another loop of the same sensors and rows remembers."""
+        self._memory, self._latched = what, ""
+
+    @property
+    def q(self) -> Vector:
+        """A copy of the last configuration (nq,)."""
+        return self.place.q.copy()
+
+    @quiet
+    def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
+        """Go where the sensors read this, however far, with 25 times the work of a tick.
+
+        For start-up: from a known posture to the one that the robot stands in, by the straight
+        way of the sensors.
+
+        Parameters
+        ----------
+        q_measured, t
+            As in `state`.
+
+        Raises
+        ------
+        InputError, BranchError, AssemblyError, InconsistentError
+            As `state`.
+        """
+        x, _, t = self._checked(q_measured, None, t)
+        self._followed(x, None, t, FACTORED_START)
+        self._memory = self._memory.without_past()._replace(size=0.0)
+
+    @quiet
+    def reset(self, q: Any, t: float = 0.0) -> None:
+        """Tell where the mechanism is: q is the last state from now on.
+
+        The first two readings with rates after this are refused where they lead away from a dead
+        point that the mechanism may have passed since, straight back: within 2 (t - t of `reset`),
+        at least 0.01 s and at most 0.5 s; within 0.05 s where `t` does not tell. Assumed, for no
+        sensor tells: it was here at that time, or within 0.05 s; its rates have not fallen by more
+        than half since. Where these tell a way of more than 0.5 (scaled) for that time, or for
+        0.05 s, they must hardly change on it. Readings without rates prove nothing.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            A closed configuration; it is projected onto the manifold.
+        t : float, optional
+            Time, s.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        InconsistentError
+            For a configuration that is not closed.
+        BranchError
+            For a dead point, or so close to one that noise would be amplified by more than 100.
+        SingularityError
+            For a singular configuration.
+        """
+        self._check_free()
+        q, t = check_configuration(self.mech, q), instant(t)
+        self._begin(q, _better_rows(self.mech, self.partition, q, t) or self.partition, t)
+        self.start, self._start_time = self.place.q, t
+
+    @property
+    def last(self) -> AssemblyReport:
+        """What the last call took that got as far as the readings, also where it failed."""
+        tally, place = self._tally, self.place
+        labels = self.readings.labels
+        off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
+        return AssemblyReport(
+            tally.substeps, tally.newton, tally.factored, tally.contraction,
+            self.system.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
+        )  # fmt: skip
+
+    @quiet
+    def noise_gain(self, q: Any, t: float = 0.0) -> float:
+        """By how much noise of the sensors is amplified at a closed configuration.
+
+        The standard deviation of the coordinate that is known worst, by that of the sensors, which
+        count as independent and alike, lengths over the size of the mechanism.
+
+        Parameters
+        ----------
+        q : (nq,) array_like
+            A closed configuration.
+        t : float, optional
+            Time, s.
+
+        Returns
+        -------
+        float
+            Infinite at a dead point.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        InconsistentError
+            For a configuration that is not closed.
+        """
+        mech = self.mech
+        q, t = _closed(mech, check_configuration(mech, q), t)
+        here = observability(mech, self.partition, self.readings, q, t)
+        if here.observed.shape[1] < self.place.gamma.shape[1]:
+            return float("inf")
+        return noise_gain(here, self.scaled_weights)
+
+    # ----------------------------------------------------------------------------- behind them
+
+    def _begin(self, q: Vector, part: Partition | None, t: float = 0.0) -> None:
+        """Start anew from a closed configuration; nothing changes where that fails."""
+        mech, sensors = self.mech, self.readings
+        q, t = _closed(mech, q, t)
+        part = partition(mech, q, t=t) if part is None else part
+        check_partition(mech, part)
+        here = checked_observability(mech, part, sensors, q, t)
+        system, place = self._laid_out(part, here, q, t)
+        gain = system.gain(place.gamma, place.borders)
+        if not gain <= GAIN_LIMIT:
+            raise too_close(mech, self.measured, gain)
+        self.partition, self.unseen = part, moved_by(mech, here.unobserved)
+        self.system, self._follow = system, following(mech, system)
+        self._memory = BranchMemory(place, None, 0, np.zeros(sensors.columns.size), 0.0, 0)
+        self._latched, self._tally, self._missed = "", Tally(0, reached=1.0), ()
+
+    def _laid_out(
+        self, part: Partition, here: Observability, q: Vector, t: float
+    ) -> tuple[EstimatorSystem, Place]:
+        mech, sensors, weights = self.mech, self.readings, self.scaled_weights
+        b, i = here.observed.shape[1], here.unobserved.shape[1]
+        system = lay_out(mech, part, sensors, weights, b, i)
+        q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
+        return system, placed_at(system, q, t, first_borders(here, weights, system.known))
+
+    def _checked(
+        self, q_measured: Any, v_measured: Any, t: Any
+    ) -> tuple[Vector, Vector | None, float]:
+        try:
+            sensors, t = self.readings, instant(t)
+            x = as_given("q_measured", q_measured, sensors.numbers)
+            m = sensors.columns.size
+            rates = None if v_measured is None else as_given("v_measured", v_measured, m)
+            if not finite(x) or (rates is not None and not finite(rates)):
+                vector("q_measured", x, sensors.numbers, "positions of the sensors")
+                if rates is not None:
+                    vector("v_measured", rates, m, "rates of the sensors")
+                raise InputError("q_measured or v_measured is out of range")
+            return sensors.checked("q_measured", x) if self._whole else x, rates, t
+        except InputError:
+            self._memory = self._memory.refusing()  # the mechanism moved on all the same
+            raise
+
+    def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
+        """The place that the readings lead to; it is remembered, unless an error is raised."""
+        if self._latched:
+            raise BranchError(self._latched, why="lost")
+        self._check_free()
+        self._busy = True
+        try:
+            return self._one_call(x, rates, t, most)
+        finally:
+            self._busy = False
+
+    def _check_free(self) -> None:
+        if self._busy:
+            raise InputError(
+                "called while another call was under way, from another thread or a signal "
+                "handler: a ClosedStateEstimator belongs to one loop; `fresh` makes another one"
+            )
+
+    def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
+        """`_followed`, with other rows where the kept ones are why that fails."""
+        error = self._tried(x, rates, t, most)
+        while error is not None and self._with_other_rows():
+            error = self._tried(x, rates, t, most)
+        if error is None:
+            return self.place
+        self._memory = self._memory.refusing(self._moved)
+        raise self._noted(error)
+
+    def _tried(self, x: Vector, rates: Vector | None, t: float, most: int) -> HoloctlError | None:
+        """Go where the readings lead, or say why not."""
+        mech, system, tally = self.mech, self.system, Tally(most)
+        self._tally, self._missed, self._moved = tally, (), np.inf
+        if t - self.place.t > FIRST_GAP:  # the past tells nothing of now
+            self._memory = self._memory.without_past()
+        memory = self._memory
+        here = memory.place
+        way = system.difference(here.q, x, here.cut)
+        size = largest(way if self._alike else way * self._per_unit)
+        if here.drift is not None:
+            size = max(size, largest(here.drift * (t - here.t) / mech.column_scale))
+        there, back = self._follow(here, x, way, t, tally), False
+        dead = there is None
+        if there is not None:
+            dead, back = dead_point_ahead(memory, there, way, self._per_unit)
+        if there is None or (dead and size <= FAR_TICK):
+            # near a dead point the sensors slow down: a step that is much longer may be a glitch
+            jump, self._moved = size > max(JUMPS_BY * memory.size, JUMPS_FROM), size
+            return not_followed(mech, self.measured, here, there, tally, t, size, jump)
+        if system.redundant and (left_open := self._left_open()):
+            return rows_open(mech, left_open)
+        if system.redundant:
+            self._check_agreement(there, x)
+        doubtful = memory.read < 2 or size > JUMPS_FROM  # else the past tells
+        if (
+            doubtful
+            and rates is not None
+            and dead_point_passed(mech, system, memory, there, rates, size)
+        ):
+            return dead_point_behind(mech, self.measured)
+        self._memory = memory.at(there, way, size, back, rates)
+        return None
+
+    def _left_open(self) -> float:
+        """By how much rows left out as redundant are open, scaled; 0 where that is allowed."""
+        system = self.system
+        left_open = system.open(slice(system.rank, None))
+        self._tally.closure = max(self._tally.closure, left_open)
+        return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
+
+    def _check_agreement(self, there: Place, x: Vector) -> None:
+        """Raise `InconsistentError` for sensors that contradict each other."""
+        sensors = self.readings
+        if sensors.columns.size == there.gamma.shape[1]:
+            return
+        off = self.system.difference(there.q, x, there.cut)
+        self._missed = tuple(off.tolist())
+        if not largest(off / sensors.unit) <= SENSORS_AGREE:
+            self._memory = self._memory.refusing()
+            raise sensors_disagree(self.mech, sensors, off)
+
+    def _with_other_rows(self) -> bool:
+        """Whether other rows are clearly better at the last state; then these are kept from now
+        on, for a determinant of rows that get dependent vanishes where no dead point is."""
+        mech, here, before = self.mech, self.place, self._memory.before
+        part = _better_rows(mech, self.partition, here.q, here.t)
+        if part is None:
+            return False
+        try:
+            there = observability(mech, part, self.readings, here.q, here.t)
+            if there.observed.shape[1] != here.gamma.shape[1]:
+                return False
+            system, place = self._laid_out(part, there, here.q, here.t)
+        except HoloctlError:
+            return False
+        if before is not None:  # its determinant with these rows
+            system.evaluate(before.q, before.t)
+            det = system.factor(place.borders)
+            before = before._replace(det=det, determinant=det / place.det)
+            place = placed_at(system, place.q, place.t, place.borders)
+        self._memory = self._memory._replace(place=place, before=before)
+        self.system, self._follow, self.partition = system, following(mech, system), part
+        return True
+
+    def _noted(self, error: HoloctlError) -> HoloctlError:
+        """The error; after some every call is refused until `reset`."""
+        if isinstance(error, BranchError) and error.why in LOST:
+            self._latched = str(error)
+        return error
+
+
+def _made_again(
+    given: tuple[Any, ...], told: tuple[Vector, float], here: tuple[Vector, float], latched: str
+) -> ClosedStateEstimator:
+    """Another one of what was given, told what the first one was, and at its place; lost if it
+    was."""
+    made = ClosedStateEstimator(*given)
+    if not latched:
+        made.reset(*here)
+    made.start, made._start_time = told
+    made._latched = latched
+    return made
+
+
+def _better_rows(mech: Mechanism, part: Partition, q: Vector, t: float) -> Partition | None:
+    """A partition of rows that are clearly less dependent at a configuration, or None.
+
+    Whether the kept ones are ill-conditioned is not asked first: a determinant that vanishes tells
+    that already, and no rank is at stake.
+    """
+    if part.tolerance > 0.0:  # which rows decide is seen from several places then
+        found = repartitioned(mech, part, q, np.zeros(mech.nv), t)
+        return None if np.array_equal(found.rows, part.rows) else found
+    G = scaled_rows_at(mech, q, np.zeros(mech.nv), t).jacobian
+    if part.rank == G.shape[0] or not np.isfinite(G).all():
+        return None
+    return better_rows(mech, part, G, independence(G, part).of_kept)
+
+
+def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:
+    """q, where it is closed."""
+    t = instant(t)
+    _, error = scaled_jacobian(mech, q, t)
+    if not largest(error) <= max(CLOSED, mech.tolerance):
+        raise InconsistentError(
+            f"{mech.name}: this configuration is not closed (largest scaled error "
+            f"{largest(error):.1e}), so it is on no branch; call hc.assemble(mech, q) first",
+            residual=largest(error),
+        )
+    return q, t
+
+
+def _weights_given(sensors: MeasurementModel, given: Any) -> Vector:
+    """Weights of the sensors (m,), 1/rad^2 or 1/m^2."""
+    u, m = sensors.unit, sensors.columns.size
+    w: Vector = 1.0 / (u * u)
+    if isinstance(given, Mapping):
+        for name, x in given.items():
+            known_name(name, sensors.labels, "sensor", "weights")
+            w[sensors.labels.index(name)] = number(f"weights[{name!r}]", x)
+    elif given is not None:
+        w = vector("weights", given, m, "of the sensors")
+    if not (w > 0.0).all():
+        raise InputError(f"weights must be above zero; got {w}")
+    return read_only(w)
+
+
+def check_estimator(mech: Mechanism, assembly: Any, owner: str) -> None:
+    """Check what finds the state of a mechanism, None for what its owner does by itself.
+
+    Parameters
+    ----------
+    mech : Mechanism
+        That of the owner.
+    assembly : ClosedStateEstimator or None
+    owner : str
+        Who is given it, for the message, such as ``"controller"``.
+
+    Raises
+    ------
+    InputError
+        For what is no `ClosedStateEstimator`, or one of another mechanism.
+    """
+    if assembly is None:
+        return
+    if not isinstance(assembly, ClosedStateEstimator):
+        raise InputError(
+            f"assembly must be a ClosedStateEstimator; got {type(assembly).__name__}: "
+            "hc.ClosedStateEstimator(mech, measured=[...]) makes one"
+        )
+    if assembly.mech is not mech:
+        raise InputError(
+            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
+            f"mechanism of the {owner}, {mech.name}"
+        )
