@@ -11,10 +11,10 @@ from typing import Any
 from holoctl.base.checks import name_list, one_of
 from holoctl.base.errors import InputError
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.c_text import filled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, extension_source
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
-from holoctl.codegen.compiled.limited_source import limited_source
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
@@ -22,11 +22,13 @@ from holoctl.codegen.laws.certified import certified_forward, certified_inverse
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
-from holoctl.codegen.laws.limited import limited_torque
+from holoctl.codegen.laws.limited import LimitedLaw, limited_torque
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.rows import rows_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
+from holoctl.codegen.limits_c import limited_c, limits_c
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["MACHINES", "certified_code", "machine_code", "wanted_functions"]
@@ -76,7 +78,7 @@ def machine_code(
     if subject.keeping is not None and "torque" in wanted:
         found = limited_torque(E, subject, subject.keeping)
         if found is not None:
-            source, law = limited_source(found, subject.keeping)
+            source, law = _limited(found, subject.keeping)
             sources.append(curves_together(source))
             laws.append(law)
     if "forward_dynamics" in wanted:
@@ -130,6 +132,19 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
     }
     found = [make[name]() for name in wanted if name in make]
     return [f for f in found if f is not None]
+
+
+def _limited(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
+    """The C function ``torque`` within limits, with the same parameters as without.
+
+    Where no way was found, or the policy is to raise, it is in doubt: Python answers.
+    """
+    made, mech = limited_c(found, limits, "NO_WAY"), limits.mech
+    text = filled("limited_torque.c", {
+        "nu": mech.nu, "nv": mech.nv, "moving": limits.fast, "stages": made.stages,
+        "shared": made.shared, "limits": limits_c(limits), "driver": made.driver,
+    })  # fmt: skip
+    return text, replace(_law_of(found.function), outputs=(("u", mech.nu), ("doubt", 1)))
 
 
 def _law_of(function: Any) -> Law:

@@ -19,14 +19,13 @@ module, `doubtful_torque` answers where that is in doubt, at the state that was 
 from __future__ import annotations
 
 from holoctl.codegen.c_source import c_function
-from holoctl.codegen.c_text import filled
-from holoctl.codegen.closed_state_c import driver, laws_of, memory
+from holoctl.codegen.c_text import filled, normalised
+from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.compiled.extension_source import HEAD, SUPPORT, module_text
 from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 from holoctl.codegen.laws.readings import unit_readings
-from holoctl.codegen.unit_parts import normalised, normalising
 
 __all__ = ["sensing_source"]
 
@@ -213,14 +212,14 @@ static PyObject *law_bind_torque(PyObject *module, PyObject *const *args, Py_ssi
 
 def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
     """The source of a module of this name."""
-    mech, sensors = E.mech, law.sensing.sensors
     kernel = curves_together("\n".join(c_function(f) for f in laws_of(law)))
-    sizes = f"enum {{ NQ = {mech.nq}, NV = {mech.nv}, NU = {max(mech.nu, 1)} }};\n"
-    norms = normalising(E.tree.unit_parts)
-    unit = normalised("x", unit_readings(E, sensors))
+    sizes = f"enum {{ NQ = {E.mech.nq}, NV = {E.mech.nv}, NU = {max(E.mech.nu, 1)} }};\n"
+    values = state_values(E, law, "law") | {"normalise_unit": normalised("unit", E.tree.unit_parts)}
+    norms = filled("normalise.c", values) if E.tree.unit_parts else ""
+    unit = normalised("x", unit_readings(E, law.sensing.sensors))
     body = [
         HEAD, filled("divides.c"), sizes, kernel, SUPPORT, "\n", filled("largest.c"), norms,
-        memory(E, law, "law"), driver(E, law, "law"), _MEMORY,
+        filled("closed_state_memory.h", values), filled("closed_state.c", values), _MEMORY,
         _TICKS.replace("%(unit)s", unit or "1"),
     ]  # fmt: skip
     methods = ("size", "begin", "resume", "bind", "bind_torque")

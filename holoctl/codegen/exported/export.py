@@ -18,7 +18,7 @@ import numpy as np
 from holoctl.base.checks import file_path, one_of, positive, quiet, whole
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import HOLD_LIMIT
-from holoctl.codegen.exported.files import library_files, shared_context
+from holoctl.codegen.exported.files import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.left_out import left_out
 from holoctl.codegen.exported.states import golden_states
@@ -182,11 +182,12 @@ def export_c(
     assembly, not_seen = _assembly(what, mech, E.partition, measured)
     sensing = None if assembly is None else sensing_of(assembly)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
-    shared = shared_context(E, laws, prefix, off, in_trouble, hold_limit)
     states = golden_states(E, laws, weights, off)
     ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
     missing = left_out(subject, laws, not_seen)
-    files = library_files(E, laws, states, shared, plant, weights, ticks, missing)
+    files = library_files(Library(
+        prefix, E, laws, weights, off, in_trouble, hold_limit, states, ticks, plant, missing
+    ))  # fmt: skip
     paths = write_files(place, files)
     for sentence in missing:
         log.warning("%s: not in the C: %s", mech.name, sentence)
