@@ -23,8 +23,8 @@ from support import few, mechanism
 import holoctl as hc
 from holoctl.app.cli import main
 from holoctl.base import tolerances
-from holoctl.codegen import c_text, limits_c, shared_steps
-from holoctl.codegen.compiled import functions, sensing_source
+from holoctl.codegen import c_text, curves, limits_c, shared_steps
+from holoctl.codegen.compiled import extension_source, functions
 from holoctl.codegen.exported import files
 
 pytest.importorskip("casadi")
@@ -188,7 +188,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         used.add(name)
         return filled(name, values)
 
-    for module in (files, limits_c, functions, sensing_source, shared_steps):
+    for module in (files, limits_c, functions, extension_source, shared_steps, curves):
         monkeypatch.setattr(module, "filled", recorded)
     mech = robot("five_bar")
     limits = hc.WithinLimits(hc.Limits(effort=50.0, velocity=9.0), "scale")

@@ -13,7 +13,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, as_given, finite, instant, name_list, one_of, quiet, stored
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import built
-from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.compiled.extension_source import Law, task_source
 from holoctl.codegen.compiled.fallbacks import Fallbacks
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions
@@ -24,7 +24,6 @@ from holoctl.codegen.compiled.sensing import (
     not_compiled,
     sensing_code,
 )
-from holoctl.codegen.compiled.task_source import task_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import assembly_with
 from holoctl.codegen.laws.task import task_function

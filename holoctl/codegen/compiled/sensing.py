@@ -20,7 +20,7 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import least_squares
 from holoctl.codegen.closed_state_c import memory_type
 from holoctl.codegen.compiled.extension import built
-from holoctl.codegen.compiled.sensing_source import sensing_source
+from holoctl.codegen.compiled.extension_source import sensing_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
