@@ -191,17 +191,20 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     for module in (files, limits_c, functions, extension_source, shared_steps, curves):
         monkeypatch.setattr(module, "filled", recorded)
     mech = robot("five_bar")
-    limits = hc.WithinLimits(hc.Limits(effort=50.0, velocity=9.0), "scale")
-    within = {"limits": limits.limits, "policy": limits.policy}
+    within = {"limits": hc.Limits(effort=50.0, velocity=9.0), "policy": "scale"}
     hc.export_c(controller("five_bar", **within), tmp_path / "limited", plant=True)
     hold = controller("five_bar", compensation="gravity", **within)
     hc.export_c(hold, tmp_path / "hold")
     reach = hc.FrameTask("tip_right", "x z")
-    hc.export_c(hc.TaskSpaceControl(mech, reach, 400.0, 40.0), tmp_path / "task")
+    task = hc.TaskSpaceControl(mech, reach, 400.0, 40.0)
+    hc.export_c(task, tmp_path / "task")
     both = list(mech.coordinate_names)
     hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
     hc.export_c(mech, tmp_path / "weighed", measured=both)
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
+    hc.compile(task, flags=["-O0"])
+    hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
+    curves.curves(["tangents", "exponentials"])
     texts = {
         path.name.removesuffix(".in"): path.read_text()
         for path in (Path(c_text.__file__).parent / "templates").iterdir()

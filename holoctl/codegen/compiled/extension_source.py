@@ -15,7 +15,7 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 from holoctl.codegen.laws.readings import unit_readings
 
-__all__ = ["Law", "extension_source", "sensing_source", "task_source"]
+__all__ = ["Law", "estimator_source", "extension_source", "task_source"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def task_source(kernel: str, law: Law, along: Sequence[int], turns: bool, module
     })  # fmt: skip
 
 
-def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
+def estimator_source(E: Expressions, law: ClosedState, module: str) -> str:
     """The source of a module that follows the closed state from what is measured."""
     methods = ("size", "begin", "resume", "bind", "bind_torque")
     values = state_values(E, law, "law") | _module("law", methods, module) | {
@@ -107,7 +107,7 @@ def sensing_source(E: Expressions, law: ClosedState, module: str) -> str:
         "normalise_unit": normalised("unit", E.tree.unit_parts),
         "unit_measured": normalised("x", unit_readings(E, law.sensing.sensors)),
     }  # fmt: skip
-    return filled("extension_sensed.c", values)
+    return filled("extension_estimator.c", values)
 
 
 def _module(name: str, methods: Sequence[str], module: str) -> dict[str, object]:
