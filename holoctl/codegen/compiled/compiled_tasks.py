@@ -16,6 +16,7 @@ from holoctl.codegen.compiled.estimator import Estimators, not_compiled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, task_source
 from holoctl.codegen.compiled.fallbacks import Fallbacks
+from holoctl.codegen.compiled.functions import law_of
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned
 from holoctl.codegen.expressions import symbolic
@@ -262,8 +263,7 @@ def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) ->
     """Extension module, or what has its functions, and law of the torque."""
     E = symbolic(subject.mech, subject.partition)
     function = task_function(E, subject)
-    inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(5))
-    law = Law("torque", inputs, (("u", subject.mech.nu), ("doubt", 1)))
+    law = law_of(function)
     if machine == "vm":
         return interpreted(function, law), law
     kernel = source([function])

@@ -30,9 +30,9 @@ def test_values(
         known |= {"effort_least": effort[0], "effort_most": effort[1]}
         rest = least_efforts(laws.limits.bound).tolist()
     if laws.controlled:
-        given = states.q_ref, states.v_ref, states.a_ref
         names = [f"given_{x}" for x in laws.references]
-        known |= dict(zip(names, given, strict=True)) | {"expected_torque": states.torque}
+        known |= dict(zip(names, states.reference, strict=True))
+        known |= {"expected_torque": states.torque}
     known |= {"open_q": states.open, "sliding_v": states.sliding}
     sensed: dict[str, ArrayLike | None] = {} if ticks is None else {
         "measured_q": ticks.measured_q, "measured_v": ticks.measured_v, "closed_q": ticks.q,
