@@ -23,7 +23,7 @@ from support import few, mechanism
 import holoctl as hc
 from holoctl.app.cli import main
 from holoctl.base import tolerances
-from holoctl.codegen import c_text, curves, limits_c, shared_steps
+from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
 from holoctl.codegen.exported import files
 
@@ -188,7 +188,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         used.add(name)
         return filled(name, values)
 
-    for module in (files, limits_c, functions, extension_source, shared_steps, curves):
+    for module in (files, limits_c, functions, extension_source, batched_functions):
         monkeypatch.setattr(module, "filled", recorded)
     mech = robot("five_bar")
     within = {"limits": hc.Limits(effort=50.0, velocity=9.0), "policy": "scale"}
@@ -204,7 +204,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
-    curves.curves(["tangents", "exponentials"])
+    batched_functions.tanh_exp(["tangents", "exponentials"])
     texts = {
         path.name.removesuffix(".in"): path.read_text()
         for path in (Path(c_text.__file__).parent / "templates").iterdir()

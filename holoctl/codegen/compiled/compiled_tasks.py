@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, as_given, finite, instant, name_list, one_of, quiet, stored
 from holoctl.base.errors import InputError
+from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.compiled.estimator import Estimators, not_compiled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, task_source
@@ -23,7 +24,6 @@ from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import assembly_with
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
-from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
 from holoctl.constraints.user_classes import of_library
 from holoctl.control.loop import (
@@ -266,6 +266,6 @@ def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) ->
     law = law_of(function)
     if machine == "vm":
         return interpreted(function, law), law
-    kernel = source([function])
+    kernel = batched_source([function])
     along, turns = reference_pose(subject.task)
     return built(partial(task_source, kernel, law, along, turns), flags), law

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from holoctl.codegen.batched_functions import batched_tanh_exp
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.c_text import filled, normalised
 from holoctl.codegen.closed_state_c import laws_of, state_values
-from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
 from holoctl.codegen.laws.readings import unit_readings
@@ -102,7 +102,7 @@ def estimator_source(E: Expressions, law: ClosedState, module: str) -> str:
     """The source of a module that follows the closed state from what is measured."""
     methods = ("size", "begin", "resume", "bind", "bind_torque")
     values = state_values(E, law, "law") | _module("law", methods, module) | {
-        "kernel": curves_together("\n".join(c_function(f) for f in laws_of(law))),
+        "kernel": batched_tanh_exp("\n".join(c_function(f) for f in laws_of(law))),
         "nv": E.mech.nv, "nu": max(E.mech.nu, 1),
         "normalise_unit": normalised("unit", E.tree.unit_parts),
         "unit_measured": normalised("x", unit_readings(E, law.sensing.sensors)),

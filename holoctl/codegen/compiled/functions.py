@@ -10,12 +10,12 @@ from typing import Any
 
 from holoctl.base.checks import name_list, one_of
 from holoctl.base.errors import InputError
+from holoctl.codegen.batched_functions import batched_tanh_exp
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.c_text import filled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, extension_source
 from holoctl.codegen.compiled.interpreted import interpreted
-from holoctl.codegen.curves import curves_together
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.certified import certified_forward, certified_inverse
@@ -96,7 +96,7 @@ def maker(
     if machine == "vm":
         made = interpreted(function, law, placed)
         return lambda: made
-    source = curves_together(c_function(function))
+    source = batched_tanh_exp(c_function(function))
     source = source if placed is None else c_function(placed) + source
     return partial(built, partial(extension_source, source, law), flags)
 
@@ -142,7 +142,7 @@ def _limited(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
         "nu": mech.nu, "nv": mech.nv, "moving": limits.fast, "stages": made.stages,
         "shared": made.shared, "limits": limits_c(limits), "driver": made.driver,
     })  # fmt: skip
-    return curves_together(text), replace(
+    return batched_tanh_exp(text), replace(
         law_of(found.function), outputs=(("u", mech.nu), ("doubt", 1))
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.tolerances import SELF_TEST_STATES
+from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
@@ -37,7 +38,6 @@ from holoctl.codegen.laws.readings import unit_readings
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
-from holoctl.codegen.shared_steps import source
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.rows.closure_limits import StateLimits
 
@@ -200,7 +200,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     held = ["q", "v", *(["command"] if limits is not None else [])]
     return {
         **shared, "limits": text,
-        "laws": source([f for f in functions if f is not None], LAW, symbols, more),
+        "laws": batched_source([f for f in functions if f is not None], LAW, symbols, more),
         "law_inputs": _inputs(["q", "v", "target", *["rates", "share"] * laws.at_reference], laws),
         "hold_inputs": _inputs(held, laws), "state": "q, t" if laws.timed else "q",
         "rows": laws.matrix.size1_out(0), "closed": laws.law.numel_out(2),
@@ -237,7 +237,7 @@ def _task(task: TaskExport) -> dict[str, object]:
 def _plant(lib: Library, symbols: Any) -> dict[str, object]:
     parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in lib.E.tree.unit_parts]
     return {
-        "plant_laws": source(plant_functions(lib.E, lib.laws.timed), LAW, symbols),
+        "plant_laws": batched_source(plant_functions(lib.E, lib.laws.timed), LAW, symbols),
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
     }

@@ -116,10 +116,10 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         rows.append((q, v, t, target, inverse, torque, tolerance, *reference))
         limited |= past
         if len(rows) == SELF_TEST_STATES:
-            q, v, ts, target, inverse, torque, tolerance, *reference = (
+            q, v, ts, target, inverse, torque, tolerance, *followed = (
                 np.array(column) for column in zip(*rows, strict=True)
             )
-            found = States(q, v, ts, target, tuple(reference), inverse, torque, tolerance)
+            found = States(q, v, ts, target, tuple(followed), inverse, torque, tolerance)
             return replace(
                 found,
                 open=_open(E, laws, q[0], limit, rng) if limits.closure else None,
