@@ -301,6 +301,7 @@ def _torque(given: argparse.Namespace) -> int:
 def _export(given: argparse.Namespace) -> int:
     from holoctl.codegen.exported.export import export_c
     from holoctl.control.computed_torque import ComputedTorque
+    from holoctl.control.limited_inverse_dynamics import WithinLimits
 
     mech, q = robot_held(given)
     if given.set:
@@ -317,13 +318,15 @@ def _export(given: argparse.Namespace) -> int:
         raise InputError(f"--{option} is of a controller: give --kp and --kd too, or leave it out")
     what: Mechanism | ComputedTorque = mech
     kept = _exported_limits(mech, given)
-    options: dict[str, Any] = kept | {
+    options: dict[str, Any] = {
         "closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit,
     }  # fmt: skip
     if given.kp is not None:
         kp, kd = _gain("--kp", given.kp), _gain("--kd", given.kd)
-        what = ComputedTorque(mech, kp=kp, kd=kd, **law, **options)
+        what = ComputedTorque(mech, kp=kp, kd=kd, **law, **kept, **options)
         options = {}
+    elif kept:
+        options["limits"] = WithinLimits(**kept)
     paths = export_c(
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
         hold_limit=given.hold_limit, **options, **_exported_sensors(mech, given.measured),

@@ -49,7 +49,7 @@ _FORMATS = {
 _COMMUTE = ("ADD", "MUL", "EQ", "NE", "AND", "OR", "FMIN", "FMAX", "HYPOT")
 _COMMUTING = frozenset(_FORMATS[op] for op in _COMMUTE)
 _GATHERED = (_FORMATS["TANH"], _FORMATS["EXP"])
-"""Slow steps that stand one behind the other where they can: `curves_together` has one call for
+"""Slow steps that stand one behind the other where they can: `batched_tanh_exp` has one call for
 them."""
 
 

@@ -1,57 +1,84 @@
 """Texts of C: templates to fill, numbers and arrays as C reads them.
 
-The templates are in ``templates/``, with ``@{name}`` where something is filled in. What the names
-stand for is told by the fields of frozen values, beside what fills them in.
+The templates are in ``templates/``. In them stand
+
+    @{name}             a value, or a tolerance of base/tolerances.py
+    @?name{text}        text where the value is true; @?!name{text} where it is not
+    @if name            lines where it is true, `@if !name` where it is not; to @else or @end
+    @include file       another template
+    @# text             what a value is; not in what is made
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["array", "comment", "filled", "number"]
+from holoctl.base import tolerances
 
-_TEMPLATES = Path(__file__).parent / "templates"
+__all__ = ["arrays", "comment", "filled", "normalised", "number"]
 
-
-class _At(Template):
-    """``@{name}``, for C and CMake use the dollar or nothing."""
-
-    delimiter = "@"
+TEMPLATES = Path(__file__).parent / "templates"
+_VALUE = re.compile(r"@\{(\w+)\}")
+_WHERE = re.compile(r"@\?(!?\w+)\{((?:[^{}@]|@\{\w+\})*)\}")
 
 
-def filled(name: str, shared: Any = None, own: Any = None) -> str:
-    """A template with its names filled in; `name` is that of the file without ``.in``.
-
-    Parameters
-    ----------
-    name : str
-    shared, own : frozen value or types.SimpleNamespace, optional
-        Their fields are what the names of the template stand for: what several templates share,
-        and what is of this one alone.
+def filled(name: str, values: Mapping[str, object] | None = None) -> str:
+    """A template with its values filled in; `name` is that of the file without ``.in``.
 
     Raises
     ------
     ValueError
-        For a name of the template that is no field, a field that is in both, and one of its own
-        that the template does not use.
+        For a value that the template names and that is not given.
     """
-    template = _At((_TEMPLATES / f"{name}.in").read_text(encoding="utf-8"))
-    fields = [vars(x) if x is not None else {} for x in (shared, own)]
-    names = set(template.get_identifiers())
-    for wrong, what in (
-        (names - fields[0].keys() - fields[1].keys(), "without a field"),
-        (fields[0].keys() & fields[1].keys(), "told twice"),
-        (fields[1].keys() - names, "not in the template"),
-    ):
-        if wrong:
-            raise ValueError(f"template {name}: {', '.join(sorted(wrong))}: {what}")
-    return template.substitute(fields[0] | fields[1])
+    given = ChainMap(dict(values or {}), _tolerances())
+
+    def holds(condition: str) -> bool:
+        return bool(given[condition.lstrip("!")]) is not condition.startswith("!")
+
+    try:
+        text = "".join(_lines(name, holds))
+        text = _WHERE.sub(lambda found: found[2] if holds(found[1]) else "", text)
+        return _VALUE.sub(lambda found: str(given[found[1]]), text)
+    except KeyError as missing:
+        raise ValueError(f"template {name}: no value {missing}") from None
+
+
+def _lines(name: str, holds: Callable[[str], bool]) -> Iterator[str]:
+    """The lines of a template, and of those that it includes, that are to be there."""
+    kept = [True]
+    for line in _template(name):
+        word, _, rest = line.rstrip().partition(" ")
+        if word == "@if":
+            kept.append(kept[-1] and holds(rest))
+        elif word == "@else":
+            kept[-1] = kept[-2] and not kept[-1]
+        elif word == "@end":
+            kept.pop()
+        elif word == "@include" and kept[-1]:
+            yield from _lines(rest, holds)
+        elif kept[-1] and word not in ("@#", "@include"):
+            yield line
+
+
+@cache
+def _tolerances() -> dict[str, object]:
+    found = {x: y for x, y in vars(tolerances).items() if x.isupper()}
+    return {x: number(y) if isinstance(y, float) else y for x, y in found.items()}
+
+
+@cache
+def _template(name: str) -> tuple[str, ...]:
+    text = (TEMPLATES / f"{name}.in").read_text(encoding="utf-8")
+    return tuple(text.splitlines(keepends=True))
 
 
 def comment(text: str) -> str:
@@ -72,11 +99,23 @@ def number(x: float) -> str:
     return text if any(c in text for c in ".en") else f"{text}.0"
 
 
-def array(name: str, values: ArrayLike, sizes: str) -> str:
-    """``static const double name[sizes] = {...};``, a row in a line."""
-    rows = np.atleast_2d(np.asarray(values, dtype=float))
-    flat = np.asarray(values).ndim == 1
-    lines = [", ".join(number(x) for x in row) for row in rows]
-    body = lines[0] if flat else ",\n".join(f"  {{{line}}}" for line in lines)
-    inside = f"{{{body}}}" if flat else f"{{\n{body}\n}}"
-    return f"static const double {name}{sizes} = {inside};\n"
+def arrays(**named: ArrayLike | None) -> str:
+    """Vectors and matrices, of int or else double, as constants of C: of a matrix a row in a line,
+    of what has no entries one zero, of None nothing."""
+    return "".join(_array(name, np.asarray(x)) for name, x in named.items() if x is not None)
+
+
+def _array(name: str, x: NDArray[Any]) -> str:
+    kind = "int" if x.dtype.kind == "i" else "double"
+    if not x.size:
+        x = np.zeros((*x.shape[:-1], 1), dtype=kind)
+    text = str if kind == "int" else number
+    lines = [", ".join(text(entry) for entry in row.tolist()) for row in np.atleast_2d(x)]
+    body = lines[0] if x.ndim == 1 else "\n" + ",\n".join(f"  {{{x}}}" for x in lines) + "\n"
+    return f"static const {kind} {name}{''.join(f'[{n}]' for n in x.shape)} = {{{body}}};\n"
+
+
+def normalised(where: str, parts: Sequence[tuple[int, ...]]) -> str:
+    """A condition of C that brings these parts of an array, quaternions and cosine-sine pairs, to
+    norm one; empty without any."""
+    return " && ".join(f"normalise({where} + {part[0]}, {len(part)})" for part in parts)

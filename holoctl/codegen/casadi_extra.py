@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from holoctl.base.errors import InputError
 
-__all__ = ["SX", "casadi_module"]
+__all__ = ["SX", "casadi_module", "column_asked", "result_asked"]
 
 SX = Any
 """A `casadi.SX`: a matrix of expressions."""
@@ -21,3 +22,22 @@ def casadi_module() -> Any:
             "generating code needs CasADi, which is not installed: pip install 'holoctl[codegen]'"
         ) from None
     return casadi
+
+
+def result_asked(owner: str, function: Callable[[], Any]) -> Any:
+    """What a function that somebody else wrote returns; an `InputError` where it raises."""
+    try:
+        return function()
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
+
+
+def column_asked(owner: str, function: Callable[[], Any], size: int) -> SX:
+    """The same of one that returns expressions: as a column, (size, 1)."""
+    ca, x = casadi_module(), result_asked(owner, function)
+    if type(x) is not ca.SX or x.numel() != size or min(x.shape) != 1:
+        given = x.shape if type(x) is ca.SX else type(x).__name__
+        raise InputError(f"{owner} must return a casadi.SX of {size} entries; got {given}")
+    return x.reshape((size, 1))

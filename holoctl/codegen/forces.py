@@ -7,7 +7,6 @@ at another velocity than the measured one; see dynamics/reference_rates.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked, result_asked
 from holoctl.codegen.matrices import total
 from holoctl.codegen.relative_motion import Seen, moved, pair_between, turns
 from holoctl.codegen.tree import TreeSteps
@@ -145,24 +144,13 @@ def _expressed(
     """Efforts and doubt of one force, checked."""
     ca, nv = casadi_module(), v.numel()
     expression, guard = (offered(bound, what, "at") for what in ("expression", "guard"))
-    F: Any = _asked(owner, lambda: expression and expression(q, v, t, between))
-    if type(F) is not ca.SX or F.numel() != nv or min(F.shape) != 1:
-        given = F.shape if type(F) is ca.SX else type(F).__name__
-        raise InputError(f"{owner} must return a casadi.SX of {nv} entries; got {given}")
-    doubt = _asked(owner, lambda: [ca.SX(x) for x in guard(q, v, t, between)] if guard else [])
+    F = column_asked(owner, lambda: expression and expression(q, v, t, between), nv)
+    doubt = result_asked(
+        owner, lambda: [ca.SX(x) for x in guard(q, v, t, between)] if guard else []
+    )
     if any(x.numel() != 1 for x in doubt):
         raise InputError(f"{owner}: its guard must return a list of scalar expressions")
-    return ca.densify(F).reshape((nv, 1)), doubt
-
-
-def _asked(owner: str, function: Callable[[], Any]) -> Any:
-    """What a function that somebody else wrote returns."""
-    try:
-        return function()
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
+    return ca.densify(F), doubt
 
 
 def _function(owner: str, q: SX, v: SX, t: SX, F: SX, doubt: list[SX]) -> Any:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.tree import TreeSteps, constant
-from holoctl.constraints.wrench import WrenchRows
 from holoctl.tree.frames import Frame
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "mirrored",
     "moved",
     "pair_between",
-    "pair_of",
     "placed",
     "point_motion",
     "see",
@@ -51,12 +49,6 @@ class Pair:
     R2: SX
     p1: SX
     p2: SX
-
-
-def pair_of(
-    tree: TreeSteps, bound: WrenchRows, pair: int, v: SX, seen: dict[tuple[int, int], Seen]
-) -> Pair:
-    return pair_between(tree, bound.frames1[pair], bound.frames2[pair], v, seen)
 
 
 def pair_between(

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES, HALF_TURN
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked
 from holoctl.codegen.relative_motion import (
     Pair,
     Seen,
     mirrored,
     moved,
-    pair_of,
+    pair_between,
     placed,
     point_motion,
     see,
@@ -129,7 +129,7 @@ def symbolic_rows(
         if type(bound) is WrenchRows:
             for pair in np.unique(bound.pair[[k for _, k in here]]).tolist():
                 of_pair = [(i, k) for i, k in here if bound.pair[k] == pair]
-                motion = pair_of(tree, bound, pair, v, seen)
+                motion = pair_between(tree, bound.frames1[pair], bound.frames2[pair], v, seen)
                 _wrench_rows(found, bound, of_pair, motion, same_space)
         else:
             _differentiated(found, mech, bound, here, tree, v, t)
@@ -171,31 +171,17 @@ def check_expressions(mech: Mechanism, tree: TreeSteps, t: SX, samples: Array) -
 
 def _phi(mech: Mechanism, bound: BoundRows, tree: TreeSteps, t: SX) -> SX:
     """The errors of a constraint that offers an expression, checked."""
-    ca = casadi_module()
-    expression, m = offered(bound, "expression"), len(bound.labels)
+    expression, name = offered(bound, "expression"), constraint_of(bound.labels[0])
     seen: dict[tuple[int, int], Seen] = {}
+    rest = casadi_module().SX.zeros(mech.nv)
 
     def place(frame: Frame) -> tuple[SX, SX]:
-        s = see(tree, (0, 0), tree.of_joint[frame.joint], ca.SX.zeros(mech.nv), seen)
-        return placed(s, frame)
+        return placed(see(tree, (0, 0), tree.of_joint[frame.joint], rest, seen), frame)
 
-    name = constraint_of(bound.labels[0])
-    try:
-        phi: Any = None if expression is None else expression(tree.q, t, place)
-    except InputError:
-        raise
-    except Exception as error:  # of a function that somebody else wrote
-        raise InputError(
-            f"{mech.name}: expression of constraint {name!r} raised {type(error).__name__}: {error}"
-        ) from error
-    if type(phi) is not ca.SX or phi.numel() != m or min(phi.shape) != 1:
-        given = phi.shape if type(phi) is ca.SX else type(phi).__name__
-        raise InputError(
-            f"{mech.name}: expression of constraint {name!r} must return a casadi.SX of {m} "
-            f"entries; got {given}"
-        )
-    column: SX = phi.reshape((m, 1))
-    return column
+    return column_asked(
+        f"{mech.name}: expression of constraint {name!r}",
+        lambda: expression and expression(tree.q, t, place), len(bound.labels),
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------- wrench rows

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from exported import STRICT, compilers, run
 
+from holoctl.codegen.batched_functions import batched_tanh_exp, tanh_exp
 from holoctl.codegen.c_source import c_function
-from holoctl.codegen.curves import curves, curves_together
 
 ca = pytest.importorskip("casadi")
 
@@ -44,7 +44,7 @@ def library(request, tmp_path_factory):
     if "-DFLT_EVAL_METHOD=1" in request.param:  # as where registers hold more
         head += "#undef FLT_EVAL_METHOD\n#define FLT_EVAL_METHOD 1\n"
     names = ("tangents", "exponentials", "exponential")
-    (folder / "curves.c").write_text(head + PROTOTYPES + curves(names) + CALLS)
+    (folder / "curves.c").write_text(head + PROTOTYPES + tanh_exp(names) + CALLS)
     flags = [f for f in request.param if not f.startswith("-D")]
     made = folder / "curves.so"
     run(compilers()[-1] if "-O0" in flags else compilers()[0], *STRICT, *flags, "-fPIC",
@@ -112,14 +112,14 @@ def test_what_does_not_wait_stands_together():
     source = source_of(lambda x: ca.tanh(2.0 * x) * ca.exp(x) + ca.tanh(ca.tanh(2.0 * x) - x))
     kinds = re.findall(r"= (tanh|exp)\(", source)
     assert kinds == ["tanh"] * 12 + ["exp"] * 12 + ["tanh"] * 12
-    together = curves_together(source)
+    together = batched_tanh_exp(source)
     assert len(re.findall(r"^  tangents\(", together, re.M)) == 2
     assert len(re.findall(r"^  exponentials\(", together, re.M)) == 1
     assert "= tanh(" not in together
 
 
 def test_few_stand_alone_and_what_is_not_called_is_not_there():
-    together = curves_together(source_of(lambda x: ca.tanh(x[:3])))
+    together = batched_tanh_exp(source_of(lambda x: ca.tanh(x[:3])))
     assert together.count("= tangent(") == 3
     assert "tangents(" not in together
     assert "exponential(" not in together
@@ -127,4 +127,4 @@ def test_few_stand_alone_and_what_is_not_called_is_not_there():
 
 def test_without_any_it_is_the_same_text():
     source = source_of(lambda x: ca.sin(x) / x[0])
-    assert curves_together(source) == source
+    assert batched_tanh_exp(source) == source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
 from pathlib import Path
@@ -23,9 +22,10 @@ from support import few, mechanism
 
 import holoctl as hc
 from holoctl.app.cli import main
-from holoctl.codegen import c_text
-from holoctl.codegen.exported import contexts
-from holoctl.codegen.unit_parts import Normalise
+from holoctl.base import tolerances
+from holoctl.codegen import batched_functions, c_text, limits_c
+from holoctl.codegen.compiled import extension_source, functions
+from holoctl.codegen.exported import files
 
 pytest.importorskip("casadi")
 
@@ -171,17 +171,62 @@ def test_no_folder_is_not_the_working_directory(monkeypatch, tmp_path):
     assert hc.export_c(robot("five_bar"), ".")[0].exists()
 
 
-def test_templates_and_fields_fit():
-    """A name of a template without a field is an error, and so is a field that is not used."""
-    shared = {f.name for f in dataclasses.fields(contexts.Shared)}
-    texts = [x.read_text() for x in (Path(c_text.__file__).parent / "templates").iterdir()]
-    names = {name for text in texts for name in re.findall(r"@\{(\w+)\}", text)}
-    assert shared <= names
-    parts = Normalise("parts")
-    assert "parts" in c_text.filled("normalise.c", own=parts)
-    with pytest.raises(ValueError, match=r"normalise\.c: parts: without a field"):
+def names_in(text):
+    """Values, conditions and files that a template names."""
+    named = set(re.findall(r"@\{(\w+)\}|@\?!?(\w+)\{|^@if !?(\w+)$", text, re.M))
+    return {x for found in named for x in found if x}, set(
+        re.findall(r"^@include (\S+)$", text, re.M)
+    )
+
+
+def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path, monkeypatch):
+    """By exports and compiled code of all kinds, together."""
+    given, used, filled = set(), set(), c_text.filled
+
+    def recorded(name, values=None):
+        given.update(values or ())
+        used.add(name)
+        return filled(name, values)
+
+    for module in (files, limits_c, functions, extension_source, batched_functions):
+        monkeypatch.setattr(module, "filled", recorded)
+    mech = robot("five_bar")
+    within = {"limits": hc.Limits(effort=50.0, velocity=9.0), "policy": "scale"}
+    hc.export_c(controller("five_bar", **within), tmp_path / "limited", plant=True)
+    hold = controller("five_bar", compensation="gravity", **within)
+    hc.export_c(hold, tmp_path / "hold")
+    reach = hc.FrameTask("tip_right", "x z")
+    task = hc.TaskSpaceControl(mech, reach, 400.0, 40.0)
+    hc.export_c(task, tmp_path / "task")
+    both = list(mech.coordinate_names)
+    hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
+    hc.export_c(mech, tmp_path / "weighed", measured=both)
+    hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
+    hc.compile(task, flags=["-O0"])
+    hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
+    batched_functions.tanh_exp(["tangents", "exponentials"])
+    texts = {
+        path.name.removesuffix(".in"): path.read_text()
+        for path in (Path(c_text.__file__).parent / "templates").iterdir()
+    }
+    named, included = (set().union(*x) for x in zip(*map(names_in, texts.values()), strict=True))
+    assert texts.keys() == used | included
+    assert named - given == {x for x in named if hasattr(tolerances, x)}
+    assert not given - named
+
+
+def test_a_value_that_is_not_given_is_named():
+    with pytest.raises(ValueError, match=r"normalise\.c: no value 'normalise_unit'"):
         c_text.filled("normalise.c")
-    with pytest.raises(ValueError, match=r"flags\.c: parts: not in the template"):
-        c_text.filled("flags.c", own=parts)
-    with pytest.raises(ValueError, match="told twice"):
-        c_text.filled("normalise.c", parts, parts)
+
+
+def test_templates_have_conditions_and_comments(tmp_path, monkeypatch):
+    (tmp_path / "x.in").write_text(
+        "@# told\n@if a\n1@?b{ and @{c}}@?!b{ alone}\n@if b\n2\n@else\n3\n@end\n@else\n@if b\n4\n"
+        "@end\n5\n@end\n@if !a\n@include y\n@end\n"
+    )
+    (tmp_path / "y.in").write_text("6 @{c}\n")
+    monkeypatch.setattr(c_text, "TEMPLATES", tmp_path)
+    assert c_text.filled("x", {"a": 1, "b": 1, "c": "@{a}"}) == "1 and @{a}\n2\n"
+    assert c_text.filled("x", {"a": 1, "b": 0, "c": 7}) == "1 alone\n3\n"
+    assert c_text.filled("x", {"a": [], "b": True, "c": 7}) == "4\n5\n6 7\n"

@@ -79,7 +79,9 @@ def test_limits_of_the_file_are_in_by_default(bar, export, tmp_path, gains):
     assert "by the policy 'scale', for ticks of 0.002 s" in out.out
     mech = hc.load(tmp_path / "bar.urdf")
     limits = {"limits": hc.limits_of(mech), "policy": "scale", "dt": 2e-3}
-    what, options = (hc.ComputedTorque(mech, 9.0, 6.0, **limits), {}) if gains else (mech, limits)
+    what, options = mech, {"limits": hc.WithinLimits(**limits)}
+    if gains:
+        what, options = hc.ComputedTorque(mech, 9.0, 6.0, **limits), {}
     for path in hc.export_c(what, tmp_path / "same", measured="all", **options):
         assert path.read_bytes() == (tmp_path / "c" / path.name).read_bytes()
 
@@ -88,7 +90,9 @@ def test_inverse_dynamics_of_a_mechanism_within_limits(bar, tmp_path):
     mech = hc.load(bar())
     limits = hc.limits_of(mech)
     for policy in ("nearest", "scale"):
-        c = Exported(mech, tmp_path / policy, limits=limits, policy=policy, measured="all")
+        c = Exported(
+            mech, tmp_path / policy, limits=hc.WithinLimits(limits, policy), measured="all"
+        )
         rng, seen = np.random.default_rng(3), set()
         for _ in range(200):
             q, v = angle(rng), rng.normal(size=1)
@@ -159,14 +163,18 @@ def test_every_kind_of_limit_is_compared(caplog, tmp_path):
 
 def test_limits_beside_a_controller_are_refused(tmp_path):
     ctl = controller("five_bar")
-    for options in ({"limits": hc.Limits(effort=1.0)}, {"policy": "scale"}, {"dt": 1e-4}):
+    limits, mech = hc.Limits(effort=1.0), ctl.mech
+    for given in (limits, hc.WithinLimits(limits, "scale"), hc.WithinLimits(limits, dt=1e-4)):
         with pytest.raises(hc.InputError, match="a controller brings its own"):
-            hc.export_c(ctl, tmp_path / "c", **options)
-    mech = ctl.mech
-    with pytest.raises(hc.InputError, match="without limits there is no other"):
-        hc.export_c(mech, tmp_path / "c", policy="scale")
+            hc.export_c(ctl, tmp_path / "c", limits=given)
+    for options in ({"policy": "scale"}, {"dt": 1e-4}):
+        with pytest.raises(hc.InputError, match=r"any more: limits=hc\.WithinLimits\(limits, "):
+            hc.export_c(mech, tmp_path / "c", **options)
+    for options in ({"metric": [1.0, 1.0]}, {"preload": "least"}, {"solver": "cvxpy"}):
+        with pytest.raises(hc.InputError, match="exported C has no metric, preload or solver"):
+            hc.export_c(mech, tmp_path / "c", limits=hc.WithinLimits(limits, **options))
     with pytest.raises(hc.InputError, match="policy='raise' cannot be exported"):
-        hc.export_c(mech, tmp_path / "c", limits=hc.Limits(effort=1.0), policy="raise")
+        hc.export_c(mech, tmp_path / "c", limits=hc.WithinLimits(hc.Limits(effort=1.0), "raise"))
     assert not (tmp_path / "c").exists()
 
 

@@ -14,6 +14,7 @@ from holoctl.base.checks import Vector, as_given, finite, flag, instant, quiet, 
 from holoctl.base.errors import SingularityError
 from holoctl.codegen.compiled.batch import BatchInputs, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
+from holoctl.codegen.compiled.estimator import CompiledEstimator, Estimators, not_compiled
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.fallbacks import Fallbacks
 from holoctl.codegen.compiled.functions import certified_code, machine_code
@@ -22,13 +23,7 @@ from holoctl.codegen.compiled.loop_functions import (
     integrating,
     loop_functions,
     of_states,
-)
-from holoctl.codegen.compiled.sensing import (
-    CompiledEstimator,
-    SensingOnce,
-    check_machine,
-    not_compiled,
-    sensing_code,
+    repartitioned,
 )
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
@@ -37,7 +32,6 @@ from holoctl.control.commanded import Memory
 from holoctl.control.computed_torque import ComputedTorque, check_memory
 from holoctl.control.loop import (
     LoopFunctions,
-    handed_over,
     loop_of_thread,
     new_loop,
     reset,
@@ -121,7 +115,7 @@ class Compiled:
     _forward: PreparedForwardDynamics = field(init=False, repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
     _lock: threading.Lock = field(init=False, repr=False)
-    _sensing: SensingOnce = field(init=False, repr=False)
+    _estimators: Estimators = field(init=False, repr=False)
     _certified: dict[str, tuple[Any, Law]] = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
     _tick: Callable[..., Vector] = field(init=False, repr=False)
@@ -138,7 +132,8 @@ class Compiled:
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_fallbacks", Fallbacks(self.mech.name))
         put("_lock", threading.Lock())
-        put("_sensing", SensingOnce(lambda: sensing_code(self._assembly(), self.flags)))
+        own = self.mech, self._assembly, self.flags, self.machine, self._fallbacks.note
+        put("_estimators", Estimators(*own))
         put("_certified", {})
         put("_local", threading.local())
         # The C functions stand before the methods of the same name, and call them where needed.
@@ -393,33 +388,6 @@ class Compiled:
             q, v, target, t, lambda: self.inverse_dynamics(q, v, target, t)
         )
 
-    def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Compiled | ComputedTorque:
-        """This one; or where its partition is no longer good its controller, in Python, with
-        another one: see `ComputedTorque.repartitioned`. What `compile` makes of that is quick
-        again.
-
-        Parameters
-        ----------
-        q, v, t
-            State, as in `torque`.
-
-        Returns
-        -------
-        Compiled or ComputedTorque
-            Itself where nothing is to be changed.
-
-        Raises
-        ------
-        InputError
-            For wrong shapes, and where no torque was compiled.
-        """
-        controller = self._law_of_torque()
-        other = controller.repartitioned(q, v, t)
-        if other is controller:
-            return self
-        handed_over(self, other)
-        return other
-
     def state(
         self,
         q_measured: Any,
@@ -483,6 +451,7 @@ class Compiled:
     track = track
     track_from_motors = track_from_motors
     reset = reset
+    repartitioned = repartitioned
 
     @overload
     def inverse_dynamics_batch(
@@ -619,7 +588,7 @@ class Compiled:
     def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
         """What loops and trackings need."""
         if self.controller is None or "torque" not in self.functions:
-            return of_states(self._estimator)
+            return of_states(self._estimators)
         controller, tick = self.controller, self._tick
         python, integral = controller._loop_functions(memory), bool(controller.ki.any())
         if integral:
@@ -633,12 +602,7 @@ class Compiled:
             return found.with_torque(module.pointer(), usual, tick, self._torque_in_python)
 
         silent = controller.limits is not None and not integral
-        return loop_functions(python, tick, self._estimator, silent, at_once)
-
-    def _estimator(self) -> CompiledEstimator:
-        """A new one, for one loop."""
-        check_machine(self.machine, self.mech)
-        return CompiledEstimator(self._sensing(), self._fell_back)
+        return loop_functions(python, tick, self._estimators, silent, at_once)
 
     def _assembly(self) -> ClosedStateEstimator:
         """Of what is measured, with the rows of the partition."""
@@ -769,5 +733,5 @@ def from_subject(
         subject.inconsistent, subject.limits, flags, measured, machine, laws,
     )  # fmt: skip
     if "state" in functions:
-        found._sensing()
+        found._estimators.code()
     return found

@@ -12,29 +12,22 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, as_given, finite, instant, name_list, one_of, quiet, stored
 from holoctl.base.errors import InputError
+from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.compiled.estimator import Estimators, not_compiled
 from holoctl.codegen.compiled.extension import built
-from holoctl.codegen.compiled.extension_source import Law
+from holoctl.codegen.compiled.extension_source import Law, task_source
 from holoctl.codegen.compiled.fallbacks import Fallbacks
+from holoctl.codegen.compiled.functions import law_of
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
-from holoctl.codegen.compiled.loop_functions import estimated, loop_functions
-from holoctl.codegen.compiled.sensing import (
-    CompiledEstimator,
-    SensingOnce,
-    check_machine,
-    not_compiled,
-    sensing_code,
-)
-from holoctl.codegen.compiled.task_source import task_source
+from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import assembly_with
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
-from holoctl.codegen.shared_steps import source
 from holoctl.codegen.task_subject import TaskSubject, task_subject_of
 from holoctl.constraints.user_classes import of_library
 from holoctl.control.loop import (
     LoopFunctions,
-    handed_over,
     loop_of_thread,
     new_loop,
     reset,
@@ -86,7 +79,7 @@ class CompiledTasks:
     machine: str
     _code: tuple[Any, Law] = field(repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
-    _sensing: SensingOnce = field(init=False, repr=False)
+    _estimators: Estimators = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +87,8 @@ class CompiledTasks:
             object.__setattr__(self, name, value)
 
         put("_fallbacks", Fallbacks(self.mech.name))
-        put("_sensing", SensingOnce(lambda: sensing_code(self._assembly(), self.flags)))
+        own = self.mech, self._assembly, self.flags, self.machine, self._fallbacks.note
+        put("_estimators", Estimators(*own))
         put("_local", threading.local())
         # The tick stands before the method of the same name, and calls it where needed.
         module, _ = self._code
@@ -167,34 +161,6 @@ class CompiledTasks:
         found: Vector = controller.torque(q, v, reference, t, out=out)
         return found
 
-    def repartitioned(
-        self, q: Any, v: Any, t: float = 0.0
-    ) -> CompiledTasks | TaskSpaceControl | Impedance:
-        """This one; or where its partition is no longer good its controller, in Python, with
-        another one: see `Compiled.repartitioned`.
-
-        Parameters
-        ----------
-        q, v, t
-            State, as in `torque`.
-
-        Returns
-        -------
-        CompiledTasks, TaskSpaceControl or Impedance
-            Itself where nothing is to be changed.
-
-        Raises
-        ------
-        InputError
-            For wrong shapes.
-        """
-        controller: Any = self.controller
-        other: TaskSpaceControl | Impedance = controller.repartitioned(q, v, t)
-        if other is controller:
-            return self
-        handed_over(self, other)
-        return other
-
     def torque_from_motors(
         self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
         out: Vector | None = None,
@@ -224,6 +190,10 @@ class CompiledTasks:
     track = track
     track_from_motors = track_from_motors
     reset = reset
+    repartitioned = repartitioned
+
+    def _law_of_torque(self) -> TaskSpaceControl | Impedance:
+        return self.controller
 
     def _assembly(self) -> ClosedStateEstimator:
         """Of what is measured, with the rows of the partition."""
@@ -235,14 +205,9 @@ class CompiledTasks:
         controller: Any = self.controller
         python: LoopFunctions = controller._loop_functions(memory)
         return loop_functions(
-            python, self.torque, self._estimator, controller._own.law.damped,
+            python, self.torque, self._estimators, controller._own.law.damped,
             lambda found: estimated(found, self.torque, 1),
         )  # fmt: skip
-
-    def _estimator(self) -> CompiledEstimator:
-        """A new one, for one loop."""
-        check_machine(self.machine, self.mech)
-        return CompiledEstimator(self._sensing(), self._fallbacks.note)
 
 
 def _virtual(law: Interpreted, own: TaskController, usual: Any) -> Any:
@@ -290,7 +255,7 @@ def compiled_tasks(
     code = _machine_code(subject, flags, machine)
     found = CompiledTasks(controller, wanted, flags, measured, machine, code)
     if "state" in wanted:
-        found._sensing()
+        found._estimators.code()
     return found
 
 
@@ -298,10 +263,9 @@ def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) ->
     """Extension module, or what has its functions, and law of the torque."""
     E = symbolic(subject.mech, subject.partition)
     function = task_function(E, subject)
-    inputs = tuple((function.name_in(i), function.numel_in(i)) for i in range(5))
-    law = Law("torque", inputs, (("u", subject.mech.nu), ("doubt", 1)))
+    law = law_of(function)
     if machine == "vm":
         return interpreted(function, law), law
-    kernel = source([function])
+    kernel = batched_source([function])
     along, turns = reference_pose(subject.task)
     return built(partial(task_source, kernel, law, along, turns), flags), law

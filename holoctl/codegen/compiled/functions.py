@@ -10,26 +10,28 @@ from typing import Any
 
 from holoctl.base.checks import name_list, one_of
 from holoctl.base.errors import InputError
+from holoctl.codegen.batched_functions import batched_tanh_exp
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.c_text import filled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, extension_source
-from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
-from holoctl.codegen.compiled.limited_source import limited_source
-from holoctl.codegen.curves import curves_together
+from holoctl.codegen.compiled.interpreted import interpreted
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.certified import certified_forward, certified_inverse
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
-from holoctl.codegen.laws.limited import limited_torque
+from holoctl.codegen.laws.limited import LimitedLaw, limited_torque
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.rows import rows_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
+from holoctl.codegen.limits_c import limited_c, limits_c
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["MACHINES", "certified_code", "machine_code", "wanted_functions"]
+__all__ = ["MACHINES", "certified_code", "law_of", "machine_code", "wanted_functions"]
 
 FUNCTIONS = (
     "inverse_dynamics", "forward_dynamics", "terms", "torque",
@@ -68,35 +70,35 @@ def machine_code(
     With forward dynamics come the rows that a simulation watches, and whole steps.
     """
     with_rows = "forward_dynamics" in wanted and E.mech.row_scale.size
-    functions = _functions(E, subject, (*wanted, "rows") if with_rows else wanted)
-    if machine == "vm":
-        return {f.name(): (_interpreted(E, f, _law_of(f)), _law_of(f)) for f in functions}
-    sources = [curves_together(c_function(f)) for f in functions]
-    laws = [_law_of(f) for f in functions]
+    laws, makers = list[Law](), list[Callable[[], Any]]()
+    for f in _functions(E, subject, (*wanted, "rows") if with_rows else wanted):
+        placed = placed_function(E) if f.name() == "forward_dynamics" else None
+        laws.append(replace(law_of(f), placed=placed is not None))
+        makers.append(maker(f, laws[-1], flags, machine, placed))
     if subject.keeping is not None and "torque" in wanted:
         found = limited_torque(E, subject, subject.keeping)
         if found is not None:
-            source, law = limited_source(found, subject.keeping)
-            sources.append(curves_together(source))
+            source, law = _limited(found, subject.keeping)
             laws.append(law)
-    if "forward_dynamics" in wanted:
-        i = [law.name for law in laws].index("forward_dynamics")
-        sources[i] = c_function(placed_function(E)) + sources[i]
-        laws[i] = replace(laws[i], placed=True)
+            makers.append(partial(built, partial(extension_source, source, law), flags))
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
-        modules = list(
-            pool.map(
-                lambda source, law: built(partial(extension_source, source, law), flags),
-                sources,
-                laws,
-            )
-        )
+        modules = list(pool.map(lambda make: make(), makers))
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
 
 
-def _interpreted(E: Expressions, function: Any, law: Law) -> Interpreted:
-    placed = placed_function(E) if law.name == "forward_dynamics" else None
-    return interpreted(function, law, placed)
+def maker(
+    function: Any, law: Law, flags: tuple[str, ...], machine: str, placed: Any = None
+) -> Callable[[], Any]:
+    """A function () that compiles a law, whose C is made now; or gives it for the virtual machine.
+
+    `placed` is the function of laws/placed.py, for whole steps.
+    """
+    if machine == "vm":
+        made = interpreted(function, law, placed)
+        return lambda: made
+    source = batched_tanh_exp(c_function(function))
+    source = source if placed is None else c_function(placed) + source
+    return partial(built, partial(extension_source, source, law), flags)
 
 
 def certified_code(
@@ -107,10 +109,8 @@ def certified_code(
         f = certified_inverse(E, subject.weights, subject.inconsistent, subject.limits)
     else:
         f = certified_forward(E)
-    law = replace(_law_of(f), tables=2)
-    if machine == "vm":
-        return interpreted(f, law), law
-    return built(partial(extension_source, curves_together(c_function(f)), law), flags), law
+    law = replace(law_of(f), tables=2)
+    return maker(f, law, flags, machine)(), law
 
 
 def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> list[Any]:
@@ -132,7 +132,22 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
     return [f for f in found if f is not None]
 
 
-def _law_of(function: Any) -> Law:
+def _limited(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
+    """The C function ``torque`` within limits, with the same parameters as without.
+
+    Where no way was found, or the policy is to raise, it is in doubt: Python answers.
+    """
+    made, mech = limited_c(found, limits, "NO_WAY"), limits.mech
+    text = filled("limited_torque.c", {
+        "nu": mech.nu, "nv": mech.nv, "moving": limits.fast, "stages": made.stages,
+        "shared": made.shared, "limits": limits_c(limits), "driver": made.driver,
+    })  # fmt: skip
+    return batched_tanh_exp(text), replace(
+        law_of(found.function), outputs=(("u", mech.nu), ("doubt", 1))
+    )
+
+
+def law_of(function: Any) -> Law:
     """What the wrapper needs to know of a function."""
     count = function.n_in() - 1  # t is the last
     tick = function.name() in TICKS

@@ -16,15 +16,15 @@ import numpy as np
 
 from holoctl.base.checks import Vector, as_given, quiet, stored
 from holoctl.base.errors import InputError
-from holoctl.codegen.compiled.sensing import CompiledEstimator, not_compiled
+from holoctl.codegen.compiled.estimator import CompiledEstimator, not_compiled
 from holoctl.control.commanded import Memory
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.loop import LoopFunctions
+from holoctl.control.loop import LoopFunctions, handed_over
 from holoctl.dynamics.tick.sensed import check_rates
 
-__all__ = ["estimated", "integrating", "loop_functions", "of_states"]
+__all__ = ["estimated", "integrating", "loop_functions", "of_states", "repartitioned"]
 
 Tick = Callable[..., Vector]
 
@@ -140,6 +140,33 @@ def integrating(controller: ComputedTorque, python: LoopFunctions, tick: Tick) -
         return u
 
     return torque
+
+
+def repartitioned(self: Any, q: Any, v: Any, t: float = 0.0) -> Any:
+    """This one; or where its partition is no longer good its controller, in Python, with another
+    one: see `ComputedTorque.repartitioned`. What `compile` makes of that is quick again.
+
+    Parameters
+    ----------
+    q, v, t
+        State, as in `torque`.
+
+    Returns
+    -------
+    Compiled or CompiledTasks, or their controller
+        Itself where nothing is to be changed.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, and where no torque was compiled.
+    """
+    controller = self._law_of_torque()
+    other = controller.repartitioned(q, v, t)
+    if other is controller:
+        return self
+    handed_over(self, other)
+    return other
 
 
 def _inside(limited: LimitedTick | None) -> Callable[[Vector], bool]:

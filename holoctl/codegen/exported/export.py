@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import file_path, one_of, positive, quiet, whole
+from holoctl.base.checks import file_path, formerly, one_of, quiet, whole
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import HOLD_LIMIT
-from holoctl.codegen.exported.files import library_files, shared_context
+from holoctl.codegen.exported.files import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.left_out import left_out
 from holoctl.codegen.exported.states import golden_states
@@ -29,7 +29,8 @@ from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.borders import assembly_with, sensing_of
 from holoctl.codegen.task_subject import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.control.limits_law import LIMIT_POLICIES, LimitsLaw
+from holoctl.control.limited_inverse_dynamics import WithinLimits
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.control.limits_made import limits_law_of
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
@@ -54,6 +55,9 @@ _MOST_HELD = 2**32 - 1
 
 
 @quiet
+@formerly(
+    policy="limits=hc.WithinLimits(limits, policy=...)", dt="limits=hc.WithinLimits(limits, dt=...)"
+)
 def export_c(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance,
     folder: str | PathLike[str],
@@ -67,9 +71,7 @@ def export_c(
     hold_limit: int = HOLD_LIMIT,
     plant: bool = False,
     measured: Iterable[str] | None = None,
-    limits: Limits | None = None,
-    policy: str = "nearest",
-    dt: float = 1e-3,
+    limits: Limits | WithinLimits | None = None,
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -116,9 +118,10 @@ def export_c(
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without them.
         Default: the motors, where they tell the state; of a controller with an `assembly`, what
         that measures.
-    limits, policy, dt : optional
-        Of a mechanism: within which limits the inverse dynamics stay, by which policy, and the
-        tick, s: as in `ComputedTorque`. Not for a controller, which brings its own.
+    limits : Limits or WithinLimits, optional
+        Of a mechanism: within which the inverse dynamics stay; with policy and tick as
+        ``hc.WithinLimits(limits, policy=..., dt=...)``, else those of its defaults. Not for a
+        controller, which brings its own.
 
     Returns
     -------
@@ -171,7 +174,7 @@ def export_c(
             )
         subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
     mech, weights, off = subject.mech, subject.weights, subject.limits
-    law = _keeping(what, subject, limits, policy, dt)
+    law = _keeping(what, subject, limits)
     one_of("in_trouble", in_trouble, POLICIES)
     if whole("hold_limit", hold_limit, 0) > _MOST_HELD:
         raise InputError(f"hold_limit must be {_MOST_HELD} at most; got {hold_limit}")
@@ -182,11 +185,12 @@ def export_c(
     assembly, not_seen = _assembly(what, mech, E.partition, measured)
     sensing = None if assembly is None else sensing_of(assembly)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
-    shared = shared_context(E, laws, prefix, off, in_trouble, hold_limit)
     states = golden_states(E, laws, weights, off)
     ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
     missing = left_out(subject, laws, not_seen)
-    files = library_files(E, laws, states, shared, plant, weights, ticks, missing)
+    files = library_files(Library(
+        prefix, E, laws, weights, off, in_trouble, hold_limit, states, ticks, plant, missing
+    ))  # fmt: skip
     paths = write_files(place, files)
     for sentence in missing:
         log.warning("%s: not in the C: %s", mech.name, sentence)
@@ -211,20 +215,22 @@ def _assembly(
         raise
 
 
-def _keeping(
-    what: Any, subject: Subject, limits: Limits | None, policy: str, dt: float
-) -> LimitsLaw | None:
+def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) -> LimitsLaw | None:
     """The law of limits, where it can do without Python."""
-    law, dt = subject.keeping, positive("dt", dt, "s")
-    one_of("policy", policy, LIMIT_POLICIES)
-    if limits is not None and isinstance(what, Mechanism):
-        law = limits_law_of(what, limits, policy, dt)
-    elif limits is not None or (policy, dt) != ("nearest", 1e-3):
-        raise InputError(
-            f"{subject.mech.name}: limits, policy and dt are for the limits of a Mechanism; a "
-            f"controller brings its own, and without limits there is no other; got {limits}, "
-            f"{policy!r}, {dt:g}"
-        )
+    law = subject.keeping
+    if limits is not None:
+        if not isinstance(what, Mechanism):
+            raise InputError(
+                f"{subject.mech.name}: limits are for a Mechanism, a controller brings its own; "
+                f"got {limits}"
+            )
+        within = limits if isinstance(limits, WithinLimits) else WithinLimits(limits)
+        if within.metric is not None or within.preload is not None or within.solver != "daqp":
+            raise InputError(
+                f"{subject.mech.name}: exported C has no metric, preload or solver of "
+                "hc.WithinLimits; give limits, policy and dt alone"
+            )
+        law = limits_law_of(what, within.limits, within.policy, within.dt)
     if law is not None and law.policy == "raise":
         raise InputError(
             f"{subject.mech.name}: limits with policy='raise' cannot be exported, for there "

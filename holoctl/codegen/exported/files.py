@@ -1,65 +1,47 @@
-"""The files of a library, from its laws and the states of its self-test."""
+"""The files of a library: what its templates are filled with, from its laws and their states."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.tolerances import ALLOWANCE, SELF_TEST_STATES
-from holoctl.codegen.c_text import array, comment, filled, number
+from holoctl.base.tolerances import SELF_TEST_STATES
+from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.casadi_extra import casadi_module
-from holoctl.codegen.closed_state_c import laws_of
-from holoctl.codegen.exported.contexts import (
-    Build,
-    GravityTorque,
-    Header,
-    KeptNoise,
-    LimitedGravityTorque,
-    LimitedSolve,
-    PlantFile,
-    PlantHeader,
-    Readme,
-    Shared,
-    Solve,
-    Source,
-    TorqueDeclaration,
-)
-from holoctl.codegen.exported.laws import Laws
-from holoctl.codegen.exported.left_out import in_header, in_readme
-from holoctl.codegen.exported.limits import (
-    LimitTexts,
-    limit_fields,
-    limit_texts,
-    limits_contract,
-    within_limits,
-)
+from holoctl.codegen.closed_state_c import laws_of, state_values
+from holoctl.codegen.exported.laws import Laws, TaskExport
+from holoctl.codegen.exported.left_out import in_header
 from holoctl.codegen.exported.plant import plant_functions
-from holoctl.codegen.exported.self_test import self_test
-from holoctl.codegen.exported.sensed import Sensed, sensed_texts
+from holoctl.codegen.exported.self_test import test_values
 from holoctl.codegen.exported.states import States
-from holoctl.codegen.exported.tables import motor_table, q_table, v_table
-from holoctl.codegen.exported.tasks import task_declaration, task_torque
+from holoctl.codegen.exported.tables import (
+    limits_table,
+    measured_table,
+    motor_table,
+    q_table,
+    v_table,
+)
 from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.write_files import MARK, stack_bytes
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measures import broken_at_least, earlier
-from holoctl.codegen.laws.task import NAMES
+from holoctl.codegen.laws.readings import unit_readings
+from holoctl.codegen.laws.task_rows import reference_pose, reference_size
+from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
-from holoctl.codegen.shared_steps import source
 from holoctl.codegen.tree_dynamics import tree_efforts
-from holoctl.codegen.unit_parts import normalising
-from holoctl.control.computed_torque import ComputedTorque
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["library_files", "shared_context"]
+__all__ = ["Library", "library_files"]
 
 PIVOT_LIMIT = 0.02
 """With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
@@ -73,274 +55,192 @@ LAW = "HOLOCTL_DIVIDES static"
 """What stands before the C functions of the laws; see ``templates/divides.c.in``."""
 
 
-def library_files(
-    E: Expressions,
-    laws: Laws,
-    states: States,
-    shared: Shared,
-    plant: bool,
-    weights: Array | None,
-    ticks: Ticks | None,
-    left_out: Sequence[str],
-) -> dict[str, str]:
-    """Name to text of every file; `left_out` are sentences of left_out.py."""
-    P, symbols = shared.P, _symbols(E, weights)
-    sensed = sensed_texts(E, laws, shared)
-    body = filled("source.c", shared, _source(E, laws, states, shared, symbols, sensed))
-    header = _header(E, laws, shared, stack_bytes(body), sensed, left_out)
-    plant_files = _plant_files(E, laws.timed, shared, symbols) if plant else {}
-    known = [filled("header.h", shared, header), body, *plant_files.values()]
+@dataclass(frozen=True, eq=False)
+class Library:
+    """What is exported.
+
+    Attributes
+    ----------
+    prefix : str
+        What its names and files begin with.
+    E : Expressions
+    laws : Laws
+    weights : (nu,) array or None
+    limits : StateLimits
+        How far the state may be off for a torque.
+    in_trouble : str
+    hold_limit : int
+        What is done without a torque, and for how many calls it is held.
+    states : States
+    ticks : Ticks or None
+        What the self-test knows.
+    plant : bool
+        Whether the plant is written, too.
+    left_out : sequence of str
+        Sentences: what the description has, or was asked for, and the C has not.
+    """
+
+    prefix: str
+    E: Expressions
+    laws: Laws
+    weights: Array | None
+    limits: StateLimits
+    in_trouble: str
+    hold_limit: int
+    states: States
+    ticks: Ticks | None
+    plant: bool
+    left_out: Sequence[str]
+
+
+def library_files(lib: Library) -> dict[str, str]:
+    """Name to text of every file."""
+    P, values = lib.prefix, library_values(lib)
+    files = {f"{P}.c": filled("source.c", values)}
+    values["stack"] = stack_bytes(files[f"{P}.c"])
+    if lib.plant:
+        plant = filled("plant.c", values)
+        values["plant_stack"] = stack_bytes(plant)
+        files |= {f"{P}_plant.h": filled("plant.h", values), f"{P}_plant.c": plant}
+    known = filled("header.h", values | {"hash": "", "content": ""}), *files.values()
     found = hashlib.sha256("".join(known).encode()).hexdigest()
-    header = replace(header, hash=found[:32], content=f"0x{found[:8]}")
-    row = f"| `{P}_plant.h`, `{P}_plant.c` | the exact plant, for trials on a computer |\n"
-    summary = "inverse dynamics" if laws.controller is None else "computed torque"
-    summary = summary if laws.task is None else "a law of one task"
+    header = filled("header.h", values | {"hash": found[:32], "content": f"0x{found[:8]}"})
+    files = {f"{P}.h": header, **files, f"{P}_test.c": filled("test.c", values)}
+    return files | {x: filled(x, values) for x in ("CMakeLists.txt", "README.md")}
+
+
+def library_values(lib: Library) -> dict[str, object]:
+    """What the templates are filled with; each says what its own values are."""
+    E, laws, sensing = lib.E, lib.laws, lib.laws.closed_state
+    symbols = _symbols(E, lib.weights)
+    values: dict[str, object] = {} if sensing is None else {
+        **state_values(E, sensing, lib.prefix),
+        "measured_table": measured_table(sensing.sensing.sensors),
+        "unit_measured": normalised("x", unit_readings(E, sensing.sensing.sensors)),
+    }  # fmt: skip
+    start = "" if sensing is None else arrays(start=sensing.sensing.start)
     return {
-        f"{P}.h": filled("header.h", shared, header),
-        f"{P}.c": body,
-        **plant_files,
-        f"{P}_test.c": self_test(E, laws, states, shared, ticks),
-        "CMakeLists.txt": filled("CMakeLists.txt", shared, Build(f" {P}_plant.c" if plant else "")),
-        "README.md": filled(
-            "README.md",
-            shared,
-            Readme(
-                summary=summary,
-                more_files=row if plant else "",
-                from_motors=sensed.from_motors,
-                within_limits=within_limits(laws),
-                left_out=in_readme(left_out),
-            ),
-        ),
-    }
+        "weighed": False, **values, "start": start, **_contract(lib), **_kinds(lib),
+        **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
+        **({} if laws.task is None else _task(laws.task)),
+        **(_plant(lib, symbols) if lib.plant else {}),
+    }  # fmt: skip
 
 
-def shared_context(
-    E: Expressions, laws: Laws, prefix: str, limits: StateLimits, in_trouble: str, hold_limit: int
-) -> Shared:
-    """What several files are told."""
-    mech, timed = E.mech, laws.timed
-    P, U = prefix, prefix.upper()
-    follow = NAMES if laws.task is not None else ("q_ref", "v_ref", "a_ref")
-    given = ", ".join(follow)
-    calls = f"q, v, {given}" if laws.controlled else "q, v, target"
-    function = "torque" if laws.controlled else "inverse_dynamics"
-    if laws.controlled and laws.closed_state is not None:
-        function, calls = "torque_from_motors", f"q_m, v_m, {given}"
-    normalised = (
-        "  double unit[NQ];\n"
-        f"  if (!normalise_all(q, unit)) return refuse(c, {U}_NOT_NORMALISED, u);\n"
-        "  q = unit;\n"
-    )
-    return Shared(
-        P=P,
-        U=U,
-        marker=f"{MARK} {metadata.version('holoctl')}: export again instead of editing.",
-        title=comment(mech.name),
-        nq=mech.nq,
-        nv=mech.nv,
-        nu=mech.nu,
-        states=SELF_TEST_STATES,
-        closure_limit=_limit(limits.closure),
-        velocity_limit=_limit(limits.velocity),
-        pivot_limit=number(PIVOT_LIMIT),
-        earlier=number(earlier(E)),
-        POLICY=in_trouble.upper(),
-        hold_limit=f"{hold_limit}UL",
-        usual_call=f"{P}_{function}(&c, {calls}, {'t, ' if timed else ''}u);",
-        t_parameter="double t, " if timed else "",
-        t_given="t, " if timed else "",
-        t_refused=" || !isfinite(t)" if timed else "",
-        t_contract="\n *   t            time, s" if timed else "",
-        state="q, t" if timed else "q",
-        normalised=normalised if E.tree.unit_parts else "",
-        references=", ".join(f"const double *{x}" for x in follow),
-        references_given=given,
-        rates_parameter="const double *rates, const double *share, " if laws.at_reference else "",
-        v_ref_given="v_ref, at_reference, " if laws.at_reference else "",
-        or_a_force=", or a force is not defined" if E.forces.doubt else "",
-        flags=filled("flags.c"),
-        divides=filled("divides.c"),
-        arithmetic=filled("arithmetic.c"),
-    )
+def _kinds(lib: Library) -> dict[str, object]:
+    """What there is in a library and what not."""
+    E, laws = lib.E, lib.laws
+    compensation = "" if laws.controller is None else laws.controller.compensation
+    turns = laws.task is not None and reference_pose(laws.task.subject.task)[1]
+    return {
+        "timed": laws.timed, "at_reference": laws.at_reference, "sensed": laws.closed_state,
+        "controlled": laws.controlled, "computed_torque": laws.controller, "tasked": laws.task,
+        "turns": turns, "gravity": compensation == "gravity",
+        "limited": laws.limits, "limited_hold": laws.limited_hold, "plant": lib.plant,
+        "scaled": laws.limits is not None and laws.limits.policy == "scale",
+        "moving": laws.limits is not None and laws.limits.fast,
+        "forces": E.mech.forces, "guarded": E.forces.doubt, "unit_parts": E.tree.unit_parts,
+        "rounded": E.partition.tolerance > 0.0, "left_out": in_header(lib.left_out),
+    }  # fmt: skip
 
 
-def _limit(limit: float | None) -> str:
-    return "HUGE_VAL" if limit is None else number(limit)
+def _contract(lib: Library) -> dict[str, object]:
+    """Names, sizes, configuration and tables."""
+    mech, laws, follow = lib.E.mech, lib.laws, ", ".join(lib.laws.references)
+    version, law = metadata.version("holoctl"), laws.limits
+    call, given = "inverse_dynamics", "q, v, target"
+    computes, summary = "", "inverse dynamics"
+    if laws.controlled:
+        sensed = laws.closed_state is not None
+        call = "torque_from_motors" if sensed else "torque"
+        given = f"q_m, v_m, {follow}" if sensed else f"q, v, {follow}"
+        summary = "computed torque" if laws.task is None else "a law of one task"
+        computes = f" and {summary}"
+    return {
+        "P": lib.prefix, "U": lib.prefix.upper(), "title": comment(mech.name),
+        "marker": f"{MARK} {version}: export again instead of editing.",
+        "version": _version(version), "computes": computes, "summary": summary,
+        "usual_call": f"{lib.prefix}_{call}(&c, {given}, {'t, ' if laws.timed else ''}u);",
+        "references": ", ".join(f"const double *{x}" for x in laws.references),
+        "references_given": follow, "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
+        "states": SELF_TEST_STATES, "q_table": q_table(mech), "v_table": v_table(mech),
+        "motor_table": motor_table(mech), "limits_table": "" if law is None else limits_table(law),
+        "dt": f"{law.dt:g}" if law is not None else "",
+        "left_out_items": "\n".join(f"- {comment(x)}" for x in lib.left_out),
+        "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
+        "velocity_limit": number(np.inf if lib.limits.velocity is None else lib.limits.velocity),
+        "pivot_limit": number(PIVOT_LIMIT), "earlier": number(earlier(lib.E)),
+        "POLICY": lib.in_trouble.upper(), "hold_limit": f"{lib.hold_limit}UL",
+    }  # fmt: skip
 
 
-# ------------------------------------------------------------------------- header and source
-
-
-def _header(
-    E: Expressions, laws: Laws, shared: Shared, stack: int, sensed: Sensed, left_out: Sequence[str]
-) -> Header:
-    mech, controller = E.mech, laws.controller
-    gains, what, declaration = "", "", ""
-    if controller is not None:
-        gains = f"  double kp[{mech.nu}], kd[{mech.nu}]; /* of the export, at least 0 */\n"
-        what = " and computed torque"
-        text = _LAWS[controller.compensation]
-        if mech.forces:
-            text = _LAWS_OF_FORCES[controller.compensation]
-        if laws.at_reference:
-            text += _AT_REFERENCE
-        law = TorqueDeclaration(" *   " + text)
-        declaration = filled("torque.h", shared, law)
-    if laws.task is not None:
-        what, declaration = " and a law of one task", task_declaration(laws.task, shared)
-    return Header(
-        what=what,
-        version=_version(metadata.version("holoctl")),
-        q_table=q_table(mech),
-        v_table=v_table(mech),
-        motor_table=motor_table(mech),
-        gains=gains,
-        torque_declaration=declaration,
-        or_forces=_OR_FORCES if E.forces.doubt else "",
-        forces_contract=_FORCES if mech.forces else "",
-        stack=stack,
-        hash="",
-        content="",
-        measured_sizes=sensed.measured_sizes,
-        measured_table=sensed.measured_table,
-        memory_type=sensed.memory_type,
-        memory_field=sensed.memory_field,
-        sensed_declaration=sensed.sensed_declaration,
-        limits_contract=limits_contract(laws, shared),
-        limit_fields=limit_fields(laws),
-        left_out=in_header(left_out),
-    )
-
-
-_LAWS = {
-    "full": "a_ref + kd (v_ref - B' v) + kp e = B' a\n *   gamma' B u = gamma' (M a + h)",
-    "gravity": "u = u_gravity(q) + kd (v_ref - B' v) + kp e",
-}
-
-_LAWS_OF_FORCES = {
-    "full": "a_ref + kd (v_ref - B' v) + kp e = B' a\n *   gamma' B u = gamma' (M a + h - F)",
-    "gravity": "u = u_hold(q) + kd (v_ref - B' v) + kp e\n"
-    " *\n * where u_hold holds the mechanism at rest against gravity and springs",
-}
-_AT_REFERENCE = (
-    "\n *\n * where F is of friction, springs and other forces of the mechanism: friction at the"
-    "\n * motion whose motors have the rates v_ref, everything else at q and v"
-)
-_FORCES = (
-    "\n * Friction, springs and other forces of the mechanism are compensated, all at q and v."
-)
-_OR_FORCES = (
-    ";\n                            * or a force is not defined: the ends of a spring coincide"
-)
-
-
-def _source(
-    E: Expressions, laws: Laws, states: States, shared: Shared, symbols: Any, sensed: Sensed
-) -> Source:
-    timed, controller = laws.timed, laws.controller
-    limits = limit_texts(laws, LAW, symbols)
-    functions = (
-        [laws.errors, laws.matrix]
-        if laws.limits
-        else [laws.errors, laws.law, laws.hold, laws.matrix]
-    )
+def _code(lib: Library, symbols: Any) -> dict[str, object]:
+    """The laws, and what the code around them is told."""
+    E, laws, states, limits = lib.E, lib.laws, lib.states, lib.laws.limits
+    functions = [laws.errors, laws.matrix]
+    more, shared = list[str](), dict[str, object]()
+    text = ""
+    if limits is None:
+        functions = [laws.errors, laws.law, laws.hold, laws.matrix]
+    else:
+        text = limits_c(limits)
+        for found in filter(None, (laws.limited_law, laws.limited_hold)):
+            made = limited_c(found, limits, "found", LAW, symbols)
+            more.append(made.stages)
+            text += made.driver
+            shared[f"{found.function.name()}_shared"] = made.shared
     functions += [] if laws.task is None else [laws.task.function]
-    functions = [f for f in functions if f is not None]
-    if laws.closed_state is not None:
-        functions += laws_of(laws.closed_state)
-    rounded = E.partition.tolerance > 0.0
-    arguments = "q, v, target" + ", rates, share" * laws.at_reference + ", &t" * timed
-    noise = _NOISE if rounded else f"c->closure + c->velocity / {shared.earlier}"
-    solve = filled("solve.c", shared, Solve(arguments, noise))
-    if laws.limits:
-        solve = filled(
-            "solve_limited.c",
-            shared,
-            LimitedSolve(arguments, noise, limits.passed, **vars(limits.calls("law", arguments))),
-        )
-    torque = "" if controller is None else _torque(controller, timed, shared, limits)
-    if laws.task is not None:
-        torque = task_torque(laws.task, timed, shared, noise)
-    return Source(
-        rows=laws.matrix.size1_out(0),
-        closed=laws.law.numel_out(2),
-        kept=laws.law.numel_out(5),
-        allowance=number(ALLOWANCE),
-        tolerance=number(broken_at_least(E)),
-        kept_noise=_kept_noise(E, shared) if rounded else "",
-        laws=source(functions, LAW, symbols, limits.laws),
-        largest=filled("largest.c"),
-        normalise=normalising(E.tree.unit_parts),
-        state_parameters="const double *q, double t" if timed else "const double *q",
-        matrix_arguments="q, &t" if timed else "q",
-        shares=_SHARES if laws.at_reference else "",
-        rates_given="no_rates, as_measured, " if laws.at_reference else "",
-        trial=_trial(states, timed),
-        declare_t="  double t;\n" if timed else "",
-        read_t="  read(trial_t, 1, &t);\n" if timed else "",
-        set_gains="" if controller is None else _set_gains(controller),
-        solve=solve,
-        torque=torque,
-        closed_state=sensed.closed_state,
-        begin=sensed.begin,
-        sensed=sensed.sensed,
-        limits=limits.limits,
-        limit_held=limits.held,
-        limit_zero=limits.zero,
-        set_limits=limits.set_limits,
-    )
+    functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
+    deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
+    noise = f"c->closure + c->velocity / {number(earlier(E))}"
+    trial = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
+    trial |= {"tolerance": states.tolerance[:, None]}
+    trial |= {"t": states.t[:, None]} if laws.timed else {}
+    gains = [(x, getattr(laws.controller, x)) for x in ("kp", "kd") if laws.controller is not None]
+    held = ["q", "v", *(["command"] if limits is not None else [])]
+    return {
+        **shared, "limits": text,
+        "laws": batched_source([f for f in functions if f is not None], LAW, symbols, more),
+        "law_inputs": _inputs(["q", "v", "target", *["rates", "share"] * laws.at_reference], laws),
+        "hold_inputs": _inputs(held, laws), "state": "q, t" if laws.timed else "q",
+        "rows": laws.matrix.size1_out(0), "closed": laws.law.numel_out(2),
+        "kept": laws.law.numel_out(5), "tolerance": number(broken_at_least(E)),
+        "noise": "kept_noise(closed, moved, speed)" if E.partition.tolerance > 0.0 else noise,
+        "deciding": len(deciding), "deciding_rows": ", ".join(map(str, deciding)),
+        "normalise_unit": normalised("unit", E.tree.unit_parts),
+        "trial": "".join(f"  {arrays(**{f'trial_{x}': rows[0]})}" for x, rows in trial.items()),
+        "gains": "".join(
+            f"  c->{name}[{i}] = {number(float(x))};\n"
+            for name, values in gains for i, x in enumerate(values)
+        ),
+    }  # fmt: skip
 
 
-_SHARES = """
-/* Whether friction is that of the reference, or of the measured rates. */
-static const double at_reference[1] = {1.0}, as_measured[1] = {0.0}, no_rates[NU] = {0.0};
-"""
+def _inputs(names: Sequence[str], laws: Laws) -> str:
+    """Arguments of a law."""
+    return ", ".join([*names, *["&t"] * laws.timed])
 
 
-_NOISE = "kept_noise(closed, moved, speed)"
+def _task(task: TaskExport) -> dict[str, object]:
+    """A law of one task."""
+    bound, law = task.subject.task, task.subject.law
+    (along, _), count = reference_pose(bound), reference_size(bound)
+    return {
+        "task": comment(bound.labels[0]), "task_rows": len(bound.labels), "value_size": count,
+        "task_table": "\n".join(f" *   {i}  {comment(x)}" for i, x in enumerate(bound.labels)),
+        "natural": law.natural, "inertia": law.inertia is not None, "damped": law.damped,
+        "posture": len(bound.labels) < task.subject.partition.actuation_rank,
+        "positions": len(along), "letters": " ".join("xyz"[i] for i in along),
+    }  # fmt: skip
 
 
-def _kept_noise(E: Expressions, shared: Shared) -> str:
-    """A function for how far kept rows are off: the others are, where geometry is rounded."""
-    kept = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
-    if not kept:
-        return f"\n#define {_NOISE} 0.0\n"
-    context = KeptNoise(", ".join(map(str, kept)), len(kept))
-    return filled("kept_noise.c", shared, context)
-
-
-def _torque(controller: ComputedTorque, timed: bool, shared: Shared, limits: LimitTexts) -> str:
-    if controller.compensation == "full":
-        return filled("torque_full.c", shared)
-    if limits.limits:
-        arguments = "q, v, command, &t" if timed else "q, v, command"
-        own = LimitedGravityTorque(
-            arguments, limits.passed_by_hold, **vars(limits.calls("hold", arguments))
-        )
-        return filled("torque_gravity_limited.c", shared, own)
-    arguments = "q, v, &t" if timed else "q, v"
-    return filled("torque_gravity.c", shared, GravityTorque(arguments))
-
-
-def _set_gains(controller: ComputedTorque) -> str:
-    lines = [
-        f"  c->{gain}[{i}] = {number(float(x))};\n"
-        for gain in ("kp", "kd")
-        for i, x in enumerate(getattr(controller, gain))
-    ]
-    return "".join(lines)
-
-
-def _trial(states: States, timed: bool) -> str:
-    """The state at which init tries a tick: the first of the self-test."""
-    given = [
-        ("q", states.q, "NQ"), ("v", states.v, "NV"), ("target", states.target, "NU"),
-        ("u", states.inverse, "NU"), ("tolerance", states.tolerance[:, None], "1"),
-    ]  # fmt: skip
-    if timed:
-        given.append(("t", states.t[:, None], "1"))
-    return "".join(f"  {array(f'trial_{x}', rows[0], f'[{size}]')}" for x, rows, size in given)
+def _plant(lib: Library, symbols: Any) -> dict[str, object]:
+    parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in lib.E.tree.unit_parts]
+    return {
+        "plant_laws": batched_source(plant_functions(lib.E, lib.laws.timed), LAW, symbols),
+        "normalise_parts": "".join(parts) or "  (void)q;\n",
+        "plant_start": arrays(start=lib.E.samples[0]),
+    }
 
 
 def _version(text: str) -> int:
@@ -361,27 +261,3 @@ def _symbols(E: Expressions, weights: Array | None) -> Any:
         "symbols", given, [*columns, G, a, tree_efforts(E.tree, E.v, a)],
         ["q", "v", "target", "t"], ["phi", "phi_rate", "drift", "G", "a", "efforts"],
     )  # fmt: skip
-
-
-# --------------------------------------------------------------------------------- the plant
-
-
-def _plant_files(E: Expressions, timed: bool, shared: Shared, symbols: Any) -> dict[str, str]:
-    parts = "".join(f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts)
-    plant = PlantFile(
-        laws=source(plant_functions(E, timed), LAW, symbols),
-        norm=filled("plant_normalise.c") if parts else "",
-        parts=parts or "  (void)q;\n",
-        start=array("start", E.samples[0], "[NQ]"),
-        t_ahead="t + h, " if timed else "",
-        after="  const double after = t + dt;\n" if timed else "",
-        motion_arguments="q, v, u, &t" if timed else "q, v, u",
-        correction_arguments="q1, v1, &after" if timed else "q1, v1",
-    )
-    body = filled("plant.c", shared, plant)
-    contract = "\n *   t      time at the start of the step, s" if timed else ""
-    header = PlantHeader(contract, stack_bytes(body))
-    return {
-        f"{shared.P}_plant.h": filled("plant.h", shared, header),
-        f"{shared.P}_plant.c": body,
-    }

@@ -98,6 +98,11 @@ class Laws:
         """Whether there is the torque of a controller."""
         return self.controller is not None or self.task is not None
 
+    @property
+    def references(self) -> tuple[str, ...]:
+        """What a torque follows."""
+        return ("q_ref", "v_ref", "a_ref") if self.task is None else tuple(NAMES)
+
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
         at = [np.zeros(mech.nu), 0.0] if self.at_reference else []

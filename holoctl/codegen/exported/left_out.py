@@ -16,7 +16,7 @@ from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["in_header", "in_readme", "left_out"]
+__all__ = ["in_header", "left_out"]
 
 _MOST = 6
 
@@ -51,21 +51,14 @@ def left_out(subject: Subject, laws: Laws, not_seen: str) -> tuple[str, ...]:
 
 def in_header(sentences: Sequence[str]) -> str:
     """Lines of documentation for the header."""
-    if not sentences:
-        return ""
-    lines = [" * Of the description, or asked for, and not in this library:"]
-    for sentence in sentences:
-        lines += textwrap.wrap(comment(sentence), 96, initial_indent=" *   - ",
-                               subsequent_indent=" *     ")  # fmt: skip
-    return "\n".join([*lines, " *", ""])
-
-
-def in_readme(sentences: Sequence[str]) -> str:
-    """A paragraph for the README."""
-    if not sentences:
-        return ""
-    items = [f"- {comment(sentence)}\n" for sentence in sentences]
-    return "\nOf the description, or asked for, and not in this library:\n\n" + "".join(items)
+    first, next_ = " *   - ", " *     "
+    return "\n".join(
+        line
+        for sentence in sentences
+        for line in textwrap.wrap(
+            comment(sentence), 96, initial_indent=first, subsequent_indent=next_
+        )
+    )
 
 
 def _limits(mech: Mechanism, law: LimitsLaw | None) -> list[str]:

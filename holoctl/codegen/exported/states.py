@@ -45,16 +45,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """What the self-test knows: a row for each state. In the places of q_ref, v_ref and a_ref a law
-    of tasks has value, rate and acceleration."""
+    """What the self-test knows: a row for each state. A `reference` is q_ref, v_ref and a_ref, of a
+    law of tasks value, rate and acceleration; `tolerance` is over the largest torque of the state.
+    """
 
     q: Array
     v: Array
     t: Array
     target: Array
-    q_ref: Array
-    v_ref: Array
-    a_ref: Array
+    reference: tuple[Array, ...]
     inverse: Array
     torque: Array
     tolerance: Array
@@ -114,14 +113,16 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
         if laws.limits is not None:  # what is left may be small beside what was asked for
             tolerance = max(100.0 * tolerance, LIMITED_AGREE)
-        rows.append((q, v, t, target, *reference, inverse, torque, tolerance))
+        rows.append((q, v, t, target, inverse, torque, tolerance, *reference))
         limited |= past
         if len(rows) == SELF_TEST_STATES:
-            columns = [np.array(column) for column in zip(*rows, strict=True)]
-            found = States(*columns)
+            q, v, ts, target, inverse, torque, tolerance, *followed = (
+                np.array(column) for column in zip(*rows, strict=True)
+            )
+            found = States(q, v, ts, target, tuple(followed), inverse, torque, tolerance)
             return replace(
                 found,
-                open=_open(E, laws, found.q[0], limit, rng) if limits.closure else None,
+                open=_open(E, laws, q[0], limit, rng) if limits.closure else None,
                 sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
                 overflow=_overflows(mech, laws, found),
                 limited=limited,

@@ -6,12 +6,13 @@ import numpy as np
 
 from holoctl.codegen.c_text import comment
 from holoctl.constraints.joint_coordinates import FramePair
+from holoctl.control.limits_law import LimitsLaw
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["measured_table", "motor_table", "q_table", "v_table"]
+__all__ = ["limits_table", "measured_table", "motor_table", "q_table", "v_table"]
 
 
 def q_table(mech: Mechanism) -> str:
@@ -63,6 +64,20 @@ def measured_table(sensors: MeasurementModel) -> str:
             lines.append(_line("q_m", number, count, f"{joint.name}: {meaning}"))
         number, rate = number + count, rate + joint.count
     return "\n".join(lines)
+
+
+def limits_table(law: LimitsLaw) -> str:
+    """Motor by motor, and joint by joint."""
+    bound, lines = law.bound, list[str]()
+    for i, name in enumerate(law.mech.actuator_names):
+        lower, upper = bound.effort[:, i]
+        less = ", less with speed" if bound.curves[i] is not None else ""
+        lines.append(f"u[{i}]  {lower:g} to {upper:g}{less}: {comment(name)}")
+    for i, name in enumerate(bound.names):
+        sides = ((x, getattr(bound, x)[:, i]) for x in ("position", "velocity", "acceleration"))
+        given = [f"{x} {low:g} to {up:g}" for x, (low, up) in sides if np.isfinite([low, up]).any()]
+        lines.append(f"{comment(name)}: {', '.join(given)}; given up where motors cannot keep it")
+    return "\n".join(f" *   {x}" for x in lines)
 
 
 def _meaning(kind: str, nq: int, nv: int, unit: str) -> str:

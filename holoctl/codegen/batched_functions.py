@@ -1,4 +1,10 @@
-"""Straight-line C arranged for short waiting: slow steps that can be shared are done once."""
+"""Straight-line C whose slow functions are computed several at once, in a part of libm's time.
+
+Sines and cosines of all angles become one call, and all quotients by a value one division. Friction
+has hyperbolic tangents and exponentials for every joint: those that do not wait for each other
+stand in lines one behind the other (see `c_source`), and become functions without branches, which a
+processor works on side by side; many become one call, which a compiler can vectorise.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +15,30 @@ from typing import Any
 
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.c_text import filled
-from holoctl.codegen.curves import AT_ONCE, curves_together
 
-__all__ = ["source"]
+__all__ = ["AT_ONCE", "batched_source", "batched_tanh_exp", "tanh_exp"]
 
+CALLED = {
+    "tangent": (), "tangents": ("tangent",), "holoctl_exponential": (),
+    "exponential": ("holoctl_exponential",), "exponentials": ("holoctl_exponential",),
+}  # fmt: skip
+"""Functions of ``tanh_exp.c.in`` with those that they call; ``tangents`` and the like are of n
+numbers."""
+
+AT_ONCE = 4
+"""Numbers are filled up with zeros to a multiple of this, for processors that take several."""
+
+_FEW = 8
+"""So many are quicker one by one: what goes through an array waits until it has arrived there."""
+
+_LINE = re.compile(r"  const double (x\d+) = (tanh|exp)\((\S+)\);")
+_NAMES = {"tanh": "tangent", "exp": "exponential"}
 _TURN = re.compile(r"  const double (x\d+) = (sin|cos)\((\S+)\);")
 _LOAD = re.compile(r"  const double (x\d+) = (\w+\[\d+\]);")
 _QUOTIENT = re.compile(r"  const double (x\d+) = (\S+) / (\S+);")
 
 
-def source(
+def batched_source(
     functions: Iterable[Any],
     qualifier: str = "static",
     symbols: Any = None,
@@ -29,7 +49,7 @@ def source(
     `qualifier` and `symbols` are those of `c_function`; `more` is C that is there already.
     """
     written = [c_function(f, qualifier=qualifier, symbols=symbols) for f in functions]
-    found = curves_together("\n".join(map(_shared, [*written, *more])))
+    found = batched_tanh_exp("\n".join(map(_shared, [*written, *more])))
     return filled("sines_cosines.c") + found if "sines_cosines" in found else found
 
 
@@ -65,7 +85,7 @@ def _shared_in(function: str) -> str:
             line = f"  const double {value} = {above} * {inverse};"
         lines.append(line)
         if angles and line.endswith("{"):
-            lines += _together([loads.get(x, x) for x in angles])
+            lines += _angles_together([loads.get(x, x) for x in angles])
     return "\n".join([*_without_unused(lines, angles), "}", ""])
 
 
@@ -78,7 +98,7 @@ def _without_unused(lines: list[str], angles: list[str]) -> Iterator[str]:
             yield line
 
 
-def _together(angles: list[str]) -> list[str]:
+def _angles_together(angles: list[str]) -> list[str]:
     n = len(angles)
     if angles == [f"q[{i}]" for i in range(n)]:
         return [
@@ -92,3 +112,52 @@ def _together(angles: list[str]) -> list[str]:
         f"  double sin_of[{n}], cos_of[{n}];",
         f"  sines_cosines(angle, {n}, sin_of, cos_of);",
     ]
+
+
+# ------------------------------------------------------------- hyperbolic tangents, exponentials
+
+
+def batched_tanh_exp(source: str) -> str:
+    """Straight-line C with these functions in the place of libm's; as it was without such."""
+    found = "\n".join(_lines(source.split("\n")))
+    called = {name for name in CALLED if f" {name}(" in found}
+    return tanh_exp(called) + found if called else source
+
+
+def tanh_exp(names: Iterable[str]) -> str:
+    """The C of these functions and of those that they call; ``float.h`` and ``math.h`` before."""
+    wanted = {x for name in names for x in (name, *CALLED[name])}
+    return filled("tanh_exp.c", {name: name in wanted for name in CALLED})
+
+
+def _lines(given: list[str]) -> Iterator[str]:
+    run: list[tuple[str, str]] = []
+    kind, comments, calls = "", list[str](), 0
+    for line in given:  # the last closes a function
+        found = _LINE.fullmatch(line)
+        if run and not (line.startswith("  /*") or (found and found.group(2) == kind)):
+            yield from comments
+            yield from _together(kind, run, calls)
+            run, comments, calls = [], [], calls + 1
+        if found:
+            kind = found.group(2)
+            run.append((found.group(1), found.group(3)))
+        elif run:
+            comments.append(line)
+        else:
+            yield line
+
+
+def _together(kind: str, run: list[tuple[str, str]], number: int) -> Iterator[str]:
+    if len(run) <= _FEW:
+        for value, of in run:
+            yield f"  const double {value} = {_NAMES[kind]}({of});"
+        return
+    n = -(-len(run) // AT_ONCE) * AT_ONCE
+    filled = [*(of for _, of in run), *["0.0"] * (n - len(run))]
+    place, result = f"{kind}_in{number}", f"{kind}_of{number}"
+    yield f"  const double {place}[{n}] = {{{', '.join(filled)}}};"
+    yield f"  double {result}[{n}];"
+    yield f"  {_NAMES[kind]}s({place}, {n}, {result});"
+    for i, (value, _) in enumerate(run):
+        yield f"  const double {value} = {result}[{i}];"

@@ -20,7 +20,7 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import least_squares
 from holoctl.codegen.closed_state_c import memory_type
 from holoctl.codegen.compiled.extension import built
-from holoctl.codegen.compiled.sensing_source import sensing_source
+from holoctl.codegen.compiled.extension_source import estimator_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.borders import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
@@ -33,18 +33,17 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
     "CompiledEstimator",
-    "SensingCode",
-    "SensingOnce",
-    "check_machine",
+    "EstimatorCode",
+    "Estimators",
+    "estimator_code",
     "not_compiled",
-    "sensing_code",
 ]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SensingCode:
+class EstimatorCode:
     """The machine code, which several loops share.
 
     Attributes
@@ -63,16 +62,7 @@ class SensingCode:
     assembly: ClosedStateEstimator
 
 
-def check_machine(machine: str, mech: Mechanism) -> None:
-    """Raise `InputError` for the virtual machine, which has nothing that finds the state."""
-    if machine == "vm":
-        raise InputError(
-            f"{mech.name}: the virtual machine does not find the closed state; take "
-            "controller.loop() in Python, or machine='c'"
-        )
-
-
-def sensing_code(assembly: ClosedStateEstimator, flags: tuple[str, ...]) -> SensingCode:
+def estimator_code(assembly: ClosedStateEstimator, flags: tuple[str, ...]) -> EstimatorCode:
     """Compile what finds the closed state as `assembly` does.
 
     Raises
@@ -82,34 +72,53 @@ def sensing_code(assembly: ClosedStateEstimator, flags: tuple[str, ...]) -> Sens
     """
     E = symbolic(assembly.mech, assembly.partition)
     law = closed_state(E, sensing_of(assembly))
-    module = built(lambda name: sensing_source(E, law, name), flags)
+    module = built(lambda name: estimator_source(E, law, name), flags)
     memory = memory_type(E, law)
     if module.size() != memory.itemsize:
         raise HoloctlError(
             f"{assembly.mech.name}: the compiler lays out memories in {module.size()} bytes, "
             f"numpy in {memory.itemsize}; do flags change the layout of structs?"
         )
-    return SensingCode(module, law, memory, assembly)
+    return EstimatorCode(module, law, memory, assembly)
 
 
-class SensingOnce:
-    """That machine code, made when it is first asked for, which several threads may do."""
+class Estimators:
+    """Makes estimators in machine code, one for each loop; their code when it is first asked for,
+    which several threads may do.
 
-    def __init__(self, make: Callable[[], SensingCode]) -> None:
-        self._make, self._lock, self._code = make, threading.Lock(), list[SensingCode]()
+    `assembly` gives the estimator in Python, `fell_back` is told where that answers.
+    """
 
-    def __call__(self) -> SensingCode:
+    def __init__(
+        self, mech: Mechanism, assembly: Callable[[], ClosedStateEstimator], flags: tuple[str, ...],
+        machine: str, fell_back: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._mech, self._assembly, self._flags, self._machine = mech, assembly, flags, machine
+        self._fell_back, self._lock = fell_back, threading.Lock()
+        self._code: EstimatorCode | None = None
+
+    def code(self) -> EstimatorCode:
+        """The machine code."""
         with self._lock:
-            if not self._code:
-                self._code.append(self._make())
-            return self._code[0]
+            if self._code is None:
+                self._code = estimator_code(self._assembly(), self._flags)
+            return self._code
+
+    def __call__(self) -> CompiledEstimator:
+        """A new one, for one loop."""
+        if self._machine == "vm":
+            raise InputError(
+                f"{self._mech.name}: the virtual machine does not find the closed state; take "
+                "controller.loop() in Python, or machine='c'"
+            )
+        return CompiledEstimator(self.code(), self._fell_back)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompiledEstimator:
     """A `ClosedStateEstimator` in machine code: for one loop, whose last state it remembers."""
 
-    _code: SensingCode
+    _code: EstimatorCode
     _fell_back: Callable[[str], None]
     _assembly: ClosedStateEstimator = field(init=False)
     _memory: NDArray[Any] = field(init=False)
