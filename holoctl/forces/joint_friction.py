@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -214,8 +213,14 @@ class BoundFriction:
 
     def law(self, r: Vector) -> Vector:
         """tau of the rates r."""
-        dry = self.coulomb + (self.peak - self.coulomb) * np.exp(-((r / self.speed) ** 2))
-        return np.asarray(-self.viscous * r - dry * np.tanh(r / self.transition))
+        found: Vector = friction(r, *self._coefficients, np)
+        return found
+
+    @property
+    def _coefficients(self) -> tuple[Vector, ...]:
+        """Those of `friction`."""
+        fall = self.peak - self.coulomb
+        return self.viscous, self.coulomb, fall, 1.0 / self.speed, 1.0 / self.transition
 
     def slope(self, r: Vector) -> Vector:
         """d tau / dr."""
@@ -238,35 +243,21 @@ class BoundFriction:
         return found
 
     def tick(self, motion: LiveMotion) -> Tick:
-        """The same in few calls: with ``r = R v`` and z = (r, tanh(r / transition)),
+        """`friction` in few calls: with ``r = R v`` and z = (r, tanh(r / transition)),
 
             F = -R' C z        C = [viscous, coulomb], diagonal blocks
 
         Where R is constant, it is multiplied into C once.
         """
-        (R, refill), n, nv = self.rates.tick(motion), self.rates.count, self.rates.nv
-        fall, per_transition, per_speed = (
-            self.peak - self.coulomb, 1.0 / self.transition, 1.0 / self.speed,
-        )  # fmt: skip
-        has_fall, efforts = bool(fall.any()), np.zeros(nv)
-        dry = np.ones(n) if has_fall else self.coulomb
-        if refill is None and not has_fall:
-            z, scaled = np.zeros(nv + n), per_transition[:, None] * R
-            all_of_it = -np.hstack([(R.T * self.viscous) @ R, R.T * dry])
-            of_v, of_step = z[:nv], z[nv:]
-
-            def by_v(q: Vector, v: Vector, t: float) -> Vector:
-                of_v[:] = v
-                scaled.dot(v, of_step)
-                np.tanh(of_step, of_step)
-                all_of_it.dot(z, efforts)
-                return efforts
-
-            return by_v
-        z, tau, C = np.zeros(2 * n), np.zeros(n), -np.hstack([np.diag(self.viscous), np.diag(dry)])
+        (R, refill), n = self.rates.tick(motion), self.rates.count
+        viscous, coulomb, fall, per_speed, per_transition = self._coefficients
+        has_fall, efforts = bool(fall.any()), np.zeros(self.rates.nv)
+        dry = np.ones(n) if has_fall else coulomb
+        z, tau, C = np.zeros(2 * n), np.zeros(n), -np.hstack([np.diag(viscous), np.diag(dry)])
         r, step = z[:n], z[n:]
+        all_of_it = R.T @ C
 
-        def by_rates(q: Vector, v: Vector, t: float) -> Vector:
+        def tick(q: Vector, v: Vector, t: float) -> Vector:
             if refill is not None:
                 refill()
             R.dot(v, r)
@@ -274,32 +265,34 @@ class BoundFriction:
             np.tanh(step, step)
             if has_fall:
                 x = r * per_speed
-                np.multiply(step, self.coulomb + fall * np.exp(-x * x), step)
-            C.dot(z, tau)
-            tau.dot(R, efforts)
+                np.multiply(step, coulomb + fall * np.exp(-x * x), step)
+            if refill is None:
+                all_of_it.dot(z, efforts)
+            else:
+                C.dot(z, tau)
+                tau.dot(R, efforts)
             return efforts
 
-        return by_rates
+        return tick
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
         """The same of symbols, rate by rate."""
+        import casadi as ca
+
         rows: list[dict[int, Any]] = [{k: 1.0} for k in range(self.rates.nv)]
         rows += rows_of_pairs(self.rates.pairs, between)
-        table = self.viscous, self.coulomb, self.peak, self.speed, self.transition
         laws = [
-            partial(_law, *one) if one[0] or one[2] else None for one in np.array(table).T.tolist()
+            (lambda r, one=one: friction(r, *one, ca)) if any(one[:3]) else None
+            for one in np.array(self._coefficients).T.tolist()
         ]
         return along_rows(rows, laws, v)
 
 
-def _law(
-    viscous: float, coulomb: float, peak: float, speed: float, transition: float, r: Any
+def friction(
+    r: Any, viscous: Any, coulomb: Any, fall: Any, per_speed: Any, per_transition: Any, do: Any
 ) -> Any:
-    """tau of one rate r, an expression: what is zero is left out."""
-    import casadi as ca
-
-    dry = coulomb
-    if peak > coulomb:
-        x = r * (1.0 / speed)
-        dry = coulomb + (peak - coulomb) * ca.exp(-(x * x))
-    return -viscous * r - (dry * ca.tanh(r * (1.0 / transition)) if peak else 0.0)
+    """tau at the rate r: the law, of arrays where `do` is numpy, of an expression where it is
+    CasADi, which leaves out what is zero."""
+    x = r * per_speed
+    dry = coulomb + fall * do.exp(-(x * x))
+    return -viscous * r - dry * do.tanh(r * per_transition)

@@ -1,33 +1,48 @@
 """An accepted step by one of scipy's implicit solvers, for stiff forces.
 
-They go on from where they are; a state that was put back, or other efforts, is a new start.
+They go on from where they are; a state that was put back, or other efforts, is a new start. They
+ask for the derivative of the slope,
+
+    x = (d, v)        d slope / d x = [0  I; A_q  A_v]        A_v = P (F_v - h_v)
+
+P = da/dtau, by the efforts on the coordinates, on which the acceleration depends linearly. F_v,
+which is what is stiff in friction and dampers, is known; what the constraints turn by the velocity
+is left out, for an implicit method needs no exact derivative. A_q is by differences.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SHORTEST_STEP
+from holoctl.forces.together import change_by_velocity
+from holoctl.mechanism.mechanism import workspace
+from holoctl.simulation.explicit_steps import from_rest
 from holoctl.simulation.motion import (
+    ImplicitSolver,
     Landed,
     Piece,
     PlantMotion,
     arrive,
     check_effort,
+    efforts_at,
     judged,
     lost,
-    slope_at,
-    state_of,
 )
-from holoctl.simulation.slope_derivative import slope_derivative
+from holoctl.tree.kinematics import kinematics
 
 __all__ = ["implicit_step"]
+
+SLOPE_STEP = 1e-7  # scaled
+"""Accelerations are differenced by positions over this."""
 
 PUT_IMPLICIT = (1e13, 1e5)
 """Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
@@ -38,20 +53,19 @@ COARSEST_STEPS = 1e-8
 back, so that they start anew, and errors add up."""
 
 
+Array = NDArray[np.float64]
+
+
 def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:
     """A step of scipy's solvers; they start anew where the state was put back, or efforts
     changed."""
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
     while True:
         check_effort(motion)
-        held_back = longest > 4.0 * motion.longest
-        if motion.solver is None or motion.solver.t != start or held_back:
-            motion.solver, motion.q0, motion.longest = (
-                _solver(motion, stop, longest),
-                motion.q,
-                longest,
-            )
-        solver, q0 = motion.solver, motion.q0
+        given = motion.solver
+        if given is None or given.solver.t != start or longest > 4.0 * given.longest:
+            given = ImplicitSolver(_solver(motion, stop, longest), motion.q, longest)
+        motion.solver, (solver, q0, _) = given, given
         try:
             message = solver.step()
             if solver.status == "failed":
@@ -68,19 +82,13 @@ def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:
         motion.solver = None
         if not longest > SHORTEST_STEP * max(1.0, abs(start)):
             raise lost(motion) if isinstance(landed, Landed) else landed
-    end, x, within = float(solver.t), solver.y, solver.dense_output()
-    far = plant.nq != nv and largest(x[:nv]) > 1.0
+    end = float(solver.t)
+    far = plant.nq != nv and largest(solver.y[:nv]) > 1.0
     if landed.moved or far or solver.status != "running":
         motion.solver = None
-    model, before, part = plant.model, state_of(motion), motion.part
-    motion.first = slope_at(motion, end, landed.q, landed.v)
-    arrive(motion, end, landed, motion.first[nv:], end - start)
-
-    def at(t: float) -> tuple[Vector, Vector]:
-        x = within(t)
-        return pin.normalize(model, pin.integrate(model, q0, x[:nv])), x[nv:]
-
-    return Piece(before, state_of(motion), at, part)
+    x = from_rest(landed.v)
+    motion.first = motion.slope(end, landed.q, x, np.empty(x.size))
+    return arrive(motion, end, landed, motion.first[nv:], end - start, q0, solver.dense_output())
 
 
 def _solver(motion: PlantMotion, stop: float, longest: float) -> Any:
@@ -94,10 +102,41 @@ def _solver(motion: PlantMotion, stop: float, longest: float) -> Any:
     x0 = np.concatenate([np.zeros(c.size), motion.v])
     return getattr(integrate, motion.method)(
         lambda t, x: slope(t, q0, x, np.empty(x.size)), motion.t, x0, stop,
-        max_step=longest, rtol=rtol, atol=errors, jac=slope_derivative(motion),
+        max_step=longest, rtol=rtol, atol=errors, jac=_slope_derivative(motion),
     )  # fmt: skip
 
 
 def _put_from(motion: PlantMotion) -> float:
     """Implicit steps go on from where they are: each correction costs a new start."""
     return max(1.0, min(PUT_IMPLICIT[0] * motion.settings.rtol, PUT_IMPLICIT[1]))
+
+
+def _slope_derivative(motion: PlantMotion) -> Callable[[float, Vector], Array]:
+    """The derivative of the slope, a function (t, x) of states in the tangent space of where the
+    motion is; see the head of this file."""
+    plant, q0, tau, acceleration = motion.plant, motion.q, motion.tau, motion.dynamics.acceleration
+    model, nv, tally = plant.model, plant.nv, motion.tally
+    data = workspace(plant)
+
+    def derivative(t: float, x: Vector) -> Array:
+        d, v = x[:nv], x[nv:]
+        q = pin.integrate(model, q0, d)
+        u = efforts_at(tau, t, q, v)
+        a = acceleration(q, v, u, t)
+        by_effort, by_position = np.empty((nv, nv)), np.empty((nv, nv))
+        for i, unit in enumerate(np.eye(nv)):
+            by_effort[:, i] = acceleration(q, v, u + unit, t) - a
+            step = SLOPE_STEP * plant.column_scale[i]
+            there = pin.integrate(model, q0, d + step * unit)
+            u_there = efforts_at(tau, t, there, v)
+            by_position[:, i] = (acceleration(there, v, u_there, t) - a) / step
+        tally.evaluations += 2 * nv + 1
+        F_v = change_by_velocity(plant.bound_forces, kinematics(model, data, q, v, t))
+        h_v = np.array(pin.computeRNEADerivatives(model, data, q, v, np.zeros(nv))[1])
+        found = np.zeros((2 * nv, 2 * nv))
+        found[:nv, nv:] = np.eye(nv)
+        found[nv:, :nv] = by_position
+        found[nv:, nv:] = by_effort @ (F_v - h_v.reshape(nv, nv))
+        return found
+
+    return derivative

@@ -25,6 +25,7 @@ from holoctl.constraints.contract import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
+from holoctl.simulation.collocation import AcceptedState, States
 from holoctl.simulation.explicit_steps import (
     Acceleration,
     Coefficients,
@@ -34,11 +35,11 @@ from holoctl.simulation.explicit_steps import (
     from_rest,
     in_tangent_space,
 )
-from holoctl.simulation.passage import AcceptedState
 from holoctl.simulation.watch import Look, better_rows, first_look, looked, turned_over
 
 __all__ = [
     "Efforts",
+    "ImplicitSolver",
     "Landed",
     "Piece",
     "PlantDynamics",
@@ -48,15 +49,14 @@ __all__ = [
     "State",
     "arrive",
     "begin_tick",
-    "begun",
     "check_effort",
+    "efforts_at",
     "judged",
     "largest_jump",
     "lost",
     "new_efforts",
-    "slope_at",
     "slope_here",
-    "state_of",
+    "state_at",
     "too_fast",
 ]
 
@@ -108,6 +108,14 @@ class PlantDynamics:
     step: Step | None = None
 
 
+class ImplicitSolver(NamedTuple):
+    """A solver of scipy, in the tangent space of q0, with steps up to `longest`, s."""
+
+    solver: Any
+    q0: Vector
+    longest: float
+
+
 class State(NamedTuple):
     """Where a motion was, and how far its rows were off (scaled)."""
 
@@ -118,19 +126,27 @@ class State(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one step covered; within(t) -> (q, v) between its ends, by the partition it was made
-    with."""
+    """What one step covered, made with the partition `part`: x(t) = (d, v) between its ends, in the
+    tangent space of q0."""
 
     start: State
     stop: State
-    within: Callable[[float], tuple[Vector, Vector]]
+    plant: Mechanism
     part: Partition
+    q0: Vector
+    x: Callable[[float], Vector]
 
     def at(self, t: float) -> tuple[Vector, Vector]:
         """The state at any instant of it."""
-        if t <= self.start.t:
-            return self.start.q, self.start.v
-        return (self.stop.q, self.stop.v) if t >= self.stop.t else self.within(t)
+        if not self.start.t < t < self.stop.t:
+            end = self.start if t <= self.start.t else self.stop
+            return end.q, end.v
+        return state_at(self.plant.model, self.q0, self.x(t))
+
+
+def state_at(model: pin.Model, q0: Vector, x: Vector) -> tuple[Vector, Vector]:
+    """The state (q, v) that x = (d, v) leads to from q0."""
+    return pin.normalize(model, pin.integrate(model, q0, x[: model.nv])), x[model.nv :]
 
 
 @dataclass
@@ -181,57 +197,62 @@ class Settings:
 
 @dataclass
 class PlantMotion:
-    """The state of a plant on its way, and what its next step needs."""
+    """The state of a plant on its way, on its constraints, and what its next step needs.
+
+    `tau` are the efforts that act; `look` is what its rows showed, `usual` the independence of rows
+    where nothing is singular. `first` is the slope where it is, None where it is not known; `nodes`
+    are the last accepted states, under the same efforts. `guess` tells v and a beyond a step over a
+    singular configuration, `ahead` when such a one stops it; `missed`, that it passes beside.
+    """
 
     plant: Mechanism
     part: Partition
+    usual: float
     settings: Settings
     tally: RunTally
     t: float
     q: Vector
     v: Vector
     tau: Efforts
-    dynamics: PlantDynamics
-    in_tangent_space: Callable[[Acceleration], Slope]
-    slope: Slope
-    stages: Stages
-    usual: float
-    look: Look
-    h: float
-    method: str
-    closure: float
-    scale: Callable[[Vector, Vector], Vector]
+
+    dynamics: PlantDynamics = field(init=False)
+    in_tangent_space: Callable[[Acceleration], Slope] = field(init=False)
+    slope: Slope = field(init=False)
+    stages: Stages = field(init=False)
+    look: Look = field(init=False)
+    closure: float = field(init=False)
+    h: float = field(init=False)
+    method: str = field(init=False)
+    scale: Callable[[Vector, Vector], Vector] = field(init=False)
     first: Vector | None = None
     evaluated: int = -1
     nodes: list[AcceptedState] = field(default_factory=list)
-    guess: Callable[[float], tuple[Vector, Vector]] | None = None
+    guess: States | None = None
     missed: bool = False
     ahead: float | None = None
     opened: float = 0.0
     stiff: int = 0
-    solver: Any = None
-    longest: float = np.inf
-    q0: Vector = field(default_factory=lambda: np.zeros(0))
+    solver: ImplicitSolver | None = None
     since: float = 0.0
     spent: int = 0
     sharpest: float = 0.0
 
+    def __post_init__(self) -> None:
+        plant, settings, t, q, v = self.plant, self.settings, self.t, self.q, self.v
+        self.look = first_look(plant, self.part, q, v, None, t)
+        self.dynamics = settings.dynamics(plant, self.part)
+        self.in_tangent_space, self.scale = in_tangent_space(plant), _scale(plant, settings)
+        self.h, self.method = settings.tick, settings.method
+        if self.method == "auto":
+            self.method = "RK45" if settings.ticks else "DOP853"
+        self.closure = largest(scaled_rows_at(plant, q, v, t).error)
+        new_efforts(self, self.tau)
+        begin_tick(self)
 
-def begun(
-    plant: Mechanism, part: Partition, usual: float, settings: Settings, tally: RunTally,
-    state: tuple[float, Vector, Vector], tau: Efforts,
-) -> PlantMotion:  # fmt: skip
-    """A motion from a state on the constraints."""
-    t, q, v = state
-    look = first_look(plant, part, q, v, None, t)
-    dynamics, tangent = settings.dynamics(plant, part), in_tangent_space(plant)
-    motion = PlantMotion(
-        plant, part, settings, tally, t, q, v, tau, dynamics, tangent,
-        *_slopes(dynamics, tangent, tau, tally), usual, look, settings.tick, _method(settings),
-        largest(scaled_rows_at(plant, q, v, t).error), _scale(plant, settings),
-    )  # fmt: skip
-    begin_tick(motion)
-    return motion
+    @property
+    def state(self) -> State:
+        """Where it is."""
+        return State(self.t, self.q, self.v, self.closure)
 
 
 def _scale(plant: Mechanism, settings: Settings) -> Callable[[Vector, Vector], Vector]:
@@ -254,46 +275,25 @@ def begin_tick(motion: PlantMotion) -> None:
     motion.since, motion.spent, motion.sharpest = motion.t, motion.tally.evaluations, 0.0
 
 
-def _method(settings: Settings) -> str:
-    if settings.method != "auto":
-        return settings.method
-    return "RK45" if settings.ticks else "DOP853"
-
-
-def state_of(motion: PlantMotion) -> State:
-    """Where it is."""
-    return State(motion.t, motion.q, motion.v, motion.closure)
+def efforts_at(tau: Efforts, t: float, q: Vector, v: Vector) -> Vector:
+    """The efforts on the coordinates at a state."""
+    return tau if isinstance(tau, np.ndarray) else tau(t, q, v)
 
 
 def new_efforts(motion: PlantMotion, tau: Efforts) -> None:
     """Other efforts from here on: accelerations so far say nothing of those to come."""
+    dynamics, tally, held = motion.dynamics, motion.tally, isinstance(tau, np.ndarray)
     motion.first = _first_with(motion, tau)
     motion.tau, motion.solver, motion.nodes = tau, None, []
-    motion.slope, motion.stages = _slopes(
-        motion.dynamics, motion.in_tangent_space, tau, motion.tally
-    )
 
-
-def _slopes(
-    dynamics: PlantDynamics, tangent: Callable[[Acceleration], Slope], tau: Efforts, tally: RunTally
-) -> tuple[Slope, Stages]:
-    """The slope under these efforts, and the stages of a step; evaluations are counted."""
-    acceleration = dynamics.acceleration
-
-    def with_held(t: float, q: Vector, v: Vector) -> Vector:
+    def acceleration(t: float, q: Vector, v: Vector) -> Vector:
         tally.evaluations += 1
-        return acceleration(q, v, tau, t)  # type: ignore[arg-type]
+        return dynamics.acceleration(q, v, efforts_at(tau, t, q, v), t)
 
-    def with_others(t: float, q: Vector, v: Vector) -> Vector:
-        tally.evaluations += 1
-        return acceleration(q, v, tau(t, q, v), t)  # type: ignore[operator]
-
-    held = isinstance(tau, np.ndarray)
-    slope = tangent(with_held if held else with_others)
-    stages = by_slopes(slope)
+    motion.slope = motion.in_tangent_space(acceleration)
+    motion.stages = by_slopes(motion.slope)
     if held and dynamics.step is not None:
-        stages = _at_once(dynamics.step, tau, stages, tally)  # type: ignore[arg-type]
-    return slope, stages
+        motion.stages = _at_once(dynamics.step, tau, motion.stages, tally)  # type: ignore[arg-type]
 
 
 def _first_with(motion: PlantMotion, tau: Efforts) -> Vector | None:
@@ -324,13 +324,9 @@ def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: RunTally) -> St
 def slope_here(motion: PlantMotion) -> Vector:
     """The slope where the motion is; kept for its next step."""
     if motion.first is None:
-        motion.first = slope_at(motion, motion.t, motion.q, motion.v)
+        x = from_rest(motion.v)
+        motion.first = motion.slope(motion.t, motion.q, x, np.empty(x.size))
     return motion.first
-
-
-def slope_at(motion: PlantMotion, t: float, q: Vector, v: Vector) -> Vector:
-    """The slope at a state."""
-    return motion.slope(t, q, from_rest(v), np.empty(2 * v.size))
 
 
 # --------------------------------------------------------------------------- the end of a step
@@ -386,26 +382,31 @@ def largest_jump(motion: PlantMotion) -> float:
     return jump * JUMPS_NEAR if near else jump
 
 
-def arrive(motion: PlantMotion, t: float, landed: Landed, a: Vector, h: float) -> None:
-    """Take an accepted state; look at its rows, and decide them anew if need be."""
-    plant, q, v = motion.plant, landed.q, landed.v
+def arrive(
+    motion: PlantMotion, t: float, landed: Landed, a: Vector, h: float, q0: Vector,
+    x: Callable[[float], Vector],
+) -> Piece:  # fmt: skip
+    """Take an accepted state, h later, with the acceleration a there; look at its rows, and decide
+    them anew if need be. The step to it is ``x(t)`` from q0."""
+    plant, q, v, start, part = motion.plant, landed.q, landed.v, motion.state, motion.part
     motion.t, motion.q, motion.v, motion.closure = t, q, v, largest(landed.rows.error)
     motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], AcceptedState(t, v, a)]
     if t - motion.since > motion.settings.tick * (1.0 - 1e-9):
         begin_tick(motion)
     motion.sharpest = max(motion.sharpest, largest(a))
-    motion.look = looked(plant, motion.part, motion.look, landed.rows.jacobian, q, v, a, t, h)
+    motion.look = looked(plant, part, motion.look, landed.rows.jacobian, q, v, a, t, h)
     motion.usual = max(motion.usual, motion.look.of_all.value)
     if motion.look.of_all.rate > 0.0:
         motion.missed = False
-    part = better_rows(plant, motion.part, motion.look, h)
-    if part is not motion.part:
-        motion.part, motion.dynamics = part, motion.settings.dynamics(plant, part)
+    better = better_rows(plant, part, motion.look, h)
+    if better is not part:
+        motion.part, motion.dynamics = better, motion.settings.dynamics(plant, better)
         motion.tally.repartitions.append(t)
         nodes, first = motion.nodes, motion.first
         new_efforts(motion, motion.tau)
         motion.nodes, motion.first = nodes, first  # the motion is the same
-        motion.look = first_look(plant, part, q, v, a, t)
+        motion.look = first_look(plant, better, q, v, a, t)
+    return Piece(start, motion.state, plant, part, q0, x)
 
 
 # ------------------------------------------------------------------------------------ errors
@@ -459,7 +460,7 @@ def too_fast(motion: PlantMotion) -> InconsistentError:
     """The error of a motion that asks for too many steps, with what may be the cause."""
     plant = motion.plant
     cause = "are the gains too high for the rate, or is the loop unstable?"
-    tau = motion.tau(motion.t, motion.q, motion.v) if callable(motion.tau) else motion.tau
+    tau = efforts_at(motion.tau, motion.t, motion.q, motion.v)
     if not tau.any():
         cause = (
             "no motor acts on it: is it close to a singular configuration, has a body next to no "
@@ -475,10 +476,7 @@ def too_fast(motion: PlantMotion) -> InconsistentError:
             f" Or are forces stiff ({listing(plant.force_names)}), such as friction with a small "
             "transition in joints with little inertia?"
         )
-    fast, pushed = (
-        int(np.argmax(np.abs(motion.v / plant.column_scale))),
-        int(np.argmax(np.abs(tau))),
-    )
+    fast, pushed = (int(np.argmax(np.abs(x))) for x in (motion.v / plant.column_scale, tau))
     return InconsistentError(
         f"{plant.name}: the motion is too fast to integrate "
         f"(more than {MOST_STEPS} evaluations within one tick, or than {FASTEST:g} m/s): "

@@ -6,21 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.base.checks import Vector, flag, one_of
+from holoctl.base.checks import Vector, flag, one_of, positive
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.asked import tolerance
 from holoctl.simulation.stepping import METHODS
 
-__all__ = ["Integrator", "Load", "Plant", "integrator_of", "plant_of"]
+__all__ = ["Integrator", "Load", "Plant", "check_dynamics", "integrator_of", "plant_of"]
 
 Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): forces from outside, or efforts on the coordinates."""
 
 AT_SINGULAR = ("raise", "cross")
+
+FINEST, COARSEST = 1e-14, 1e-2
+"""Tolerances of a simulation are between these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,25 @@ def plant_of(given: Any, mech: Mechanism) -> tuple[Mechanism, Plant]:
     return mech if plant.mech is None else plant.mech, plant
 
 
+def check_dynamics(dynamics: Any, plant: Mechanism) -> None:
+    """Raise `InputError` unless it is compiled forward dynamics of this very plant."""
+    if not isinstance(dynamics, Compiled):
+        raise InputError(
+            f"dynamics must be compiled forward dynamics; got {type(dynamics).__name__}; "
+            'hc.compile(plant, ["forward_dynamics"]) makes them'
+        )
+    if "forward_dynamics" not in dynamics.functions:
+        raise InputError(
+            f"dynamics has {', '.join(dynamics.functions)}; "
+            'hc.compile(plant, ["forward_dynamics"]) makes what is needed'
+        )
+    if dynamics.mech is not plant:
+        raise InputError(
+            f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
+            f"{plant.name!r}"
+        )
+
+
 @dataclass(frozen=True)
 class Integrator:
     """How the motion of a simulation is integrated.
@@ -129,7 +150,10 @@ class Integrator:
         one_of("method", self.method, METHODS)
         one_of("at_singular", self.at_singular, AT_SINGULAR)
         for name in ("rtol", "atol"):
-            object.__setattr__(self, name, tolerance(name, getattr(self, name)))
+            given = positive(name, getattr(self, name))
+            if not FINEST <= given <= COARSEST:
+                raise InputError(f"{name} must be from {FINEST:g} to {COARSEST:g}; got {given:g}")
+            object.__setattr__(self, name, given)
         object.__setattr__(self, "hold", flag("hold", self.hold))
 
 

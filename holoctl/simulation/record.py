@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
-from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.checks import Vector, numbers
+from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
+from holoctl.base.tolerances import MOST_TICKS
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.forces.together import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -20,9 +21,25 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.motion import Piece, PlantMotion, RunTally, State, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
+from holoctl.simulation.sensors import Sensors
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Record", "closed", "finished", "keep", "keep_piece", "record_for"]
+__all__ = [
+    "Command",
+    "Record",
+    "checked_output",
+    "closed",
+    "finished",
+    "keep",
+    "keep_piece",
+    "record_for",
+    "state_within",
+    "ticks_of",
+]
+
+LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
+"""A last tick that is shorter is no tick; an instant to record that is no farther from the end is
+the end."""
 
 RECORDED = 1e-12  # scaled
 """States between the ends of a step are put back where they are off by more."""
@@ -44,7 +61,7 @@ class Record:
     u: Array
     closure: Vector
     tick_time: Vector
-    sensors: str = ""
+    sensors: Sensors | None = None
     count: int = 0
     spent: float = 0.0
     plants: list[tuple[int, Mechanism]] = field(default_factory=list)
@@ -57,7 +74,40 @@ class Record:
         return float(self.t[self.count]) if self.count < self.t.size - 1 else np.inf
 
 
-def record_for(plant: Mechanism, instants: Vector, sensors: str = "") -> Record:
+def ticks_of(duration: float, rate: float) -> Vector:
+    """The ticks, and the end."""
+    count = max(1, int(np.ceil(duration * rate - LAST_TICK)))
+    return np.append(np.arange(count) / rate, duration)
+
+
+def checked_output(output: Any, duration: float) -> Vector:
+    """The instants to record, s: ascending, from 0 to the duration."""
+    instants = numbers("output", output, "instants, s")
+    if instants.ndim != 1 or instants.size == 0:
+        raise InputError(f"output must be instants in a row, s; got shape {instants.shape}")
+    if not np.isfinite(instants).all():
+        bad = int(np.flatnonzero(~np.isfinite(instants))[0])
+        raise InputError(f"output must be finite, s; entry {bad} is {instants[bad]}")
+    if instants.size > MOST_TICKS:
+        raise InputError(f"output has {instants.size} instants; a run has at most {MOST_TICKS:.0e}")
+    instants = instants.astype(float)
+    if abs(instants[-1] - duration) <= ROUNDED_INSTANT * duration:  # 3 * 0.1 is more than 0.3
+        instants[-1] = duration
+    if not (np.diff(instants) > 0.0).all():
+        bad = 1 + int(np.flatnonzero(~(np.diff(instants) > 0.0))[0])
+        raise InputError(
+            f"output must ascend, each instant after the one before; entry {bad}, "
+            f"{instants[bad]:g} s, does not"
+        )
+    if not (instants[0] >= 0.0 and instants[-1] <= duration):
+        raise InputError(
+            f"output must be within 0 and the duration, {duration:g} s; got {instants[0]:g} to "
+            f"{instants[-1]:g}"
+        )
+    return instants
+
+
+def record_for(plant: Mechanism, instants: Vector, sensors: Sensors | None) -> Record:
     """An empty record of these instants, with a row more for where a run ends early."""
     n = instants.size
     return Record(
@@ -82,12 +132,14 @@ def keep(record: Record, motion: PlantMotion, state: State, command: Command) ->
 def keep_piece(record: Record, motion: PlantMotion, piece: Piece, command: Command) -> None:
     """Keep the states of a piece at all instants that are asked for, but for its end."""
     while record.next < piece.stop.t:
-        t = record.next
-        state = piece.start
-        if t > state.t:
-            q, v = piece.within(t)
-            state = closed(motion, piece.part, State(t, q, v, np.inf))
-        keep(record, motion, state, command)
+        keep(record, motion, state_within(motion, piece, record.next), command)
+
+
+def state_within(motion: PlantMotion, piece: Piece, t: float) -> State:
+    """The state at an instant of a piece, on the constraints."""
+    if t <= piece.start.t:
+        return piece.start
+    return closed(motion, piece.part, State(t, *piece.at(t), np.inf))
 
 
 def closed(motion: PlantMotion, part: Partition, state: State) -> State:
@@ -107,27 +159,27 @@ def closed(motion: PlantMotion, part: Partition, state: State) -> State:
     return State(t, q, v, off)
 
 
-def finished(record: Record, tally: RunTally, ended: str, seed: int) -> Run:
+def finished(record: Record, tally: RunTally, ended: str) -> Run:
     """The run so far."""
-    n = record.count
-    stored = [np.zeros(n) for _ in KINDS]
-    for (start, plant), (stop, _) in zip(
-        record.plants, [*record.plants[1:], (n, None)], strict=True
-    ):
+    n, sensors = record.count, record.sensors
+    arrays = {name: getattr(record, name)[:n].copy() for name in _RECORDED}
+    stored = np.zeros((len(KINDS), n))
+    stops = [start for start, _ in record.plants[1:]] + [n]
+    for (start, plant), stop in zip(record.plants, stops, strict=True):
         here = slice(min(start, n), min(stop, n))
         if here.start < here.stop:
-            for kind, of_kind in zip(stored, _energies(plant, record, here), strict=True):
-                kind[here] = of_kind
+            stored[:, here] = _energies(plant, record, here)
     return Run(
-        t=record.t[:n].copy(), q=record.q[:n].copy(), v=record.v[:n].copy(),
-        u=record.u[:n].copy(), closure=record.closure[:n].copy(),
-        energy=dict(zip(KINDS, stored, strict=True)),
-        tick_time=record.tick_time[:n].copy(), repartitions=np.array(tally.repartitions),
-        crossings=np.array(tally.crossings),
+        **arrays, energy=dict(zip(KINDS, stored, strict=True)),
+        repartitions=np.array(tally.repartitions), crossings=np.array(tally.crossings),
         events=np.array(record.events, dtype=float).reshape(-1, 2), steps=tally.steps,
-        evaluations=tally.evaluations, ended=ended, sensors=record.sensors, seed=seed,
-        versions=versions(),
+        evaluations=tally.evaluations, ended=ended, versions=versions(),
+        sensors="" if sensors is None else repr(sensors),
+        seed=0 if sensors is None else sensors.seed,
     )  # fmt: skip
+
+
+_RECORDED = ("t", "q", "v", "u", "closure", "tick_time")
 
 
 def _energies(plant: Mechanism, record: Record, here: slice) -> tuple[Vector, Vector, Vector]:

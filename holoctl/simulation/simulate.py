@@ -30,9 +30,17 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.asked import check_dynamics, checked_output, ticks_of
 from holoctl.simulation.events import Event, Watched, checked_events
-from holoctl.simulation.given import Inputs, check_controller, check_tick, target_of
+from holoctl.simulation.inputs import Inputs, check_controller, check_tick, motors_of, target_of
+from holoctl.simulation.integration_loop import (
+    Decided,
+    RunInProgress,
+    check_plant,
+    decided,
+    integrate_to,
+    keep_last,
+    started,
+)
 from holoctl.simulation.motion import (
     PlantDynamics,
     RunTally,
@@ -41,22 +49,11 @@ from holoctl.simulation.motion import (
     check_effort,
     new_efforts,
 )
-from holoctl.simulation.motors import motors_of
-from holoctl.simulation.plant import Integrator, Plant, integrator_of, plant_of
-from holoctl.simulation.record import finished, record_for
+from holoctl.simulation.plant import Integrator, Plant, check_dynamics, integrator_of, plant_of
+from holoctl.simulation.record import checked_output, finished, record_for, ticks_of
 from holoctl.simulation.run import Run
-from holoctl.simulation.seen import seen_by
+from holoctl.simulation.sensor_readings import simulated_sensors
 from holoctl.simulation.sensors import Sensors
-from holoctl.simulation.travel import (
-    Decided,
-    Travel,
-    check_plant,
-    decided,
-    keep_last,
-    keep_last_of_error,
-    started,
-    travel_to,
-)
 
 __all__ = ["simulate"]
 
@@ -174,9 +171,10 @@ def simulate(
             f"{MOST_TICKS:.0e}, all of them recorded"
         )
     by = integrator_of(integrator)
-    watched, progress, hold = checked_events(events), flag("progress", progress), by.hold
-    check_tick(controller, rate, hold)
-    if sensors is not None and (controller is None or not hold):
+    watched, progress = checked_events(events), flag("progress", progress)
+    check_tick(controller, rate, by.hold)
+    held = controller is not None and by.hold
+    if sensors is not None and not held:
         raise InputError(
             "sensors are read at the ticks of a controller, so they need one, and hold=True"
         )
@@ -187,88 +185,82 @@ def simulate(
         check_dynamics(dynamics, plant)
     ticks = ticks_of(duration, rate)
     instants = ticks if output is None else checked_output(output, duration)
-    held = controller is not None and hold
-    seen = seen_by(controller, sensors, mech, plant, ticks.tolist(), rate)
-    seed = 0 if sensors is None else sensors.seed
+    readings = simulated_sensors(controller, sensors, mech, plant, ticks.tolist(), rate)
     loaded = simulated.f_ext is not None or simulated.efforts is not None
-    timed = loaded or (controller is not None and not hold) or _may_depend_on_time(plant)
+    timed = loaded or (controller is not None and not held) or _may_depend_on_time(plant)
     settings = Settings(
         dynamics=_dynamics_by(dynamics), method=by.method, rtol=by.rtol, atol=by.atol,
         cross=by.at_singular == "cross", tick=1.0 / rate, ticks=held, end=duration,
         longest=TIMED_TICKS / rate if timed else np.inf, target=target_of(controller),
     )  # fmt: skip
-    theirs = Inputs(controller, simulated.f_ext, simulated.efforts, dict(np.geterr()), motors)
-    tally = RunTally()
+    inputs = Inputs(controller, simulated.f_ext, simulated.efforts, dict(np.geterr()), motors)
     with np.errstate(all="ignore"):
         at = decided(plant, q, v, 0.0)
         if dynamics is not None and _serves(dynamics.partition, at, q, v):
             at = replace(at, partition=dynamics.partition)
-        tau = theirs.held(plant, np.zeros(plant.nu)) if held else theirs.continuous(plant)
-        motion = started(at, settings, tally, 0.0, q, v, tau)
-    record = record_for(plant, instants, "" if sensors is None else repr(sensors))
-    travel = Travel(
-        motion,
-        tuple(map(Watched, watched)),
-        record,
-        theirs,
-        held,
-        np.zeros(plant.nu),
-        known={id(plant): at},
-        seen=seen,
-    )
-    bar = progress_bar(instants.size, "simulating", "instants", scaled=True) if progress else None
-    record.bar = bar
-    with np.errstate(all="ignore"), one_thread(), bar or nullcontext():
+        u = np.zeros(plant.nu)
+        tau = inputs.held(plant, u) if held else inputs.continuous(plant)
+        motion = started(at, settings, RunTally(), 0.0, q, v, tau)
+    run = RunInProgress(
+        motion, tuple(map(Watched, watched)), record_for(plant, instants, sensors), inputs, held, u,
+        {id(plant): at}, readings,
+    )  # fmt: skip
+    if progress:
+        run.record.bar = progress_bar(instants.size, "simulating", "instants", scaled=True)
+    return _integrated(run, ticks)
+
+
+def _integrated(run: RunInProgress, ticks: Vector) -> Run:
+    """The run to its end, or to that by Ctrl-C; an error on the way tells the time and the run."""
+    record, plant, tally = run.record, run.motion.plant, run.motion.tally
+    with np.errstate(all="ignore"), one_thread(), record.bar or nullcontext():
         try:
-            if held:
-                _ticked(travel, ticks)
+            if run.held:
+                _ticked(run, ticks)
             else:
-                _continuous(travel, duration)
+                duration = float(ticks[-1])
+                integrate_to(run, duration)
+                if run.ended or record.next <= duration:
+                    keep_last(run)
         except KeyboardInterrupt:
-            travel.ended = "Ctrl-C"
-            keep_last(travel)
+            run.ended = "Ctrl-C"
+            keep_last(run)
         except Exception as error:
-            t = getattr(error, "time", travel.motion.t)  # of the controller, where it raised
-            keep_last_of_error(travel)
+            t = getattr(error, "time", run.motion.t)  # of the controller, where it raised
+            keep_last(run, after_error=True)
             with suppress(Exception):  # of a class that lets nothing be added
                 error.time = t  # type: ignore[attr-defined]
-                error.run = finished(record, tally, "an error", seed)  # type: ignore[attr-defined]
+                error.run = finished(record, tally, "an error")  # type: ignore[attr-defined]
                 error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
             raise
-        return finished(record, tally, travel.ended, seed)
+        return finished(record, tally, run.ended)
 
 
-def _continuous(travel: Travel, duration: float) -> None:
-    travel_to(travel, duration)
-    if travel.ended or travel.record.next <= duration:
-        keep_last(travel)
-
-
-def _ticked(travel: Travel, ticks: Vector) -> None:
-    record, instants = travel.record, ticks.tolist()
-    rows = travel.motion.look.seen
+def _ticked(run: RunInProgress, ticks: Vector) -> None:
+    """Tick by tick: what the controller is shown, what it asks for, the motion to the next one."""
+    record, instants = run.record, ticks.tolist()
+    rows = run.motion.look.seen
     for t, stop in zip_longest(instants, instants[1:]):
-        motion = travel.motion
-        plant = motion.plant
-        q, v = motion.q, motion.v
+        motion = run.motion
+        plant, q, v = motion.plant, motion.q, motion.v
         check_effort(motion)
-        if travel.seen is not None:
-            q, v = travel.seen.at_tick(motion, t)
+        if run.sensors is not None:
+            q, v = run.sensors.at_tick(motion, t)
         if rows is not motion.look.seen:  # they have moved by what matters
             rows = motion.look.seen
-            travel.given = travel.given.repartitioned(q, v, t)
+            run.inputs = run.inputs.repartitioned(q, v, t)
         start = time.perf_counter()
-        travel.u = travel.given.command(plant, t, q, v)
+        run.u = run.inputs.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
         if stop is None:
             if record.next <= t:
-                keep_last(travel)
+                keep_last(run)
             break
-        new_efforts(motion, travel.given.held(plant, travel.u))
+        new_efforts(motion, run.inputs.held(plant, run.u))
         begin_tick(motion)
-        travel_to(travel, stop)
-        if travel.ended:
-            keep_last(travel)
+        integrate_to(run, stop)
+        if run.ended:
+            keep_last(run)
             break
 
 

@@ -1,28 +1,24 @@
 """One accepted step of a motion: explicit, implicit, or over a singular configuration.
 
 The step ends well before a singular configuration that is ahead, until the motion is close to it,
-and a step goes over it (going_over.py).
+and a step goes over it (singularity_crossing.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
-import pinocchio as pin
 
-from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError, SingularityError
 from holoctl.base.tolerances import LOST, NEAR_SINGULAR, SHORTEST_STEP
 from holoctl.simulation.explicit_steps import (
     DOP853,
     DORMAND_PRINCE,
     Coefficients,
-    Slope,
     Trial,
     tried,
 )
-from holoctl.simulation.going_over import step_over, time_to_singular
 from holoctl.simulation.implicit_steps import implicit_step
 from holoctl.simulation.motion import (
     Landed,
@@ -32,9 +28,9 @@ from holoctl.simulation.motion import (
     check_effort,
     judged,
     lost,
-    state_of,
     too_fast,
 )
+from holoctl.simulation.singularity_crossing import step_over, time_to_singular
 
 __all__ = ["METHODS", "advanced"]
 
@@ -90,7 +86,7 @@ def _advanced(motion: PlantMotion, stop: float) -> Piece:
 
 
 def _explicit(motion: PlantMotion, method: Coefficients, stop: float, longest: float) -> Piece:
-    plant, t, q, v, nv = motion.plant, motion.t, motion.q, motion.v, motion.plant.nv
+    t, q, v, nv = motion.t, motion.q, motion.v, motion.plant.nv
     h, shortest = min(motion.h, longest), SHORTEST_STEP * max(1.0, abs(t))
     failure: Exception | None = None
     while True:
@@ -125,23 +121,9 @@ def _explicit(motion: PlantMotion, method: Coefficients, stop: float, longest: f
     slope[:nv] = landed.v
     motion.first = None if landed.moved else slope
     motion.evaluated = motion.tally.evaluations
-    start, part, rhs = state_of(motion), motion.part, motion.slope
-    arrive(motion, end, landed, slope[nv:], h)
-    return Piece(start, state_of(motion), _within(plant.model, method, trial, rhs), part)
-
-
-def _within(
-    model: pin.Model, method: Coefficients, trial: Trial, slope: Slope
-) -> Callable[[float], tuple[Vector, Vector]]:
-    polynomial: list[Callable[[float], Vector]] = []
-
-    def within(t: float) -> tuple[Vector, Vector]:
-        if not polynomial:
-            polynomial.append(method.within(trial, slope))
-        x = polynomial[0]((t - trial.t) / trial.h)
-        return pin.normalize(model, pin.integrate(model, trial.q0, x[: model.nv])), x[model.nv :]
-
-    return within
+    polynomial = cache(partial(method.within, trial, motion.slope))  # made where it is asked for
+    x = lambda time: polynomial()((time - t) / trial.h)  # noqa: E731
+    return arrive(motion, end, landed, slope[nv:], h, q, x)
 
 
 def _count_stiffness(motion: PlantMotion, method: Coefficients, trial: Trial) -> None:

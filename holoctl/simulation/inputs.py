@@ -1,6 +1,7 @@
-"""The caller's functions in a simulation: controller and loads.
+"""What acts on a plant: the caller's controller and loads, and what motors give of a command.
 
-They run under the caller's settings for floating-point errors, and what they return is checked.
+The caller's functions run under the caller's settings for floating-point errors, and what they
+return is checked.
 """
 
 from __future__ import annotations
@@ -17,75 +18,128 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
 from holoctl.control.computed_torque import ComputedTorque, Controller
+from holoctl.control.effort_bounds import effort_bounds, effort_bounds_at_any_rate
 from holoctl.control.loop import Loop, Tracking, in_python
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.design.feedback.state_feedback import Feedback, StateFeedback
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.simulation.motion import Efforts
-from holoctl.simulation.motors import PlantMotors
 from holoctl.simulation.plant import Load
 
-__all__ = ["Inputs", "check_controller", "check_tick", "target_of", "tell_time"]
+__all__ = ["Inputs", "check_controller", "check_tick", "motors_of", "target_of"]
 
 SAME_TICK = 1e-6
 """By this share the tick of a controller may differ from that of a simulation."""
 
 
+@dataclass(frozen=True, eq=False)
+class PlantMotors:
+    """The motors of a plant: they give what lies within their limits; `curved`, where that depends
+    on how fast they turn. A plant has no end stops: limits of joints are none of it."""
+
+    bound: BoundLimits
+    curved: bool
+
+    def given(self, plant: Mechanism, u: Vector, v: Vector) -> Vector:
+        """The efforts that act where they are told u."""
+        lower, upper = self.bound.effort
+        if self.curved:
+            lower, upper = effort_bounds(self.bound, plant.B.T @ v)
+        acting: Vector = np.minimum(np.maximum(u, lower), upper)
+        return acting
+
+    def held(self, plant: Mechanism, u: Vector) -> Vector | Callable[[Vector], Vector]:
+        """The same while u is held: efforts, or a function of v."""
+        lower, upper = self.bound.effort
+        if self.curved:
+            lower, upper = effort_bounds_at_any_rate(self.bound)
+        least: Vector = np.minimum(np.maximum(u, lower), upper)
+        if not self.curved or (least == u).all():
+            return least
+        return lambda v: self.given(plant, u, v)
+
+
+def motors_of(plant: Mechanism, limits: Any) -> PlantMotors:
+    """The motors of a plant with these limits.
+
+    Raises
+    ------
+    InputError
+        For limits that do not fit the plant, or limit no motor.
+    """
+    bound = bound_limits(plant, limits)
+    if not np.isfinite(bound.effort).any():
+        raise InputError(
+            f"{plant.name}: limits of a simulation are those of motors, by effort= or "
+            f"speed_torque=, for a plant has no end stops; got {limits}"
+        )
+    return PlantMotors(bound, any(curve is not None for curve in bound.curves))
+
+
 @dataclass(frozen=True)
 class Inputs:
-    """What a caller gave, and the settings under which it runs."""
+    """Controller, loads and motors of a run, and the settings of numpy under which the caller's
+    functions run."""
 
     controller: Controller | None
     f_ext: Load | None
     efforts: Load | None
-    theirs: dict[str, Any]
+    settings: dict[str, Any]
     motors: PlantMotors | None = None
+
+    def called(
+        self, t: float, function: Callable[[], Any], check: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """What a function of the caller gives, checked; an error on the way tells the time t."""
+        try:
+            with np.errstate(**self.settings):
+                found = function()
+            return found if check is None else check(found)
+        except Exception as error:
+            with suppress(Exception):  # of a class that lets nothing be added
+                error.time = t  # type: ignore[attr-defined]
+            raise
 
     def command(self, plant: Mechanism, t: float, q: Vector, v: Vector) -> Vector:
         """u of the controller."""
-        if self.controller is None:
+        controller = self.controller
+        if controller is None:
             return np.zeros(plant.nu)
-        try:
-            with np.errstate(**self.theirs):
-                given = self.controller(t, q.copy(), v.copy())
-            return vector("the controller's u", given, plant.nu, "motor efforts")
-        except Exception as error:
-            tell_time(error, t)
-            raise
+        found: Vector = self.called(
+            t,
+            lambda: controller(t, q.copy(), v.copy()),
+            lambda u: vector("the controller's u", u, plant.nu, "motor efforts"),
+        )
+        return found
 
     def repartitioned(self, q: Vector, v: Vector, t: float) -> Inputs:
         """With the controller that goes on from here, if it says that it can."""
         anew = getattr(self.controller, "repartitioned", None)
         if anew is None:
             return self
-        try:
-            with np.errstate(**self.theirs):
-                controller = anew(q.copy(), v.copy(), t)
-            check_controller(controller, "what controller.repartitioned(q, v, t) returns")
-        except Exception as error:
-            tell_time(error, t)
-            raise
+        what = "what controller.repartitioned(q, v, t) returns"
+        controller = self.called(
+            t, lambda: anew(q.copy(), v.copy(), t), lambda given: check_controller(given, what)
+        )
         return self if controller is self.controller else replace(self, controller=controller)
 
     def loads(self, plant: Mechanism) -> Callable[[float, Vector, Vector], Vector] | None:
         """Efforts of loads from outside; None where there are none."""
-        if self.f_ext is None and self.efforts is None:
+        both = self.f_ext, self.efforts
+        if not any(load is not None for load in both):
             return None
 
         def loaded(t: float, q: Vector, v: Vector) -> Vector:
             t = float(t)
-            try:
-                with np.errstate(**self.theirs):
-                    of_frames, of_coordinates = [  # no generator: it would keep a StopIteration
-                        None if load is None else load(t, q.copy(), v.copy())
-                        for load in (self.f_ext, self.efforts)
-                    ]
-                return known_efforts(plant, q, v, t, of_frames, of_coordinates)
-            except Exception as error:
-                tell_time(error, t)
-                raise
+            found: Vector = self.called(
+                t,  # a list: a generator would keep a StopIteration
+                lambda: [None if load is None else load(t, q.copy(), v.copy()) for load in both],
+                lambda given: known_efforts(plant, q, v, t, *given),
+            )
+            return found
 
         return loaded
 
@@ -96,33 +150,31 @@ class Inputs:
     def held(self, plant: Mechanism, u: Vector) -> Efforts:
         """Efforts on the coordinates while u is held."""
         given = u if self.motors is None else self.motors.held(plant, u)
-        loads = self.loads(plant)
         if callable(given):
             at_speed = given
-            if loads is None:
-                return lambda t, q, v: plant.B.dot(at_speed(v))
-            return lambda t, q, v: plant.B.dot(at_speed(v)) + loads(t, q, v)
+            return _sum(lambda t, q, v: plant.B.dot(at_speed(v)), self.loads(plant))
         tau: Vector = plant.B.dot(given)
-        return tau if loads is None else lambda t, q, v: tau + loads(t, q, v)
+        loads = self.loads(plant)
+        return tau if loads is None else _sum(lambda t, q, v: tau, loads)
 
     def continuous(self, plant: Mechanism) -> Efforts:
         """The same with the controller asked at every instant."""
-        loads = self.loads(plant)
+        loads, rest = self.loads(plant), np.zeros(plant.nv)
         if self.controller is None:
-            rest = np.zeros(plant.nv)
             return loads or (lambda t, q, v: rest)
 
         def driven(t: float, q: Vector, v: Vector) -> Vector:
             tau: Vector = plant.B @ self.acting(plant, self.command(plant, float(t), q, v), v)
             return tau
 
-        return driven if loads is None else lambda t, q, v: driven(t, q, v) + loads(t, q, v)
+        return _sum(driven, loads)
 
 
-def tell_time(error: Exception, t: float) -> None:
-    """Where nothing can be added to an error, it goes on as it is."""
-    with suppress(Exception):
-        error.time = t  # type: ignore[attr-defined]
+_Function = Callable[[float, Vector, Vector], Vector]
+
+
+def _sum(tau: _Function, loads: _Function | None) -> _Function:
+    return tau if loads is None else lambda t, q, v: tau(t, q, v) + loads(t, q, v)
 
 
 def target_of(controller: Any) -> str:
@@ -172,8 +224,8 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
 _LAWS = (ComputedTorque, TaskSpaceControl, Impedance, Compiled, CompiledTasks)
 
 
-def check_controller(controller: Any, name: str = "controller") -> None:
-    """Raise `InputError` for what is no function; `name` says where it comes from."""
+def check_controller(controller: Any, name: str = "controller") -> Any:
+    """The controller; `InputError` for what is no function. `name` says where it comes from."""
     of = getattr(controller, "__self__", None)
     if isinstance(of if callable(controller) else controller, StateFeedback):
         raise InputError(
@@ -199,3 +251,4 @@ def check_controller(controller: Any, name: str = "controller") -> None:
         )
         none = ", or None" if name == "controller" else ""
         raise InputError(f"{name} must be a function (t, q, v) -> u{none}; got a {what}{hint}")
+    return controller

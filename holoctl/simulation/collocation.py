@@ -32,11 +32,11 @@ from holoctl.base.tolerances import CLOSEST, PREDICTED_BY
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.explicit_steps import Slope
+from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
+from holoctl.simulation.explicit_steps import Slope, from_rest
 from holoctl.simulation.watch import Look, SingularPairs, singular_pairs
 
-__all__ = ["AcceptedState", "Passage", "over", "predicted"]
+__all__ = ["AcceptedState", "Crossing", "Start", "States", "crossing", "predicted"]
 
 NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
 """Nodes of the step over a singular configuration, and of the one it is compared with: the first
@@ -53,6 +53,9 @@ this share of the step; so many times."""
 
 Array = NDArray[np.float64]
 
+States = Callable[[float], tuple[Vector, Vector]]
+"""A function of the time, s, that gives two vectors: (v, a), or (q, v)."""
+
 
 class AcceptedState(NamedTuple):
     """An accepted state: its time, velocity and acceleration."""
@@ -62,16 +65,27 @@ class AcceptedState(NamedTuple):
     a: Vector
 
 
+class Start(NamedTuple):
+    """Where the step starts: the state, and the slope of a motion in its tangent space."""
+
+    mech: Mechanism
+    part: Partition
+    slope: Slope
+    t: float
+    q: Vector
+    v: Vector
+
+
 @dataclass(frozen=True, eq=False)
-class Passage:
+class Crossing:
     """A motion over a singular configuration.
 
     Attributes
     ----------
     stop : float
         Up to where the polynomial serves, s.
-    at : function (t) -> (q, v)
-        The state, as the polynomial has it.
+    x : function (t) -> (d, v)
+        The state in the tangent space of where it starts, as the polynomial has it.
     rates : function (t) -> (v, a)
         Likewise; beyond the end the acceleration stays.
     instant : float
@@ -83,40 +97,31 @@ class Passage:
     """
 
     stop: float
-    at: Callable[[float], tuple[Vector, Vector]]
-    rates: Callable[[float], tuple[Vector, Vector]]
+    x: Callable[[float], Vector]
+    rates: States
     instant: float
     open: float
     error: float
 
 
-def over(
-    mech: Mechanism, part: Partition, slope: Slope, q: Vector, v: Vector, t: float, stop: float,
-    guess: Callable[[float], tuple[Vector, Vector]], look: Look, zero: float,
-) -> Passage | None:  # fmt: skip
-    """From (q, v) at t to `stop`, with a zero of s expected `zero` from now; None where there is no
-    such motion, or it cannot be told.
+def crossing(start: Start, stop: float, guess: States, look: Look, zero: float) -> Crossing | None:
+    """From `start` to the time `stop`, with a zero of s expected `zero` from now; None where there
+    is no such motion, or it cannot be told.
 
     `guess` says v and a at a time.
     """
-    h = stop - t
-    speed = largest(v / mech.column_scale)
+    mech, t, h, nv = start.mech, start.t, stop - start.t, start.mech.nv
     try:
-        fine = _collocated(mech, part, slope, q, v, t, h, guess, _rule(NODES, zero / h))
-        if fine is None:
+        fine = _collocated(start, h, guess, _rule(NODES, zero / h))
+        coarse = fine and _collocated(start, h, fine.rates, _rule(FEWER_NODES, zero / h))
+        if fine is None or coarse is None:
             return None
-        coarse = _collocated(
-            mech, part, slope, q, v, t, h, fine.rates, _rule(FEWER_NODES, zero / h)
-        )
-        if coarse is None:
-            return None
-        end, other = fine.x(1.0), coarse.x(1.0)
-        nv, c = mech.nv, mech.column_scale
-        off = (end - other) / np.concatenate([c, c * (1.0 + speed)])
-        instant = _instant(mech, part, fine, q, t, look)
+        c, speed = mech.column_scale, largest(start.v / mech.column_scale)
+        off = (fine.x(1.0) - coarse.x(1.0)) / np.concatenate([c, c * (1.0 + speed)])
+        instant = _instant(fine, look)
         places = np.linspace(0.0, 1.0, 9)[1:].tolist()
         places += [instant] if np.isfinite(instant) else []
-        opened = max(_open(mech, fine, q, t, theta) for theta in places)
+        opened = max(largest(fine.rows(theta).error) for theta in places)
     except HoloctlError as error:
         if hasattr(error, "time"):  # of the caller's own functions
             raise
@@ -124,19 +129,16 @@ def over(
     except np.linalg.LinAlgError:
         return None
 
-    def at(time: float) -> tuple[Vector, Vector]:
-        x = fine.x((time - t) / h)
-        return pin.integrate(mech.model, q, x[:nv]), x[nv:]
-
     def rates(time: float) -> tuple[Vector, Vector]:
         theta = min((time - t) / h, 1.0)
         v_there, a = fine.x(theta)[nv:], fine.slope(theta)[nv:]
         return v_there + max(0.0, time - stop) * a, a
 
-    return Passage(stop, at, rates, t + instant * h, opened, largest(off))
+    x = lambda time: fine.x((time - t) / h)  # noqa: E731
+    return Crossing(stop, x, rates, t + instant * h, opened, largest(off))
 
 
-def predicted(nodes: Sequence[AcceptedState]) -> Callable[[float], tuple[Vector, Vector]]:
+def predicted(nodes: Sequence[AcceptedState]) -> States:
     """v and a at times soon after the last node: a polynomial through the last of them."""
     nodes = nodes[-PREDICTED_BY:]
     last = nodes[-1]
@@ -204,7 +206,7 @@ def _rule(counts: Sequence[int], zero: float) -> _Rule:
 class _Polynomial:
     """x(theta), 0 <= theta <= 1, by its slopes at the nodes."""
 
-    t: float
+    start: Start
     h: float
     x0: Vector
     K: Array
@@ -221,18 +223,18 @@ class _Polynomial:
         return x
 
     def rates(self, t: float) -> tuple[Vector, Vector]:
-        slope = self.slope((t - self.t) / self.h)
-        nv = slope.size // 2
-        return slope[:nv], slope[nv:]
+        first, second = np.split(self.slope((t - self.start.t) / self.h), 2)
+        return first, second
+
+    def rows(self, theta: float) -> ScaledRows:
+        (mech, _, _, t, q, _), (d, v) = self.start, np.split(self.x(theta), 2)
+        return scaled_rows_at(mech, pin.integrate(mech.model, q, d), v, t + theta * self.h)
 
 
-def _collocated(
-    mech: Mechanism, part: Partition, slope: Slope, q: Vector, v: Vector, t: float, h: float,
-    guess: Callable[[float], tuple[Vector, Vector]], rule: _Rule,
-) -> _Polynomial | None:  # fmt: skip
+def _collocated(start: Start, h: float, guess: States, rule: _Rule) -> _Polynomial | None:
     """Picard's iteration; None where it does not settle."""
-    nv, model = mech.nv, mech.model
-    x0 = np.concatenate([np.zeros(nv), v])
+    mech, part, slope, t, q, v = start
+    model, x0 = mech.model, from_rest(v)
     times = t + h * rule.c
     K = np.array([np.concatenate(guess(time)) for time in times])
     unit = np.concatenate([mech.column_scale, mech.column_scale])
@@ -240,8 +242,9 @@ def _collocated(
     for _ in range(PICARD_STEPS):
         X, new = x0 + h * rule.A.dot(K), np.empty_like(K)
         for j, (time, x) in enumerate(zip(times, X, strict=True)):
+            d, v_j = np.split(x, 2)
             q_j, v_j = projected_onto_manifold(
-                mech, part.rows, pin.integrate(model, q, x[:nv]), x[nv:], time, CLOSEST
+                mech, part.rows, pin.integrate(model, q, d), v_j, time, CLOSEST
             )
             x_j = np.concatenate([pin.difference(model, q, q_j), v_j])
             slope(time, q, x_j, new[j])
@@ -249,7 +252,7 @@ def _collocated(
         if not np.isfinite(change):
             return None
         if change <= PICARD or (change <= np.sqrt(PICARD) and change > 0.5 * last):
-            return _Polynomial(t, h, x0, K, rule)
+            return _Polynomial(start, h, x0, K, rule)
         last = change
     return None
 
@@ -257,57 +260,44 @@ def _collocated(
 # --------------------------------------------------------------------------- does it pass?
 
 
-def _instant(
-    mech: Mechanism, part: Partition, p: _Polynomial, q: Vector, t: float, look: Look
-) -> float:
+def _instant(p: _Polynomial, look: Look) -> float:
     """Where s vanishes, as a share of the step; nan where it keeps its sign.
 
     ``u' G' w`` is s with its sign as long as u and w are its singular vectors: those of the start
     turn on the way. So it is solved again with those of a state beside the zero; at the zero
     itself they are not unique.
     """
-    pairs, rank = look.pairs, part.rank
-    if pairs is None:
-        return float("nan")
-    value = _signed(mech, p, q, t, pairs)
-    if value(0.0) * value(1.0) >= 0.0:
-        return float("nan")
-    instant = float(brentq(value, 0.0, 1.0, xtol=1e-12))
-    least = _least(mech, p, q, t, rank, instant)
-    for _ in range(REFINED_INSTANTS):
+    rank = p.start.part.rank
+    instant = _zero(p, look.pairs, 0.0, 1.0)
+    least = _least(p, rank, instant)
+    for _ in range(REFINED_INSTANTS if np.isfinite(instant) else 0):
         beside = instant - BESIDE if instant > 0.5 else instant + BESIDE
-        pairs = singular_pairs(_jacobian(mech, p, q, t, beside), rank)
-        value = _signed(mech, p, q, t, pairs)
+        pairs = singular_pairs(p.rows(beside).jacobian, rank)
         around = max(0.0, instant - 10.0 * BESIDE), min(1.0, instant + 10.0 * BESIDE)
-        if value(around[0]) * value(around[1]) >= 0.0:
-            break
-        again = float(brentq(value, *around, xtol=1e-12))
-        found = _least(mech, p, q, t, rank, again)
+        again = _zero(p, pairs, *around)
+        found = _least(p, rank, again)
         if not found < least:
             break
         instant, least = again, found
     return instant
 
 
-def _signed(
-    mech: Mechanism, p: _Polynomial, q: Vector, t: float, pairs: SingularPairs
-) -> Callable[[float], float]:
+def _zero(p: _Polynomial, pairs: SingularPairs | None, first: float, last: float) -> float:
+    """Where ``u' G' w`` vanishes between two shares of the step; nan where it keeps its sign."""
+    if pairs is None:
+        return float("nan")
     u, w = pairs.U[:, -1], pairs.W[:, -1]
-    return lambda theta: float(u.dot(_jacobian(mech, p, q, t, theta)).dot(w))
+
+    def value(theta: float) -> float:
+        return float(u.dot(p.rows(theta).jacobian).dot(w))
+
+    if value(first) * value(last) >= 0.0:
+        return float("nan")
+    return float(brentq(value, first, last, xtol=1e-12))
 
 
-def _least(mech: Mechanism, p: _Polynomial, q: Vector, t: float, rank: int, theta: float) -> float:
-    return float(singular_values(_jacobian(mech, p, q, t, theta))[rank - 1])
-
-
-def _jacobian(mech: Mechanism, p: _Polynomial, q: Vector, t: float, theta: float) -> Array:
-    x = p.x(theta)
-    there = pin.integrate(mech.model, q, x[: mech.nv])
-    return scaled_rows_at(mech, there, x[mech.nv :], t + theta * p.h).jacobian
-
-
-def _open(mech: Mechanism, p: _Polynomial, q: Vector, t: float, theta: float) -> float:
-    x = p.x(theta)
-    there = pin.integrate(mech.model, q, x[: mech.nv])
-    rows = scaled_rows_at(mech, there, x[mech.nv :], t + theta * p.h)
-    return largest(rows.error)
+def _least(p: _Polynomial, rank: int, theta: float) -> float:
+    """s there; nan where there is no such place."""
+    if not np.isfinite(theta):
+        return theta
+    return float(singular_values(p.rows(theta).jacobian)[rank - 1])

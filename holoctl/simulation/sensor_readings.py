@@ -1,11 +1,11 @@
-"""What a controller sees of a motion at a tick: the state some time ago, as its sensors read it."""
+"""What the sensors of a simulation read at a tick: of the state some time ago, noise, rounding."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -19,13 +19,13 @@ from holoctl.control.loop import Tracking
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.rate_filter import RateFilter
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.motion import Piece, PlantMotion, State
-from holoctl.simulation.record import closed
+from holoctl.simulation.motion import Piece, PlantMotion
+from holoctl.simulation.record import state_within
 from holoctl.simulation.sensors import WHOLE_STATE, Sensors
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["SimulatedSensors", "seen_by"]
+__all__ = ["SimulatedSensors", "simulated_sensors"]
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -95,43 +95,43 @@ class SensorModel:
 
 @dataclass
 class SimulatedSensors:
-    """What the controller of a run sees; it remembers what is read later.
+    """The sensors of a run; they remember what is read later.
 
     Attributes
     ----------
     names : tuple of str or None
         What is measured; None for the whole state.
-    view : SensorModel
-        Of the plant that was seen last.
+    model : SensorModel
+        Of the plant that was read last.
     step : (k,) array
         To what positions are rounded; 0 where they are not.
     coming : iterator
-        Instants from which something is still to be read, ascending.
+        Instants from which something is still to be read, ascending; `next` is the first.
     kept : deque
         States that were there, not read yet: plant, q, v.
     """
 
-    sensors: Sensors
     names: tuple[str, ...] | None
-    view: SensorModel
+    model: SensorModel
     noise: tuple[Vector, Vector]
     step: Vector
     rate: float
     delay: float
     random: np.random.Generator
     coming: Iterator[float]
-    next: float
-    kept: deque[tuple[Mechanism, Vector, Vector]]
     filter: RateFilter | None
+    next: float = field(init=False)
+    kept: deque[tuple[Mechanism, Vector, Vector]] = field(default_factory=deque)
     last: float = -1.0
     start: tuple[Mechanism, Vector, Vector] | None = None
+
+    def __post_init__(self) -> None:
+        self.next = next(self.coming, np.inf)
 
     def keep(self, motion: PlantMotion, piece: Piece) -> None:
         """Keep the states of a piece that are read later, but for its end."""
         while self.next < piece.stop.t:
-            state = piece.start
-            if self.next > state.t:
-                state = closed(motion, piece.part, State(self.next, *piece.at(self.next), np.inf))
+            state = state_within(motion, piece, self.next)
             self.kept.append((motion.plant, state.q, state.v))
             self.next = next(self.coming, np.inf)
 
@@ -143,48 +143,46 @@ class SimulatedSensors:
         if self.delay > 0.0:
             now = self.kept.popleft() if _instant(t, self.delay, self.rate) > 0.0 else self.start
         plant, q, v = now
-        if plant is not self.view.plant:
-            self.view = _same_view(plant, self.names, self.view)
+        if plant is not self.model.plant:
+            self.model = _same_model(plant, self.names, self.model)
         x, rates = self._read(q, v)
         if self.filter is not None:
-            self._filter(x, rates, t)
+            self._filter(self.filter, x, rates, t)
         self.last = t
         return x, rates
 
     def _read(self, q: Vector, v: Vector) -> tuple[Vector, Vector]:
-        view, m = self.view, len(self.view.labels)
-        noise, of_rates = None, None
+        model, m = self.model, len(self.model.labels)
         if any(sigma.any() for sigma in self.noise):
-            noise = self.noise[0] * self.random.normal(size=m)
-            of_rates = self.noise[1] * self.random.normal(size=m)
-        x, rates = view.positions(q, noise), view.rates(q, v)
-        if of_rates is not None:
-            rates = rates + of_rates
+            noise, of_rates = (sigma * self.random.normal(size=m) for sigma in self.noise)
+            x, rates = model.positions(q, noise), model.rates(q, v) + of_rates
+        else:
+            x, rates = model.positions(q, None), model.rates(q, v)
         rounding = self.step > 0.0
         if rounding.any():
-            singles, step = view.singles(x), self.step[rounding]
+            singles, step = model.singles(x), self.step[rounding]
             count = singles[rounding] / step
             fine = np.abs(count) < 2.0**52  # else a float is a whole count as it is
             singles[rounding] = np.where(fine, np.rint(count) * step, singles[rounding])
-            view.put(x, singles)
+            model.put(x, singles)
         return x, rates
 
-    def _filter(self, x: Vector, rates: Vector, t: float) -> None:
+    def _filter(self, by: RateFilter, x: Vector, rates: Vector, t: float) -> None:
         """Put the rates of a filter where there is a position for each."""
-        view, singles = self.view, self.view.singles(x)
+        single, singles = self.model.single, self.model.singles(x)
         if self.last < 0.0:
-            self.filter.reset(singles, rates[view.single])  # type: ignore[union-attr]
+            by.reset(singles, rates[single])
             return
         h = t - self.last  # the last tick may be shorter
         whole = abs(h * self.rate - 1.0) <= TICK_ROUNDED
-        rates[view.single] = self.filter.rate(singles, None if whole else h)  # type: ignore[union-attr]
+        rates[single] = by.rate(singles, None if whole else h)
 
 
-def seen_by(
+def simulated_sensors(
     controller: Any, sensors: Any, mech: Mechanism, plant: Mechanism, ticks: Sequence[float],
     rate: float,
 ) -> SimulatedSensors | None:  # fmt: skip
-    """What a controller sees, from the start on; None for the state as it is.
+    """The sensors that show a controller the plant, from the start on; None for the state as it is.
 
     Raises
     ------
@@ -204,42 +202,30 @@ def seen_by(
     _check_controller(controller, names)
     if sensors is None:
         return None
-    view = _view(mech, names)
+    model = _model(mech, names)
     if plant is not mech:
-        view = _same_view(plant, names, view)
-    m, k = len(view.labels), view.single.size
+        model = _same_model(plant, names, model)
+    m, single = len(model.labels), model.single
     positions, rates = (_spread("noise", sigma, m) for sigma in sensors.noise)
-    turned, rate_filter = view.turns, None
+    rate_filter = None
     if sensors.rate_bandwidth is not None:
-        left = np.ones(m, dtype=bool)
-        left[view.single] = False
+        left = ~np.isin(np.arange(m), single)
         if np.any(rates) and not left.any():
             raise InputError(
                 "noise of rates, but with rate_bandwidth they are those of a filter and not "
                 "measured: give noise=(positions, 0)"
             )
         try:
-            rate_filter = RateFilter(sensors.rate_bandwidth, 1.0 / rate, turned)
+            rate_filter = RateFilter(sensors.rate_bandwidth, 1.0 / rate, model.turns)
         except InputError as error:
             raise InputError(f"rate_bandwidth of the sensors: {error}") from None
         rates = np.where(left, rates, 0.0)
-    step = np.zeros(k) if sensors.counts is None else _steps(view, sensors.counts)
+    step = np.zeros(single.size) if sensors.counts is None else _steps(model, sensors.counts)
     delay = sensors.delay if sensors.delay * rate > TICK_ROUNDED else 0.0
-    coming = _coming(ticks, delay, rate)
     return SimulatedSensors(
-        sensors,
-        names,
-        view,
-        (positions, rates),
-        step,
-        rate,
-        delay,
-        np.random.default_rng(sensors.seed),
-        coming,
-        next(coming, np.inf),
-        deque(),
-        rate_filter,
-    )
+        names, model, (positions, rates), step, rate, delay, np.random.default_rng(sensors.seed),
+        _coming(ticks, delay, rate), rate_filter,
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------ instants
@@ -260,61 +246,77 @@ def _coming(ticks: Sequence[float], delay: float, rate: float) -> Iterator[float
                 yield then
 
 
-# --------------------------------------------------------------------------------------- views
+# -------------------------------------------------------------------------------------- models
 
 
-def _view(plant: Mechanism, names: tuple[str, ...] | None) -> SensorModel:
+def _model(plant: Mechanism, names: tuple[str, ...] | None) -> SensorModel:
     return _of_state(plant) if names is None else _of_joints(plant, measurement_model(plant, names))
 
 
-def _same_view(plant: Mechanism, names: tuple[str, ...] | None, before: SensorModel) -> SensorModel:
+def _same_model(
+    plant: Mechanism, names: tuple[str, ...] | None, before: SensorModel
+) -> SensorModel:
     """The same of another plant."""
-    view = _view(plant, names)
-    if view.labels != before.labels:
+    model = _model(plant, names)
+    if model.labels != before.labels:
         raise InputError(
-            f"of the plant {plant.name!r} the sensors read {listing(view.labels)}; of "
+            f"of the plant {plant.name!r} the sensors read {listing(model.labels)}; of "
             f"{before.plant.name!r} {listing(before.labels)}"
         )
-    return view
+    return model
 
 
 def _of_state(plant: Mechanism) -> SensorModel:
-    model = plain(plant.model)
-    single, places, cosine = list[int](), list[int](), list[bool]()
+    model, joints = plain(plant.model), list[_Joint]()
+    lengths = translational(model)
     for j in range(1, model.njoints):
-        nq, nv, iq, iv = model.nqs[j], model.nvs[j], model.idx_qs[j], model.idx_vs[j]
-        if nq == nv or (nq, nv) == (2, 1):
-            single += range(iv, iv + nv)
-            places += range(iq, iq + nv)
-            cosine += [nq != nv] * nv
-    lengths, turns = translational(model)[single], np.array(cosine, dtype=bool)
-    return SensorModel(
-        plant, None, plant.coordinate_names, np.array(single, dtype=np.intp),
-        np.array(places, dtype=np.intp), turns, lengths, turns,
-    )  # fmt: skip
+        nq, nv = model.nqs[j], model.nvs[j]
+        of_joint = lengths[model.idx_vs[j] :][:nv].tolist()
+        joints.append(_Joint(nv, nq, of_joint, nq == nv or (nq, nv) == (2, 1), nq != nv))
+    single, places, linear, cosine = _singles(joints)
+    return SensorModel(plant, None, plant.coordinate_names, single, places, cosine, linear, cosine)
 
 
 def _of_joints(plant: Mechanism, sensors: MeasurementModel) -> SensorModel:
-    lengths = translational(plain(plant.model))
-    single, places, linear = list[int](), list[int](), list[bool]()
-    number = rate = 0
+    lengths, joints = translational(plain(plant.model)), list[_Joint]()
     for joint in sensors.joints:
-        count = joint.count
-        size = count
+        count = size = joint.count
         if isinstance(joint, TreeJoint):
             size = 1 if joint.turning else joint.places.size
-            of_joint = lengths[joint.columns].tolist()
+            linear = lengths[joint.columns].tolist()
         else:
-            of_joint = [axis.linear for axis in joint.axes]
-        if size == count:
-            single += range(rate, rate + count)
-            places += range(number, number + count)
-            linear += of_joint
-        number, rate = number + size, rate + count
-    which = np.array(single, dtype=np.intp)
-    return SensorModel(
-        plant, sensors, sensors.labels, which, np.array(places, dtype=np.intp),
-        np.zeros(which.size, dtype=bool), np.array(linear, dtype=bool), sensors.turns[which],
+            linear = [axis.linear for axis in joint.axes]
+        joints.append(_Joint(count, size, linear, size == count))
+    single, places, is_length, cosine = _singles(joints)
+    turns = sensors.turns[single]
+    return SensorModel(plant, sensors, sensors.labels, single, places, cosine, is_length, turns)
+
+
+class _Joint(NamedTuple):
+    """Rates and numbers of a joint among those that are read; which of its coordinates are lengths;
+    whether each has a position, as a cosine with the sine behind it, or as it is."""
+
+    rates: int
+    numbers: int
+    linear: list[bool]
+    single: bool
+    cosine: bool = False
+
+
+def _singles(joints: Sequence[_Joint]) -> tuple[Indices, Indices, Mask, Mask]:
+    """`single`, `places`, `linear` and `cosine` of a `SensorModel`."""
+    single, places, linear, cosine = list[int](), list[int](), list[bool](), list[bool]()
+    rate = number = 0
+    for joint in joints:
+        if joint.single:
+            single += range(rate, rate + joint.rates)
+            places += range(number, number + joint.rates)
+            linear += joint.linear
+            cosine += [joint.cosine] * joint.rates
+        rate, number = rate + joint.rates, number + joint.numbers
+    return (
+        np.array(single, dtype=np.intp), np.array(places, dtype=np.intp),
+        np.array(linear, dtype=bool), np.array(cosine, dtype=bool),
     )  # fmt: skip
 
 
@@ -328,19 +330,18 @@ def _spread(name: str, given: float | tuple[float, ...], m: int) -> Vector:
     return np.broadcast_to(x, (m,)).copy()
 
 
-def _steps(view: SensorModel, counts: float | tuple[float, ...]) -> Vector:
+def _steps(model: SensorModel, counts: float | tuple[float, ...]) -> Vector:
     """To what single positions are rounded; 0 where they are not."""
-    all_counts = _spread("counts", counts, len(view.labels))
-    rest = np.ones(all_counts.size, dtype=bool)
-    rest[view.single] = False
+    all_counts = _spread("counts", counts, len(model.labels))
+    rest = ~np.isin(np.arange(all_counts.size), model.single)
     if isinstance(counts, tuple) and np.isfinite(all_counts[rest]).any():
-        wrong = [view.labels[i] for i in np.flatnonzero(rest & np.isfinite(all_counts))]
+        wrong = [model.labels[i] for i in np.flatnonzero(rest & np.isfinite(all_counts))]
         raise InputError(
             f"counts of the sensors: {listing(wrong)} have no position for each coordinate, which "
             "could be rounded; give inf for them"
         )
     with np.errstate(over="ignore"):
-        step = np.where(view.linear, 1.0, 2.0 * np.pi) / all_counts[view.single]
+        step = np.where(model.linear, 1.0, 2.0 * np.pi) / all_counts[model.single]
     if not np.isfinite(step).all():
         raise InputError(f"counts of the sensors are so few that no position is left: {counts}")
     return step

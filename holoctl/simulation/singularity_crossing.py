@@ -1,20 +1,18 @@
 """When a step over a singular configuration is tried, and when it is taken.
 
-passage.py makes it; here is decided how long it is, and whether rows, error and end of the run let
-it pass.
+collocation.py makes it; here is decided how long it is, and whether rows, error and end of the run
+let it pass.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
-from holoctl.base.checks import Vector
 from holoctl.base.tolerances import CLOSEST, LOST, NEAR_SINGULAR
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.motion import Landed, Piece, PlantMotion, arrive, slope_here, state_of
-from holoctl.simulation.passage import AcceptedState, Passage, over, predicted
+from holoctl.simulation.collocation import AcceptedState, Crossing, Start, crossing, predicted
+from holoctl.simulation.motion import Landed, Piece, PlantMotion, arrive, slope_here, state_at
 from holoctl.simulation.watch import first_look
 
 __all__ = ["step_over", "time_to_singular"]
@@ -58,25 +56,22 @@ def time_to_singular(motion: PlantMotion) -> float:
 
 def step_over(motion: PlantMotion, stop: float, near: float) -> Piece | None:
     """A step over what is ahead, or away from what is just behind; None: a usual one serves."""
-    plant, look = motion.plant, motion.look
-    at_it = look.of_all.value < LOST * motion.usual
-    if near < 0.0 and not at_it:
+    plant, settings, s, usual = motion.plant, motion.settings, motion.look.of_all, motion.usual
+    at_it = s.value < LOST * usual
+    too_far = settings.ticks and near > FAR_TICKS * settings.tick
+    if not at_it and (near < 0.0 or too_far):
         return None
-    if motion.settings.ticks and not at_it and near > FAR_TICKS * motion.settings.tick:
+    beyond = motion.t + near > settings.end  # the run ends before: nothing is asked there
+    if beyond and s.value > SOON * usual:
         return None
-    beyond = motion.t + near > motion.settings.end  # the run ends before: nothing is asked there
-    if beyond and look.of_all.value > SOON * motion.usual:
-        return None
-    width = NEAR_SINGULAR * motion.usual / max(abs(look.of_all.rate), 1e-300)
+    width = NEAR_SINGULAR * usual / max(abs(s.rate), 1e-300)
     lengths = [2.0 * near]
     if abs(near) < NEXT_TO * width:  # as of a tick that starts there: nodes are to be well off it
         lengths = [length * width for length in LENGTHS]
+    start = Start(plant, motion.part, motion.slope, motion.t, motion.q, motion.v)
     guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
     for h in lengths:
-        found = over(
-            plant, motion.part, motion.slope, motion.q, motion.v, motion.t, motion.t + h, guess,
-            look, near,
-        )  # fmt: skip
+        found = crossing(start, motion.t + h, guess, motion.look, near)
         if found is None:
             continue
         if found.open > MISSED:
@@ -84,7 +79,7 @@ def step_over(motion: PlantMotion, stop: float, near: float) -> Piece | None:
             motion.missed = motion.opened < ALIKE * found.open < ALIKE**2 * motion.opened
             motion.opened = found.open
             return None
-        accurate = found.error <= max(PASSES[0] * motion.settings.rtol, PASSES[1])
+        accurate = found.error <= max(PASSES[0] * settings.rtol, PASSES[1])
         told = near < 0.0 or np.isfinite(found.instant)
         if found.open <= PASSED and accurate and told:
             return _passed(motion, found, stop)
@@ -97,31 +92,24 @@ def _here(motion: PlantMotion, at_it: bool) -> AcceptedState:
     return AcceptedState(motion.t, motion.v, a)
 
 
-def _passed(motion: PlantMotion, found: Passage, stop: float) -> Piece:
-    plant, start = motion.plant, motion.t
+def _passed(motion: PlantMotion, found: Crossing, stop: float) -> Piece:
+    plant, part, start, crosses = motion.plant, motion.part, motion.t, motion.settings.cross
     end = min(stop, found.stop)
     ahead = np.isfinite(found.instant) and found.instant <= end
-    if ahead and not motion.settings.cross:  # up to there the motion is as good as any
+    if ahead and not crosses:  # up to there the motion is as good as any
         motion.ahead = found.instant
         end = found.instant - STOPS_SHORT * (found.instant - start)
-    q, v = found.at(end)
-    q = pin.normalize(plant.model, q)
+    q, v = state_at(plant.model, motion.q, found.x(end))
     if end == found.stop:
-        q, v = projected_onto_manifold(plant, motion.part.rows, q, v, end, CLOSEST)
-    if ahead and motion.settings.cross:
+        q, v = projected_onto_manifold(plant, part.rows, q, v, end, CLOSEST)
+    if ahead and crosses:
         motion.tally.crossings.append(found.instant)
     motion.tally.steps += 1
     _, a = found.rates(end)
-    motion.look = first_look(plant, motion.part, q, v, a, end)
+    motion.look = first_look(plant, part, q, v, a, end)
     motion.nodes, motion.first, motion.solver, motion.opened = [], None, None, 0.0
     landed = Landed(q, v, scaled_rows_at(plant, q, v, end), True)
-    before, part = state_of(motion), motion.part
-    arrive(motion, end, landed, a, end - start)
+    piece = arrive(motion, end, landed, a, end - start, motion.q, found.x)
     motion.guess = found.rates if end < found.stop else None
     motion.h = max(motion.h, end - start)
-
-    def at(t: float) -> tuple[Vector, Vector]:
-        q_t, v_t = found.at(t)
-        return pin.normalize(plant.model, q_t), v_t
-
-    return Piece(before, state_of(motion), at, part)
+    return piece
