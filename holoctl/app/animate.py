@@ -10,7 +10,6 @@ from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.gif import LONGEST, write_gif
 from holoctl.app.pencil import (
@@ -25,7 +24,7 @@ from holoctl.app.pencil import (
 )
 from holoctl.app.plot_run import check_run
 from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import flag, one_of, positive, quiet
+from holoctl.base.checks import Array, flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
 from holoctl.mechanism.checks import check_mechanism
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["animate"]
 
-Array = NDArray[np.float64]
 
 SUFFIXES = (".gif", ".mp4")
 SIZE, DOTS = (6.0, 5.0), 100  # inches, dots per inch

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.app.units import motor_units
-from holoctl.base.checks import Vector, known_name, positive
+from holoctl.base.checks import Array, Vector, known_name, positive
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import TOLERANCES
 from holoctl.closing.assembly import assemble
@@ -42,7 +41,6 @@ __all__ = [
     "write",
 ]
 
-Array = NDArray[np.float64]
 
 DURATIONS = 0.1, 600.0
 """The shortest and the longest figure, s."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.app.pencil import (
     AS_WRITTEN,
@@ -20,7 +19,7 @@ from holoctl.app.pencil import (
     view_points,
 )
 from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import entries, instant, quiet, shown
+from holoctl.base.checks import Array, entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-Array = NDArray[np.float64]
 
 _COLORS = ("tab:red", "tab:green", "tab:blue")
 """Of the axes of a frame: x, y, z."""

@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
@@ -21,6 +20,7 @@ from holoctl.app.robot_arguments import (
     typed_number,
 )
 from holoctl.app.units import motor_units
+from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PRINTED_AS_ZERO
@@ -129,7 +129,7 @@ def _print_model(lin: Linearization) -> None:
         print(f"  {name:<{max(map(len, lin.states))}}  {' '.join(numbers)}")
 
 
-def _for_people(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _for_people(x: Array) -> Array:
     """The numbers, with what is rounding beside the largest one left out."""
     return np.where(np.abs(x) < PRINTED_AS_ZERO * largest(x), 0.0, x)
 

@@ -19,7 +19,7 @@ from holoctl.app.robot_arguments import (
     robot_command,
     robot_held,
 )
-from holoctl.base.checks import listing, whole
+from holoctl.base.checks import Array, listing, whole
 from holoctl.base.errors import InputError
 from holoctl.doctor.report import plain
 
@@ -89,7 +89,7 @@ def _map(given: argparse.Namespace) -> int:
     return 0
 
 
-def _axis(text: str) -> tuple[str, NDArray[np.float64] | float]:
+def _axis(text: str) -> tuple[str, Array | float]:
     name, _, numbers = text.partition("=")
     try:
         if ":" not in numbers:

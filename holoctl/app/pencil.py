@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.skeleton import Skeleton, normal_of_plane
-from holoctl.base.checks import Vector, quoted, shown
+from holoctl.base.checks import Array, Vector, quoted, shown
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import LETTERS
@@ -29,7 +28,6 @@ __all__ = [
     "view_points",
 ]
 
-Array = NDArray[np.float64]
 
 _LOOKS: dict[str, dict[str, Any]] = {
     "bodies": {"color": "0.55", "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},

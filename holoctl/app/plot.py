@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.pencil import matplotlib_or_error
 from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_mechanism", "new_figure", "tracking_picture"]
-
-Array = NDArray[np.float64]
 
 
 class _Scenario(Protocol):

@@ -7,11 +7,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.pencil import AS_WRITTEN, matplotlib_or_error
 from holoctl.app.rounded import most_open
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_run", "plot_run"]
 
-Array = NDArray[np.float64]
 
 SIZE = 8.0, 2.3
 """Width of a picture, and height of a panel, inches."""

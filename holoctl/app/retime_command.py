@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.printing import write_csv, write_table
 from holoctl.app.robot_arguments import (
@@ -21,7 +20,7 @@ from holoctl.app.robot_arguments import (
     typed_number,
 )
 from holoctl.app.units import motor_units
-from holoctl.base.checks import listing, positive
+from holoctl.base.checks import Array, listing, positive
 from holoctl.base.errors import InputError
 from holoctl.doctor.report import plain
 from holoctl.mechanism.mechanism import Mechanism
@@ -104,7 +103,7 @@ def _path(mech: Mechanism, file: Path, frame: str | None) -> Any:
     return FrameTask(frame, axes=" ".join(expected)), points
 
 
-def _table(file: Path) -> tuple[list[str], NDArray[np.float64]]:
+def _table(file: Path) -> tuple[list[str], Array]:
     """Names of columns, and the numbers below."""
     try:
         with file.open(newline="", encoding="utf-8") as lines:

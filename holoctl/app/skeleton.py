@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.body_lines import body_lines, fastened
 from holoctl.app.rounded import most_open
-from holoctl.base.checks import Vector, counted, listing
+from holoctl.base.checks import Array, Vector, counted, listing
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.constraints.wrench import WrenchRows
@@ -30,7 +29,6 @@ IN_A_PLANE = 1e-9
 slides across them."""
 
 
-Array = NDArray[np.float64]
 _Line = tuple[Vector, Vector]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array, Indices
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import lu, one_norm, pivoted_qr
 from holoctl.base.tolerances import SINGULAR
@@ -17,8 +17,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import in_their_order, partition
 
 __all__ = ["Choice", "choice"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
         others = np.setdiff1d(np.arange(mech.nv), motors)
         condition = _condition(kept, others)
 
-    def without(columns: NDArray[np.intp]) -> tuple[str, ...]:
+    def without(columns: Indices) -> tuple[str, ...]:
         return tuple(names[i] for i in np.setdiff1d(np.arange(mech.nv), columns))
 
     return Choice(
@@ -67,7 +65,7 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
     )  # fmt: skip
 
 
-def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) -> NDArray[np.intp]:
+def _dependent(mech: Mechanism, at: Sample, t: float, best: Indices) -> Indices:
     try:
         chosen = partition(mech, at.q, t=t).dependent
     except (SingularityError, InconsistentError):
@@ -75,7 +73,7 @@ def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) ->
     return chosen if chosen.size == best.size else best
 
 
-def _condition(kept: Array, columns: NDArray[np.intp]) -> float:
+def _condition(kept: Array, columns: Indices) -> float:
     """In the 1-norm, exactly: an estimate may hang on the sign of a rounding error."""
     size = scaled_size(kept)
     factors = lu(kept[:, columns], size)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.closing.samples import Sample, Samples
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
@@ -28,9 +28,6 @@ __all__ = ["Counts", "counts"]
 
 SPECIAL = 1e-7
 """Axes of a loop are parallel, or meet, where they are off by less: loops have names by that."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

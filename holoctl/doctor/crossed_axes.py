@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -27,9 +26,6 @@ PARALLEL_HINGES = 1e-4
 
 CROSSED_HINGES = 0.02
 """Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

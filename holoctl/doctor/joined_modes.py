@@ -13,9 +13,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, flag, number, quiet, read_only, whole
+from holoctl.base.checks import Array, Mask, Vector, counted, flag, number, quiet, read_only, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.one_thread import one_thread
@@ -47,9 +46,6 @@ NO_ROW = 1e-11  # scaled
 such."""
 
 
-Array = NDArray[np.float64]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinedModes:
     """Of each pair of modes: joined, parted, or not known.
@@ -67,7 +63,7 @@ class JoinedModes:
     """
 
     groups: tuple[tuple[int, ...], ...]
-    parted: NDArray[np.bool_]
+    parted: Mask
     steps: int
     name: str
     _paths: dict[int, Array] = field(default_factory=dict)
@@ -251,10 +247,10 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
 # ------------------------------------------------------------------------------------------- signs
 
 
-def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> NDArray[np.bool_]:
+def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> Mask:
     """What the signs prove, and singular modes."""
     singular = np.array([m.singular for m in found.modes])
-    parted: NDArray[np.bool_] = singular[:, None] | singular
+    parted: Mask = singular[:, None] | singular
     if not driven(p).size:
         parted[:] = True  # nothing moves
     if _signs_part(p, found, by):
@@ -320,7 +316,7 @@ class _Trees:
     """One for each mode that can be walked from."""
 
     def __init__(
-        self, p: Problem, closed: list[Closed], by: Comparison, parted: NDArray[np.bool_], seed: int
+        self, p: Problem, closed: list[Closed], by: Comparison, parted: Mask, seed: int
     ) -> None:
         self.p, self.by, self.closed, self.parted = p, by, closed, parted
         self.rng, self.trees = np.random.default_rng(seed), dict[int, _Tree]()

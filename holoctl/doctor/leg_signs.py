@@ -16,9 +16,8 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Mask, Vector
 from holoctl.base.linalg import singular_values
 from holoctl.closing.bodies import Bodies, bodies_at
 from holoctl.closing.samples import sample
@@ -30,10 +29,6 @@ __all__ = ["sign_of_legs", "that_roll"]
 MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism
 """Signs of modes are told apart from those of legs that roll where so many bodies hang on points at
 most, and none but legs on points of one line."""
-
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def that_roll(mech: Mechanism, q: Vector, t: float, size: float) -> Mask:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.closing.bodies import whole_joint
 from holoctl.closing.samples import Samples
@@ -18,8 +17,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["locked_joints"]
-
-Array = NDArray[np.float64]
 
 
 def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Indices, Mask, Vector, listing
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
 from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
@@ -66,10 +65,6 @@ held."""
 
 NEARER_BY = 1e-6
 """Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass
@@ -240,7 +235,7 @@ class Same:
     """Whether two configurations are the same mode: `resting` bodies are where they were, or only
     rolled."""
 
-    def __init__(self, p: Problem, resting: NDArray[np.bool_]) -> None:
+    def __init__(self, p: Problem, resting: Mask) -> None:
         self.p, self.resting = p, resting
         origins = np.array([X.translation for X in _places(p.mech, p.guess)])
         self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
@@ -260,7 +255,7 @@ class Same:
         self.some_rolled |= as_before
         return as_before
 
-    def only(self, bodies: NDArray[np.bool_]) -> Same:
+    def only(self, bodies: Mask) -> Same:
         """Which lets no others roll."""
         same = copy(self)
         same.may_roll = self.may_roll & bodies
@@ -338,7 +333,7 @@ def _goes_on(p: Problem, q: Vector, *ways: Vector) -> bool:
     return False
 
 
-def _resting(p: Problem, q: Vector, Z: Array) -> NDArray[np.bool_]:
+def _resting(p: Problem, q: Vector, Z: Array) -> Mask:
     """Which bodies rest in motions Z."""
     here = bodies_at(p.mech, sample(p.mech, q, p.t), p.t)
     bodies = range(int(p.mech.model.njoints))

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, pivoted_qr
 from holoctl.base.progress import progress_bar
@@ -38,9 +37,6 @@ __all__ = [
     "search",
     "tried",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Closed(NamedTuple):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.linalg import pivoted_qr
 from holoctl.closing.bodies import Bodies
 from holoctl.mechanism.open_tree import nonlinear_efforts
@@ -16,9 +16,6 @@ __all__ = ["Motion", "described"]
 
 GRAVITY_WORKS = 1e-6
 """Gravity works on a motion by more than this share of the weight of all times its size."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.tolerances import IDLE_NEW
 from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.motions import idle_motions, independent_spins
@@ -22,8 +22,6 @@ from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Motions", "motions", "without"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

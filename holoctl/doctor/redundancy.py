@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Mask, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEAST_INDEPENDENCE
 from holoctl.closing.kept_rows import KeptRows, independence
@@ -35,10 +34,6 @@ WEAK_ROWS = 5e-3
 VIOLATED, NEEDED_REACH = 1e-11, 0.03  # scaled
 """A row left out was needed where its scaled error grows beyond the first number, after steps of
 the second for each direction."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -195,7 +190,7 @@ def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vec
 
 
 def _groups(
-    names: tuple[str, ...], kept: Indices, redundant: Indices, follows: NDArray[np.bool_]
+    names: tuple[str, ...], kept: Indices, redundant: Indices, follows: Mask
 ) -> tuple[RowGroup, ...]:
     r, k = follows.shape
     if r == 0:

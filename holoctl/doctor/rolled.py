@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Mask, Vector
 from holoctl.base.linalg import least_squares, singular_values
 from holoctl.closing.bodies import bodies_at
 from holoctl.closing.samples import sample
@@ -22,9 +21,6 @@ from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Joints", "apart", "joints_at", "may_roll", "rolled"]
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -35,9 +34,6 @@ __all__ = ["SensorReport", "sensors", "sensors_asked"]
 WORTH_A_SENSOR = 0.9
 """One more sensor helps where the noise gain with it is at most so much of that without."""
 
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 INF, NONE = float("inf"), np.zeros(0, dtype=np.intp)
 
@@ -146,7 +142,7 @@ def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
 
 def _others(
     mech: Mechanism, measured: Readings, single: Readings | None
-) -> tuple[list[str], Indices, NDArray[np.bool_]]:
+) -> tuple[list[str], Indices, Mask]:
     """Joints of one coordinate that are not measured: their names, which of `single` they are, and
     whether they are hinges of a ball, which no sensor fits."""
     if single is None:
@@ -162,7 +158,7 @@ def _others(
     return [single.labels[i] for i in which], np.array(which, dtype=np.intp), np.array(balls, bool)
 
 
-def _in_balls(mech: Mechanism) -> NDArray[np.bool_]:
+def _in_balls(mech: Mechanism) -> Mask:
     """(nv,): coordinates of joints of which three follow each other without mass between them."""
     model = plain(mech.model)
     row = list(range(model.njoints))  # the first joint of those in a row
@@ -171,7 +167,7 @@ def _in_balls(mech: Mechanism) -> NDArray[np.bool_]:
         if above > 0 and model.inertias[above].mass == 0.0:
             row[j] = row[above]
     many = np.bincount(row, minlength=model.njoints) > 2
-    found: NDArray[np.bool_] = many[np.array(row)[mech.joint_of]]
+    found: Mask = many[np.array(row)[mech.joint_of]]
     return found
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view.leading import motions_at, motor_rows
@@ -28,8 +27,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
 __all__ = ["Held", "Holding", "holding"]
-
-Array = NDArray[np.float64]
 
 
 class Held(NamedTuple):

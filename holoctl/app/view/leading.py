@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import DRAG_AT_REST, DRAG_LOCKED
 from holoctl.closing.rank import scaled_jacobian
@@ -43,9 +42,6 @@ __all__ = [
     "rotors",
     "slides",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class MotorRows(NamedTuple):
@@ -115,10 +111,10 @@ def numbered(mech: Mechanism, motor: int) -> bool:
     return bool((places[mech.B[:, motor] != 0.0] >= 0).all())
 
 
-def _places(mech: Mechanism) -> tuple[Indices, NDArray[np.bool_]]:
+def _places(mech: Mechanism) -> tuple[Indices, Mask]:
     """Where each coordinate stands in q, -1 where it is no number; and which turn without end."""
 
-    def found() -> tuple[Indices, NDArray[np.bool_]]:
+    def found() -> tuple[Indices, Mask]:
         model = plain(mech.model)
         places = np.full(mech.nv, -1, dtype=np.intp)
         turning = np.zeros(mech.nv, dtype=bool)

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings
 from holoctl.app.view.playing import once_round, to_and_fro
 from holoctl.app.view.stops import named
 from holoctl.app.view.walk import Spot
-from holoctl.base.checks import Vector, quiet, read_only, whole
+from holoctl.base.checks import Array, Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import (
@@ -35,8 +34,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
 __all__ = ["ShownMotion", "motions", "played"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.view.holding import holding
+from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["chart", "doctor", "held", "holding_table", "marker", "pose", "words"]
 
-Array = NDArray[np.float64]
 
 RED = "#d62728"
 COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#17becf")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.app.view.leading import least_motion, motions_at, motor_rows, rotors
 from holoctl.app.view.walk import Spot, walked
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.bodies import Bodies
@@ -27,9 +26,6 @@ PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
 PLAYED_BACK = 0.02  # scaled
 """An idle spin is back at its start, after a whole turn, within this; it is played to and fro where
 it is not."""
-
-
-Array = NDArray[np.float64]
 
 
 def to_and_fro(mech: Mechanism, start: Spot, motor: int, count: int) -> Array:

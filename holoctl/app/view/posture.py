@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors, slides
 from holoctl.app.view.walk import Spot, limits_bound, walked
-from holoctl.base.checks import Vector, number, quiet, read_only, whole
+from holoctl.base.checks import Array, Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.closing.assembly import assemble
@@ -34,9 +33,6 @@ slide goes as far as the second both ways."""
 
 ROTOR_MOVES = 1e-6
 """The slider of a rotor goes as far as if it moved something else by this part at least."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.shapes import Bar, Geometry, Shape, cylinder
 from holoctl.app.view.triangles import joined
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LAYERS", "Scene", "upright"]
 
-Array = NDArray[np.float64]
 
 LAYERS = ("bodies", "closures", "joints", "frames", "names")
 """What can be shown and hidden."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, counted
 from holoctl.base.linalg import singular_values
@@ -33,8 +32,6 @@ LED_UNSEEN = 0.05
 IN_LINE = 0.03
 """Axes of two bars count as parallel, and their turns as pure, up to this."""
 
-
-Array = NDArray[np.float64]
 
 MOST_NAMED = 4
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.app.view.leading import (
     least_motion,
@@ -23,7 +22,7 @@ from holoctl.app.view.leading import (
     readings,
 )
 from holoctl.app.view.stops import locked, row_open, stopped
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
 from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
@@ -51,10 +50,6 @@ the way, a drag stops."""
 LIMIT_MET, LIMIT_OVER = 1e-7, 1e-10  # rad, m
 """A drag that stops at a limit of a joint stops so close to it, on the inside; over it by less than
 the second is at it."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Spot(NamedTuple):
