@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from math import ceil, log10
 from pathlib import Path
 from subprocess import SubprocessError
@@ -128,8 +127,7 @@ def animate(
     pencil = Pencil(ax, view, color)
     shown = _shown(run, speed / rate)
     frame(ax, _reached(run, mech, view, shown))
-    bar = progress_bar(len(shown), "animating", "pictures") if progress else None
-    with bar or nullcontext():
+    with progress_bar(len(shown), "animating", "pictures", show=progress) as bar:
         decimals = max(2, min(9, ceil(-log10(speed / rate))))
         pictures = _pictures(run, mech, pencil, ax, shown, decimals, bar)
         try:
@@ -195,8 +193,7 @@ def _pictures(
         if k == 1:
             ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is
         yield
-        if bar is not None:
-            bar.update(1)
+        bar.update()
 
 
 def _write_gif(figure: Figure, path: Path, pictures: Iterator[None], rate: float) -> None:

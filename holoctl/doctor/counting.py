@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array
+from holoctl.base.checks import Array, counted
 from holoctl.closing.samples import Sample, Samples
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
@@ -85,15 +85,15 @@ def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:
     reasons = []
     if r.redundant:
         n = len(r.redundant)
-        text = f"{n} row{' repeats' if n == 1 else 's repeat'} what is so anyway"
+        text = f"{counted(n, 'constraint row is', 'constraint rows are')} redundant"
         kinds = _loops(mech, s.generic[0], r, t)
         if kinds:
             text += f" ({'; '.join(kinds)})"
         reasons.append(text)
     short = mech.row_scale.size - s.here.rank - len(r.redundant)
     if short > 0:
-        rows = "row has" if short == 1 else "rows have"
-        reasons.append(f"{short} {rows} no effect at this configuration")
+        rows = counted(short, "row has", "rows have")
+        reasons.append(f"{rows} no effect at this configuration")
     return ", and ".join(reasons)
 
 
