@@ -22,8 +22,7 @@ from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within
 from holoctl.closing.samples import Sample, Samples
-from holoctl.doctor.motion import Motion, described
-from holoctl.doctor.motions import without
+from holoctl.doctor.motions import Motion, described, without
 from holoctl.estimation.readings import Readings, readings, single_readings
 from holoctl.estimation.sight import noise_gain, seen_of
 from holoctl.mechanism.mechanism import Mechanism

@@ -18,8 +18,7 @@ from holoctl.doctor.counting import Counts
 from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.dimensions import Dimensions
 from holoctl.doctor.margins import Margins
-from holoctl.doctor.motion import Motion
-from holoctl.doctor.motions import Motions
+from holoctl.doctor.motions import Motion, Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
 from holoctl.doctor.sensors import SensorReport
@@ -62,8 +61,8 @@ def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
         yield (
             f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
             f"from starts around it: {_rows(found.contradictions)} {verb}. At best the error is "
-            f"{found.error:.2g} (lengths in units of the size of their loop, angles in rad), and no "
-            "small motion makes it less."
+            f"{found.error:.2g} (lengths in units of the size of their loop, angles in rad), and "
+            "no small motion makes it less."
         )
         yield (
             "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
@@ -105,9 +104,10 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
     if g.off < CLOSED_ALREADY:
         text = "Rounded: all rows are met here, but some hardly act. "
     if r.redundant:
+        repeat = _verb(r.redundant, "repeats", "repeat")
         text += (
-            f"It looks like rounding: {_rows(r.redundant)} "
-            f"{_verb(r.redundant, 'repeats', 'repeat')} others to {max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
+            f"It looks like rounding: {_rows(r.redundant)} {repeat} others to "
+            f"{max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
             f"{_verb(r.redundant)} left out; the mechanism then has "
             f"{counted(c.finite_dof, 'motion')}."
         )

@@ -26,7 +26,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.samples import goes_on, sample
-from holoctl.doctor import motion as doctors
+from holoctl.doctor import motions as doctors
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism
