@@ -357,7 +357,8 @@ def _alone(found: list[float]) -> float | list[float]:
 
 
 def _demo(given: argparse.Namespace) -> int:
-    from holoctl.app.demo import demo, make_folder, write
+    from holoctl.app.demo import demo
+    from holoctl.app.demo_files import make_folder, write
 
     start = time.perf_counter()
     make_folder(given.out)

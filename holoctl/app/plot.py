@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from holoctl.app.pencil import matplotlib_or_error
 from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Vector
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_mechanism", "new_figure", "tracking_picture"]
-
-
-class _Scenario(Protocol):
-    @property
-    def label(self) -> str: ...
-    @property
-    def run(self) -> Run: ...
-    @property
-    def tip(self) -> Array: ...
-    @property
-    def error(self) -> Vector: ...
-    @property
-    def most(self) -> float: ...
-
-
-class _Drawing(Protocol):
-    @property
-    def plane(self) -> tuple[int, int]: ...
-
-
-class _Demo(Protocol):
-    @property
-    def mech(self) -> Mechanism: ...
-    @property
-    def figure(self) -> Array: ...
-    @property
-    def scenarios(self) -> Sequence[_Scenario]: ...
-    @property
-    def transient(self) -> float: ...
-    @property
-    def drawing(self) -> _Drawing: ...
+__all__ = ["draw_mechanism", "new_figure"]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -64,65 +28,3 @@ def draw_mechanism(
     found = skeleton(mech, q)
     for line in (*found.bodies, *found.slides):
         axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]
-
-
-def tracking_picture(result: _Demo, path: Path) -> Path:
-    """Path, tracking error and motor efforts of a demo, as a PNG.
-
-    Where the figure lies level, it is shown from above and the robot from the side.
-    """
-    fig = new_figure(11.0, 7.5)
-    grid = fig.add_gridspec(2, 2, width_ratios=(1.0, 1.25))
-    plane = result.drawing.plane
-    if 2 in plane:  # upright
-        where = fig.add_subplot(grid[:, 0])
-        _draw_robot(where, result, plane)
-    else:
-        where, side = fig.add_subplot(grid[0, 0]), fig.add_subplot(grid[1, 0])
-        _draw_robot(side, result, (plane[1], 2))
-        _draw_figure(side, result, (plane[1], 2))
-        side.set(title="The robot from the side")
-    _draw_figure(where, result, plane)
-    where.set(title=f"{result.mech.name}: the figure and what was drawn")
-    fig.legend(*where.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
-    error, torque = fig.add_subplot(grid[0, 1]), fig.add_subplot(grid[1, 1])
-    for s in result.scenarios:
-        error.semilogy(s.run.t, np.maximum(s.error, 1e-16), linewidth=1.0, label=s.label)
-    error.axvline(result.transient, color="0.6", linestyle=":", linewidth=1)
-    error.set(xlabel="t (s)", ylabel="distance from the figure (m)", title="Tracking error")
-    error.grid(alpha=0.3)
-    last, first = result.scenarios[-1], result.scenarios[0]
-    for i, motor in enumerate(result.mech.actuator_names):
-        (line,) = torque.plot(last.run.t, last.run.u[:, i], linewidth=1.2, label=motor)
-        torque.plot(
-            first.run.t, first.run.u[:, i], color=line.get_color(), linewidth=0.8, linestyle="--"
-        )
-    for most in (-last.most, last.most):
-        if -np.inf < most < np.inf:
-            torque.axhline(most, color="k", linestyle=":", linewidth=1)
-    torque.set(
-        xlabel="t (s)", ylabel="motor effort (N m or N)",
-        title=f"Motor efforts: {last.label} (dashed: exact)",
-    )  # fmt: skip
-    torque.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    torque.grid(alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(path, dpi=120)
-    return path
-
-
-def _draw_robot(axes: Axes, result: _Demo, plane: tuple[int, int]) -> None:
-    """The robot at the start, and at half time in a lighter grey."""
-    q = result.scenarios[-1].run.q
-    draw_mechanism(axes, result.mech, q[len(q) // 2], plane, color="0.85")
-    draw_mechanism(axes, result.mech, q[0], plane)
-
-
-def _draw_figure(axes: Axes, result: _Demo, plane: tuple[int, int]) -> None:
-    """The figure, and the path of the tip in each scenario."""
-    x, y = plane
-    axes.plot(*result.figure[:, [x, y]].T, color="k", linewidth=4, alpha=0.25, label="figure")
-    for s in result.scenarios:
-        axes.plot(*s.tip[:, [x, y]].T, linewidth=1.2, label=s.label)
-    axes.set(aspect="equal", xlabel=f"{'xyz'[x]} (m)", ylabel=f"{'xyz'[y]} (m)")
-    axes.locator_params(nbins=5)
