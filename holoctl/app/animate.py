@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.gif import LONGEST, write_gif
-from holoctl.app.pencil import (
+from holoctl.app.plot_run import check_run
+from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import (
     AS_WRITTEN,
-    Pencil,
+    SkeletonLines,
     check_color,
     frame,
     label,
@@ -21,8 +23,6 @@ from holoctl.app.pencil import (
     view_of,
     view_points,
 )
-from holoctl.app.plot_run import check_run
-from holoctl.app.skeleton import skeleton
 from holoctl.base.checks import Array, flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
@@ -124,12 +124,12 @@ def animate(
     figure = new_figure(figsize=SIZE, layout="constrained")
     ax = figure.add_subplot(projection="3d" if len(view) == 3 else None)
     label(ax, names)
-    pencil = Pencil(ax, view, color)
+    lines = SkeletonLines(ax, view, color)
     shown = _shown(run, speed / rate)
     frame(ax, _reached(run, mech, view, shown))
     with progress_bar(len(shown), "animating", "pictures", show=progress) as bar:
         decimals = max(2, min(9, ceil(-log10(speed / rate))))
-        pictures = _pictures(run, mech, pencil, ax, shown, decimals, bar)
+        pictures = _pictures(run, mech, lines, ax, shown, decimals, bar)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             (_write_mp4 if kind == ".mp4" else _write_gif)(figure, path, pictures, rate)
@@ -183,12 +183,13 @@ def _reached(run: Run, mech: Mechanism, view: Array, shown: list[int]) -> Array:
 
 
 def _pictures(
-    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], decimals: int, bar: Any
-) -> Iterator[None]:
+    run: Run, mech: Mechanism, lines: SkeletonLines, ax: Axes, shown: list[int], decimals: int,
+    bar: Any,
+) -> Iterator[None]:  # fmt: skip
     """Draws one picture after the other."""
     for k, i in enumerate(shown):
         t = float(run.t[i])
-        pencil.put(skeleton(mech, run.q[i], t), rescale=False)
+        lines.put(skeleton(mech, run.q[i], t), rescale=False)
         ax.set_title(f"{mech.name}, t = {t:.{decimals}f} s", **AS_WRITTEN)
         if k == 1:
             ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is

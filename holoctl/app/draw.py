@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.pencil import (
+from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import (
     AS_WRITTEN,
-    Pencil,
+    SkeletonLines,
     check_axes,
     check_color,
     label,
@@ -18,7 +19,6 @@ from holoctl.app.pencil import (
     view_of,
     view_points,
 )
-from holoctl.app.skeleton import skeleton
 from holoctl.base.checks import Array, entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
@@ -109,8 +109,8 @@ def draw(
     view, names = view_of(mech, q, plane, ax)
     own = ax is None
     ax = _new_axes(view) if ax is None else ax
-    pencil = Pencil(ax, view, color)
-    pencil.put(found)
+    lines = SkeletonLines(ax, view, color)
+    lines.put(found)
     size = FRAME_SHARE * float(np.ptp(found.points, axis=0).max(initial=0.0) or 1.0)
     for one in shown:
         X = place(mech.model, q, one)

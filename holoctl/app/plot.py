@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holoctl.app.pencil import matplotlib_or_error
 from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import matplotlib_or_error
 from holoctl.base.checks import Vector
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holoctl.app.pencil import AS_WRITTEN, matplotlib_or_error
-from holoctl.app.rounded import most_open
+from holoctl.app.closure_limit import closure_limit
+from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
@@ -183,7 +183,7 @@ def _most_open(run: Run, mech: Mechanism | None) -> float:
         return exact
     most = limit("closure", mech.tolerance)
     i = int(np.argmax(np.where(run.closure <= most, run.closure, -1.0)))
-    return most_open(mech, run.q[i], float(run.t[i]), float(run.closure[i]))
+    return closure_limit(mech, run.q[i], float(run.t[i]), float(run.closure[i]))
 
 
 def _turned(t: Vector, angles: Array, rates: Array) -> Array:

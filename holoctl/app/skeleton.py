@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.app.body_lines import body_lines, fastened
-from holoctl.app.rounded import most_open
+from holoctl.app.closure_limit import closure_limit
 from holoctl.base.checks import Array, Vector, counted, listing
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAWN_LENGTH
@@ -69,7 +69,7 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
     """What is drawn of a mechanism at q: a checked configuration, closed or not."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     amounts = _amounts(mech, kin)
-    most = most_open(mech, q, t, max(amounts.values(), default=0.0))
+    most = closure_limit(mech, q, t, max(amounts.values(), default=0.0))
     off = {name: x for name, x in amounts.items() if not x <= most}
     held, rods, gaps, ends, ground = _closures(mech, kin, off)
     bodies, slides, hung = _bodies(mech, kin)

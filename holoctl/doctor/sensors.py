@@ -79,7 +79,7 @@ class SensorReport:
         return bool(self.measured) and not self.unseen
 
 
-class _Place(NamedTuple):
+class _SensedPlace(NamedTuple):
     """A configuration; all scaled."""
 
     at: Sample
@@ -112,7 +112,7 @@ def sensors(mech: Mechanism, s: Samples, measured: Readings | None, t: float) ->
     places = []
     for at, motions in _looked_at(s):
         more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
-        places.append(_Place(at, motions, measured.scaled_jacobian(at.q), more))
+        places.append(_SensedPlace(at, motions, measured.scaled_jacobian(at.q), more))
     sights = [seen_of(p.motions, p.S) for p in places]
     usual = max(range(len(places)), key=lambda i: sights[i].seen.shape[1])
     place, here, own = places[usual], sights[usual], places[0].at is s.here
@@ -178,7 +178,7 @@ def _idle(mech: Mechanism, at: Sample, measured: Readings, t: float) -> Array:
         return np.zeros((mech.nv, 0))
 
 
-def _gains(places: Sequence[_Place], added: Indices) -> Vector:
+def _gains(places: Sequence[_SensedPlace], added: Indices) -> Vector:
     """Noise gains with some sensors added; inf where less is seen than elsewhere."""
     sights = [seen_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
     most = max(x.seen.shape[1] for x in sights)
@@ -193,7 +193,7 @@ def _told(gains: Vector, own: bool) -> tuple[float, float]:
 
 
 def _most_helpful(
-    places: Sequence[_Place], among: Indices, moved: tuple[Array, Array], gains: Vector
+    places: Sequence[_SensedPlace], among: Indices, moved: tuple[Array, Array], gains: Vector
 ) -> tuple[Indices, Vector]:
     """The sensors to be added, and the gains with them; none, and inf.
 

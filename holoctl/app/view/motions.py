@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings
+from holoctl.app.view.drag_path import DragPoint
+from holoctl.app.view.dragging import least_motion, motions_at, motor_rows, readings
 from holoctl.app.view.playing import once_round, to_and_fro
-from holoctl.app.view.stops import named
-from holoctl.app.view.walk import Spot
+from holoctl.app.view.stop_reason import named
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
@@ -237,6 +237,6 @@ def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -
     if not largest(t) > 0.0:
         return still
     gap = largest(scaled_jacobian(mech, q, 0.0)[1])
-    start = Spot(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
+    start = DragPoint(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
     turn = once_round(mech, start, 4 * count) if motion.idle else None
     return to_and_fro(mech, start, motion.motor, count) if turn is None else turn

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holoctl.app.view.holding import holding
+from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:
-    from holoctl.app.view.holding import Holding
+    from holoctl.app.view.holding_efforts import HoldingEfforts
     from holoctl.app.view.posture import Posture
     from holoctl.app.view.recorded import Recorded
 
@@ -53,12 +53,12 @@ def held(posture: Posture) -> str:
     if not posture.closed:
         return words("It does not close, so nothing holds it.", "holoctl-holding")
     try:
-        return holding_table(holding(posture.mech, posture.q, posture.part))
+        return holding_table(holding_efforts(posture.mech, posture.q, posture.part))
     except HoloctlError as error:
         return words(str(error), "holoctl-holding")
 
 
-def holding_table(found: Holding) -> str:
+def holding_table(found: HoldingEfforts) -> str:
     """What each motor gives at rest, red past its limit."""
     lines = []
     for row in found.rows:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors, slides
-from holoctl.app.view.walk import Spot, limits_bound, walked
+from holoctl.app.view.drag_path import DragPoint, drag_along, limits_bound
+from holoctl.app.view.dragging import least_motion, motions_at, motor_rows, readings, rotors, slides
 from holoctl.base.checks import Array, Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
 from holoctl.base.linalg import largest
@@ -175,10 +175,10 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     if posture.part is None:  # singular: the words say so
         return posture
     way = target - float(posture.motors[motor])
-    start = Spot(posture.q, posture.motors.copy(), posture.part, posture.gap)
+    start = DragPoint(posture.q, posture.motors.copy(), posture.part, posture.gap)
     if way == 0.0:
         return replace(posture, words="")
-    there, words = walked(mech, start, way, motor)
+    there, words = drag_along(mech, start, way, motor)
     if not words:
         there.motors[motor] = target  # not what rounding made of it
     part = repartitioned(mech, there.part, there.q, np.zeros(mech.nv))

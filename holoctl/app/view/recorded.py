@@ -13,7 +13,7 @@ import numpy as np
 
 from holoctl.app.plot_run import check_run
 from holoctl.app.units import motor_units
-from holoctl.app.view.walk import limits_bound
+from holoctl.app.view.drag_path import limits_bound
 from holoctl.base.checks import Array, Indices, Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit

@@ -1,4 +1,4 @@
-"""The pencil: how a skeleton is seen, and the lines of it in axes of matplotlib."""
+"""The lines: how a skeleton is seen, and the lines of it in axes of matplotlib."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AS_WRITTEN",
-    "Pencil",
+    "SkeletonLines",
     "check_axes",
     "check_color",
     "frame",
@@ -146,7 +146,7 @@ def frame(ax: Axes, points: Array) -> None:
     ax.set_aspect("equal", adjustable="box")
 
 
-class Pencil:
+class SkeletonLines:
     """The lines of one mechanism in one picture, drawn again as it moves."""
 
     def __init__(self, ax: Axes, view: Array, color: str = "0.55") -> None:

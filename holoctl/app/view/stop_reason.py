@@ -24,7 +24,7 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["locked", "named", "row_open", "stopped"]
+__all__ = ["locked", "named", "row_opens", "stop_reason"]
 
 LED_UNSEEN = 0.05
 """A drag stopped at a dead point where the smallest singular value of what leads it is less."""
@@ -36,7 +36,7 @@ IN_LINE = 0.03
 MOST_NAMED = 4
 
 
-def stopped(system: System, q: Vector, value: Any, motor: int) -> str:
+def stop_reason(system: System, q: Vector, value: Any, motor: int) -> str:
     """Why what is led goes no further from a closed configuration."""
     mech = system.mech
     K = system.filled(q, value)[0].copy()
@@ -66,7 +66,7 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def row_open(mech: Mechanism, q: Vector, part: Partition) -> str:
+def row_opens(mech: Mechanism, q: Vector, part: Partition) -> str:
     """Which of the rows that were left out would open."""
     error = np.abs(mech.row_scale * rows_at(mech, q, np.zeros(mech.nv), 0.0).error)
     error[part.rows] = 0.0

@@ -31,10 +31,10 @@ from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
-    "Led",
+    "DragDrive",
     "MotorRows",
+    "drag_system",
     "least_motion",
-    "led_along",
     "motions_at",
     "motor_rows",
     "numbered",
@@ -188,7 +188,7 @@ def least_motion(mech: Mechanism, T: Array, motor: int) -> Vector | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Led:
+class DragDrive:
     """A drive of paths: one row that is led, motors that are held; measured from a home.
 
     Attributes
@@ -220,7 +220,7 @@ class Led:
         return np.zeros(self.scale.size)
 
 
-def led_along(
+def drag_system(
     mech: Mechanism, part: Partition, q: Vector, T: Array, t: Vector, motor: int = -1
 ) -> tuple[System, Indices]:
     """The system that leads along the motion t (nv,), scaled, and the motors that are held.
@@ -241,5 +241,5 @@ def led_along(
     rows = np.vstack([own[None], motors.rows[held]]) / mech.column_scale
     names = [mech.actuator_names[i] for i in ([motor] if motor >= 0 else [])]
     labels = (*(names or ["motion"]), *(mech.actuator_names[i] for i in held))
-    drive = Led(mech, q, labels, np.ones(rows.shape[0]), rows)
+    drive = DragDrive(mech, q, labels, np.ones(rows.shape[0]), rows)
     return system_of(mech, part, drive, N), held
