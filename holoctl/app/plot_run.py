@@ -50,8 +50,8 @@ def plot_run(
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
 
     With `mech`, positions and rates are those of its motors, by name, and limits of efforts are
-    dotted lines; without it, or without motors, of all entries of q and v. Motors that turn without
-    end count their turns, between two instants as many as the rates there tell. Dotted among
+    dotted lines; without it, or without motors, of all entries of q and v. Motors on continuous
+    joints count their turns, between two instants as many as the rates there tell. Dotted among
     closure errors is what a `Certificate` takes for closed, with `mech` in its geometry, exact or
     rounded. Events, singular configurations that were crossed, and instants from which other rows
     count are upright lines.

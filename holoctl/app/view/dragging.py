@@ -87,7 +87,7 @@ def readings(mech: Mechanism, q: Vector, near: Vector) -> Vector:
     Parameters
     ----------
     near : (nu,) array
-        What turns without end is counted on from there. A motor on a coordinate that is no number
+        Turns of continuous joints are counted on from there. A motor on a coordinate that is no number
         of its own, as of a ball joint, is where `near` says.
     """
     places, turning = _places(mech)
@@ -112,7 +112,7 @@ def numbered(mech: Mechanism, motor: int) -> bool:
 
 
 def _places(mech: Mechanism) -> tuple[Indices, Mask]:
-    """Where each coordinate stands in q, -1 where it is no number; and which turn without end."""
+    """Where each coordinate stands in q, -1 where it is no number; and which are continuous."""
 
     def found() -> tuple[Indices, Mask]:
         model = plain(mech.model)
