@@ -15,11 +15,10 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.app.view.dragging import (
+    drag_model,
     drag_system,
     least_motion,
     motions_at,
-    motor_rows,
-    numbered,
     readings,
 )
 from holoctl.app.view.stop_reason import locked, row_opens, stop_reason
@@ -28,13 +27,12 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
 from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
 from holoctl.design.paths.rows import Wanted
-from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["DragPoint", "drag_along", "limits_bound"]
+__all__ = ["DragPoint", "drag_along"]
 
 DRAG_STEP, DRAG_LONGEST = 0.1, 0.5  # scaled
 """A drag goes in steps in which nothing is expected to go farther than the first; a motor itself,
@@ -75,11 +73,6 @@ class DragPoint(NamedTuple):
     motion: Vector | None = None
 
 
-def limits_bound(mech: Mechanism) -> BoundLimits:
-    """The limits of a mechanism, once for each thread."""
-    return mech.per_thread("view limits", lambda: bound_limits(mech, limits_of(mech)))
-
-
 def drag_along(
     mech: Mechanism, here: DragPoint, way: float, motor: int = -1
 ) -> tuple[DragPoint, str]:
@@ -95,7 +88,7 @@ def drag_along(
         -1 for none.
     """
     drag = _Drag(mech, motor, 1.0 if way > 0.0 else -1.0)
-    unit = float(motor_rows(mech).unit[motor]) if motor >= 0 else 1.0
+    unit = float(drag_model(mech).unit[motor]) if motor >= 0 else 1.0
     left, words = abs(way) / unit, ""
     while left > 0.0 and not words:
         T = motions_at(mech, here.part, here.q)
@@ -161,7 +154,7 @@ def _step(
     gain, before = (largest(x.d1 / mech.column_scale) for x in (there, way.begin))
     if gain > max(DRAG_GAIN, before):
         return here, 0.0, why()
-    if motor >= 0 and not numbered(mech, motor) and _turned_back(drag, last, there):
+    if motor >= 0 and not drag_model(mech).numbered[motor] and _turned_back(drag, last, there):
         if length > DRAG_SHORTEST:
             return _step(drag, here, T, t, 0.5 * length)
         return here, 0.0, why()
@@ -177,7 +170,7 @@ def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _Way | 
     mech, away = drag.mech, np.zeros(system.drive.scale.size)
     if held.size:  # what rounding has left is made up for
         off = here.motors - readings(mech, here.q, here.motors)
-        away[1:] = (off / motor_rows(mech).unit)[held]
+        away[1:] = (off / drag_model(mech).unit)[held]
     along, rest = np.zeros(away.size), np.zeros(away.size)
     along[0] = drag.sign
 
@@ -241,7 +234,7 @@ def _arrived(
 
 def _pressed(mech: Mechanism, q: Vector, v: Vector) -> str:
     """Which limit a motion would leave at once; empty for none."""
-    bound = limits_bound(mech)
+    bound = drag_model(mech).limits
     if not bound.names:
         return ""
     at = coordinates_at(mech, bound, q, np.zeros(mech.nv), 0.0)
@@ -265,7 +258,7 @@ def _at_a_limit(
 
     What was outside may come back, and goes no farther out.
     """
-    bound = limits_bound(mech)
+    bound = drag_model(mech).limits
     if not bound.names:
         return None
     start = _positions(mech, bound, begin.q)

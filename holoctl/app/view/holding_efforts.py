@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.app.units import motor_units, unbalanced_words
-from holoctl.app.view.drag_path import limits_bound
-from holoctl.app.view.dragging import motions_at, motor_rows
+from holoctl.app.view.dragging import drag_model, motions_at
 from holoctl.app.view.stop_reason import named
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InputError
@@ -102,7 +101,7 @@ def holding_efforts(mech: Mechanism, q: Vector, part: Partition | None = None) -
         raise
     except HoloctlError as error:
         return HoldingEfforts((), False, str(error))
-    bounds = limits_bound(mech).effort.T.tolist()
+    bounds = drag_model(mech).limits.effort.T.tolist()
     u = np.where(np.abs(found.u) > PRINTED_AS_ZERO * largest(found.u), found.u, 0.0)
     rows = tuple(
         _held(name, unit, effort, lower, upper)
@@ -127,7 +126,7 @@ def _held(name: str, unit: str, u: float, lower: float, upper: float) -> Holding
 def _passive(mech: Mechanism, q: Vector, part: Partition) -> str:
     """Which coordinates move where all motors stand still."""
     T = motions_at(mech, part, q)
-    S = motor_rows(mech).rows @ T
+    S = drag_model(mech).rows @ T
     passive = np.linalg.norm(T @ null_space_by_svd(S, rank_within(S, UNSEEN_MOTION))[3], axis=1)
     if not passive.any():
         return ""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.app.view.drag_path import DragPoint
-from holoctl.app.view.dragging import least_motion, motions_at, motor_rows, readings
+from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.app.view.playing import once_round, to_and_fro
 from holoctl.app.view.stop_reason import named
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
@@ -148,7 +148,7 @@ def _with(found: list[_Found], left: Array, one: _Found) -> tuple[list[_Found], 
 
 def _led(mech: Mechanism, T: Array) -> list[_Found]:
     found, rows = list[_Found](), np.zeros((0, T.shape[1]))
-    for i, row in enumerate(motor_rows(mech).rows @ T):
+    for i, row in enumerate(drag_model(mech).rows @ T):
         rest = row - rows.T @ (rows @ row)
         t = least_motion(mech, T, i)
         if t is None or not float(np.linalg.norm(rest)) > DRAG_LOCKED:

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.app.view.drag_path import DragPoint, drag_along
-from holoctl.app.view.dragging import least_motion, motions_at, motor_rows, rotors
+from holoctl.app.view.dragging import drag_model, least_motion, motions_at
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -41,9 +41,9 @@ def _side(mech: Mechanism, start: DragPoint, motor: int, sign: float, count: int
         t = least_motion(mech, motions_at(mech, start.part, start.q), motor)
         if t is None:
             return [start.q] * count
-        others = np.delete(t, rotors(mech))
+        others = np.delete(t, drag_model(mech).rotors)
         size = largest(others) if others.size and others.any() else largest(t)
-        reach = PLAYED_ANGLE * float(motor_rows(mech).unit[motor]) / size
+        reach = PLAYED_ANGLE * float(drag_model(mech).unit[motor]) / size
         start = start._replace(motion=None)
     else:
         reach = PLAYED_ANGLE

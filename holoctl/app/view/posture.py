@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.view.drag_path import DragPoint, drag_along, limits_bound
-from holoctl.app.view.dragging import least_motion, motions_at, motor_rows, readings, rotors, slides
+from holoctl.app.units import motor_units
+from holoctl.app.view.drag_path import DragPoint, drag_along
+from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.base.checks import Array, Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
 from holoctl.base.linalg import largest
@@ -227,20 +228,13 @@ def sliders(posture: Posture) -> tuple[Slider, ...]:
     others, goes as far as moves these so much.
     """
     mech = posture.mech
+    units = [{"N": "m", "N m": "rad"}.get(unit, "") for unit in motor_units(mech)]
     return tuple(
         Slider(name, unit, float(low), float(high), float(value))
         for name, unit, low, high, value in zip(
-            mech.actuator_names, _units(mech), *posture.ranges, posture.motors, strict=True
+            mech.actuator_names, units, *posture.ranges, posture.motors, strict=True
         )
     )
-
-
-def _units(mech: Mechanism) -> list[str]:
-    def found() -> list[str]:
-        lengths = [np.isin(np.flatnonzero(column), mech.lengths[1]) for column in mech.B.T]
-        return ["m" if x.all() else "" if x.any() else "rad" for x in lengths]
-
-    return mech.per_thread("view units", found)
 
 
 def _gap(mech: Mechanism, q: Vector, t: float = 0.0) -> float:
@@ -252,7 +246,7 @@ def _gap(mech: Mechanism, q: Vector, t: float = 0.0) -> float:
 
 def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) -> Array:
     """(2, nu): lowest and highest positions of sliders."""
-    bound = limits_bound(mech)
+    bound, slides = drag_model(mech).limits, drag_model(mech).slides
     found = np.zeros((2, mech.nu))
     for i, here in enumerate(motors.tolist()):
         reach = _reach(mech, q, part, i)
@@ -263,7 +257,7 @@ def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) 
             b = float(mech.B[on[0], i])
             ends = sorted((b * bound.position[:, at[0]]).tolist())
             wide = ends[1] - ends[0] > max(SLIDER_TURNS, 2.0 * reach)
-            if wide and not slides(mech, i):
+            if wide and not slides[i]:
                 low, high = max(low, ends[0]), min(high, ends[1])
             else:
                 low = ends[0] if np.isfinite(ends[0]) else low
@@ -276,10 +270,11 @@ def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) 
 
 def _reach(mech: Mechanism, q: Vector, part: Partition | None, motor: int) -> float:
     """How far a motor goes both ways where nothing limits it."""
-    unit, slide = float(motor_rows(mech).unit[motor]), slides(mech, motor)
-    reach = SLIDER_SLIDE * unit if slide else np.pi * unit
+    model = drag_model(mech)
+    unit = float(model.unit[motor])
+    reach = SLIDER_SLIDE * unit if model.slides[motor] else np.pi * unit
     on = np.flatnonzero(mech.B[:, motor])
-    if part is None or on.size != 1 or not np.isin(on, rotors(mech)).all():
+    if part is None or on.size != 1 or not np.isin(on, model.rotors).all():
         return reach
     t = least_motion(mech, motions_at(mech, part, q), motor)
     if t is None:

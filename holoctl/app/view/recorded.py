@@ -13,7 +13,7 @@ import numpy as np
 
 from holoctl.app.plot_run import check_run
 from holoctl.app.units import motor_units
-from holoctl.app.view.drag_path import limits_bound
+from holoctl.app.view.dragging import drag_model
 from holoctl.base.checks import Array, Indices, Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
@@ -130,7 +130,7 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     if not run.t.size:
         raise InputError("run has no instant, so there is nothing to show")
     t, u = _thinned(run.t, run.u)
-    bounds = (limits_bound(mech) if limits is None else bound_limits(mech, limits)).effort
+    bounds = (drag_model(mech).limits if limits is None else bound_limits(mech, limits)).effort
     units = sorted({unit or "N m, N" for unit in motor_units(mech)})
     marks = _marks_of(run)
     return Recorded(
