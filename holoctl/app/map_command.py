@@ -86,17 +86,7 @@ def _map_as_dict(found: MotorMap) -> dict[str, Any]:
     axes = [{"name": x.name, "unit": x.unit, "values": x.values.tolist()} for x in found.axes]
     arrays: dict[str, Any] = {"reachable": found.reachable, "q": found.q, "reasons": found.reasons}
     arrays |= {what: getattr(found, what) for what in found.what if what != "reach"}
-    numbers = {name: _with_none(x) for name, x in arrays.items()}
-    return {"name": found.mechanism, "axes": axes, "motors": list(found.motors)} | numbers
-
-
-def _with_none(x: NDArray[Any]) -> Any:
-    """Lists, None where an array has nan or inf: JSON has neither."""
-    if x.dtype.kind != "f":
-        return x.tolist()
-    found = x.astype(object)
-    found[~np.isfinite(x)] = None
-    return found.tolist()
+    return {"name": found.mechanism, "axes": axes, "motors": list(found.motors)} | arrays
 
 
 def _map_as_table(found: MotorMap) -> tuple[list[str], list[list[Any]]]:

@@ -194,7 +194,8 @@ def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:
 
 
 def positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
-    """Where each joint is: one number for a joint of one coordinate, an angle for a continuous one."""
+    """Where each joint is: one number for a joint of one coordinate, the angle of a continuous
+    one."""
     found: dict[str, float | list[float]] = {}
     for j in range(1, mech.model.njoints):
         x = q[mech.model.idx_qs[j] : mech.model.idx_qs[j] + mech.model.nqs[j]]

@@ -42,24 +42,7 @@ STATIONARY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Closing:
-    """What came of the attempt to close a mechanism.
-
-    Attributes
-    ----------
-    q : (nq,) array
-        The closed configuration, or the one that comes nearest to closing.
-    closed : bool
-    contradictions : tuple of str
-        Rows that cannot hold together.
-    opposite : tuple of str
-        Closures that close only with their axes in opposite directions.
-    message : str
-        What assembly said where it found no way and no contradiction is proved.
-    error : float
-        Largest constraint error at q (scaled).
-    far : tuple of str
-        Coordinates that had to move far to close it.
-    """
+    """What came of the attempt to close a mechanism; the fields are those of `MobilityReport`."""
 
     q: Vector
     closed: bool

@@ -21,18 +21,8 @@ __all__ = ["Choice", "choice"]
 
 @dataclass(frozen=True)
 class Choice:
-    """Independent coordinates, and the condition numbers of the rows on the others (scaled).
-
-    Attributes
-    ----------
-    independent, independent_condition : tuple of str, float
-        As `partition` chooses them, motors first.
-    actuated_condition : float or None
-        Of the actuated coordinates; inf where they do not determine the others; None where there
-        are not as many motors as motions.
-    best_independent, best_condition : tuple of str, float
-        By pivoting: not always the very best.
-    """
+    """Independent coordinates, and the condition numbers of the rows on the others (scaled); the
+    fields are those of `MobilityReport`."""
 
     independent: tuple[str, ...] = ()
     independent_condition: float = float("inf")

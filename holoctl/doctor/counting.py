@@ -19,6 +19,7 @@ from holoctl.base.checks import Array, counted
 from holoctl.closing.samples import Sample, Samples
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
+from holoctl.doctor.crossed_axes import TURNS, normal_of_axes
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import rows_of
@@ -32,16 +33,10 @@ SPECIAL = 1e-7
 
 @dataclass(frozen=True)
 class Counts:
-    """Coordinates, rows, ranks.
+    """Coordinates, rows, ranks; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
-    open_dof, rows : int
-        Coordinates of the tree; constraint rows.
-    active, generic_rank : int
-        Rank of the rows here, and in general: on the largest path through here.
-    finite_dof : int
-        Motions that go on together there.
     crossing : bool
         Whether paths cross here though the rank is that of configurations nearby.
     reason : str
@@ -118,13 +113,10 @@ def _length(mech: Mechanism, name: str) -> float:
 def _kind(J: Array, off: float, length: float) -> str:
     """Planar, spherical, or special: from the screws (6, n) of the joints of a loop."""
     linear, angular = J[:3].T, J[3:].T
-    turning = np.linalg.norm(angular, axis=1) > 1e-9
     size = max(float(np.abs(linear).max()), length)
-    if turning.any():
-        n = angular[turning][0] / np.linalg.norm(angular[turning][0])
-        parallel = np.abs(np.cross(angular, n)).max() < off
-        if parallel and np.abs(linear @ n).max() < off * size:
-            return "a planar loop"
+    if normal_of_axes(J, off, size) is not None:
+        return "a planar loop"
+    if (np.linalg.norm(angular, axis=1) > TURNS).any():
         # v + omega x p = 0 at one point p of all
         A = np.concatenate([pin.skew(w) for w in angular])
         p = np.linalg.lstsq(A, -linear.ravel(), rcond=None)[0]

@@ -51,21 +51,13 @@ class Motion:
 
 @dataclass(frozen=True)
 class Motions:
-    """What moves and what does not.
+    """What moves and what does not; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
-    locked_joints : tuple of str
-        Joints that never move.
     idle : tuple of Motion
         Motions that no motor drives and that move bodies between two others and nothing else:
         the spin of a rod between two ball joints.
-    undriven : tuple of Motion
-        The other motions that no motor drives; none are named where there are no motors at all.
-    actuation_rank, generic_actuation_rank : int
-        Rank of gamma' B, here and in general.
-    actuation : str
-        ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"``, ``"both"``; ``"unknown"``.
     coupled : tuple of str
         Motors that add no motion, for couplings tie their joints to those of other motors.
     """

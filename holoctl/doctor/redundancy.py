@@ -58,26 +58,12 @@ class RowGroup:
 
 @dataclass(frozen=True, eq=False)
 class Redundancy:
-    """What the rows are worth.
+    """What the rows are worth; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
     kept : int array
         Rows that say all there is to say.
-    redundant : tuple of str
-        Rows that may be left out, all of them together.
-    latent : tuple of str
-        Rows that impose nothing to first order here, and yet may not be left out: they hold a
-        shaky mechanism.
-    essential : tuple of str
-        Kept rows that nothing repeats: without any one there would, in general, be a motion more.
-    groups : tuple of RowGroup
-    weak : tuple of str
-        Rows with a large part in what hardly acts, at every configuration: with dimensions a
-        little different they would be redundant.
-    strength : float
-        How much of that acts, of 1: the smallest singular value that counts, where the rank is the
-        generic one. Inf where none does.
     """
 
     kept: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
