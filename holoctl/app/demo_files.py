@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from holoctl.app.demo import Demo
-from holoctl.app.plot import draw_mechanism, new_figure
+from holoctl.app.draw import draw_mechanism
+from holoctl.app.skeleton_lines import new_figure
 from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from holoctl.app.skeleton_lines import (
     view_of,
     view_points,
 )
-from holoctl.base.checks import Array, entries, instant, quiet, shown
+from holoctl.base.checks import Array, Vector, entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -30,7 +30,7 @@ from holoctl.tree.kinematics import place
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw"]
+__all__ = ["draw", "draw_mechanism"]
 
 
 _COLORS = ("tab:red", "tab:green", "tab:blue")
@@ -145,3 +145,13 @@ def _new_axes(view: Array) -> Axes:
 
     figure = plt.figure(layout="constrained")
     return figure.add_subplot(projection="3d" if len(view) == 3 else None)
+
+
+def draw_mechanism(
+    axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
+) -> None:
+    """Draw bodies and slides, as `draw` does, as lines alone."""
+    look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
+    found = skeleton(mech, q)
+    for line in (*found.bodies, *found.slides):
+        axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]

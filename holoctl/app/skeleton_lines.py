@@ -24,6 +24,7 @@ __all__ = [
     "frame",
     "label",
     "matplotlib_or_error",
+    "new_figure",
     "view_of",
     "view_points",
 ]
@@ -221,6 +222,11 @@ def matplotlib_or_error() -> type[Figure]:
             "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
         ) from None
     return Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Of so many inches; an `InputError` where matplotlib is missing."""
+    return matplotlib_or_error()(figsize=(width, height), layout="constrained")
 
 
 def check_color(color: Any) -> None:

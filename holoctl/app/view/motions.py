@@ -7,6 +7,7 @@ configuration or of a shaky mechanism, is told, and not played: every frame is c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,8 +27,8 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.samples import goes_on, sample
-from holoctl.doctor import motions as doctors
 from holoctl.doctor.examination import mobility
+from holoctl.doctor.motions import Motion
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -68,10 +69,12 @@ _SINGULAR = " (singular here: nothing tells whether and how it goes on)"
 
 
 class _Found(NamedTuple):
+    """A motion before it is shown; t is scaled."""
+
     words: str
     t: Vector
-    idle: bool
-    motor: int
+    idle: bool = False
+    motor: int = -1
 
 
 @quiet
@@ -105,25 +108,22 @@ def motions(
         return ()
     report = mobility(mech, q) if report is None else report
     found, left = list[_Found](), T
-    idle = [(" + ".join(m.bodies), _direction(mech, m)) for m in report.idle_motions]
-    for one in (*_led(mech, T), *_undriven(mech, report.undriven, T)):
-        found, left = _with(found, left, one)
-    for words, t in idle:
-        found, left = _with(found, left, _Found(f"idle: {words}", T @ (T.T @ t), True, -1))
+    for one in _candidates(mech, report, T):
+        size, share = float(np.linalg.norm(one.t)), left.T @ one.t
+        if size > 0.0 and float(np.linalg.norm(share)) > IDLE_NEW * size:  # it is another one
+            found.append(one)
+            left = left @ null_space_by_svd(share[None], 1)[3]
     while left.shape[1]:
         i = int(pivoted_qr(left.T, 1).pivots[0])
         t = left @ left[i] / float(left[i] @ left[i])
-        found, left = _with(found, left, _Found(_moved(mech, t, i), t, False, -1))
-    if part is None:
-        return tuple(_motion(mech, one, _SINGULAR) for one in found)
-    if not report.counts.shaky:
-        return tuple(_motion(mech, one, "") for one in found)
-    at = sample(mech, q, 0.0, tolerance=part.tolerance)
-    on = [goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found]
-    return tuple(
-        _motion(mech, one, "" if ahead else _DOES_NOT_GO_ON)
-        for one, ahead in zip(found, on, strict=True)
-    )
+        found.append(_Found(_moved(mech, t, i), t))
+        left = left @ null_space_by_svd((left.T @ t)[None], 1)[3]
+    why = [_SINGULAR if part is None else ""] * len(found)
+    if part is not None and report.counts.shaky:
+        at = sample(mech, q, 0.0, tolerance=part.tolerance)
+        on = (goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found)
+        why = ["" if ahead else _DOES_NOT_GO_ON for ahead in on]
+    return tuple(_shown(mech, *pair) for pair in zip(found, why, strict=True))
 
 
 def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
@@ -137,39 +137,27 @@ def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
     return motions_at(mech, part, q), part
 
 
-def _with(found: list[_Found], left: Array, one: _Found) -> tuple[list[_Found], Array]:
-    """One motion more, if it is another one; and what is left of all."""
-    size = float(np.linalg.norm(one.t))
-    share = left.T @ one.t
-    if not size > 0.0 or not float(np.linalg.norm(share)) > IDLE_NEW * size:
-        return found, left
-    return [*found, one], left @ null_space_by_svd(share[None], 1)[3]
-
-
-def _led(mech: Mechanism, T: Array) -> list[_Found]:
-    found, rows = list[_Found](), np.zeros((0, T.shape[1]))
+def _candidates(mech: Mechanism, report: MobilityReport, T: Array) -> Iterator[_Found]:
+    """Of motors, each with the others at rest as far as they can be; without motor, and idle ones,
+    as the doctor lists them and as they are here."""
+    rows = np.zeros((0, T.shape[1]))
     for i, row in enumerate(drag_model(mech).rows @ T):
         rest = row - rows.T @ (rows @ row)
         t = least_motion(mech, T, i)
-        if t is None or not float(np.linalg.norm(rest)) > DRAG_LOCKED:
-            continue
-        rows = np.vstack([rows, rest / np.linalg.norm(rest)])
-        found.append(_Found(f"motor {mech.actuator_names[i]}", t, False, i))
-    return found
-
-
-def _undriven(mech: Mechanism, listed: list[doctors.Motion], T: Array) -> list[_Found]:
-    """Motions without motor that the doctor lists, as they are here."""
-    found = []
-    for motion in listed:
+        if t is not None and float(np.linalg.norm(rest)) > DRAG_LOCKED:
+            rows = np.vstack([rows, rest / np.linalg.norm(rest)])
+            yield _Found(f"motor {mech.actuator_names[i]}", t, motor=i)
+    for motion in report.undriven:
         t = T @ (T.T @ _direction(mech, motion))
         i = mech.coordinate_names.index(motion.rates[0][0])
         more = ", gravity works on it" if motion.loaded else ""
-        found.append(_Found(f"no motor: {_moved(mech, t, i)}{more}", t, False, -1))
-    return found
+        yield _Found(f"no motor: {_moved(mech, t, i)}{more}", t)
+    for motion in report.idle_motions:
+        t = T @ (T.T @ _direction(mech, motion))
+        yield _Found(f"idle: {' + '.join(motion.bodies)}", t, idle=True)
 
 
-def _direction(mech: Mechanism, motion: doctors.Motion) -> Vector:
+def _direction(mech: Mechanism, motion: Motion) -> Vector:
     """Scaled."""
     t = np.zeros(mech.nv)
     for name, rate in motion.rates:
@@ -185,7 +173,7 @@ def _moved(mech: Mechanism, t: Vector, first: int) -> str:
     return named(names, 2) if names else repr(mech.coordinate_names[first])
 
 
-def _motion(mech: Mechanism, one: _Found, why: str) -> ShownMotion:
+def _shown(mech: Mechanism, one: _Found, why: str) -> ShownMotion:
     v = one.t * mech.column_scale
     if one.motor >= 0:
         v /= float(mech.B[:, one.motor] @ v)

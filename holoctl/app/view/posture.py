@@ -171,9 +171,7 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     if motor >= mech.nu:
         raise InputError(f"motor must be less than {mech.nu}, the number of motors; got {motor}")
     target = number("target", target, "rad or m")
-    if not posture.closed:
-        return posture
-    if posture.part is None:  # singular: the words say so
+    if not posture.closed or posture.part is None:  # open, or singular: the words say so
         return posture
     way = target - float(posture.motors[motor])
     start = DragPoint(posture.q, posture.motors.copy(), posture.part, posture.gap)
