@@ -5,7 +5,7 @@ Bodies are the lines of `body_lines`. A slide is a line along its way, from wher
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,15 +180,11 @@ def _told(off: Mapping[str, float]) -> str:
 
 
 def _points(found: list[Vector]) -> Array:
-    return np.array(list(_once(found))).reshape(-1, 3)
-
-
-def _once(found: list[Vector]) -> Iterator[Vector]:
-    seen = set[tuple[float, ...]]()
+    """One of several that are the same."""
+    once = dict[tuple[float, ...], Vector]()
     for p in found:
-        if (key := tuple(np.round(p, 9).tolist())) not in seen:
-            seen.add(key)
-            yield p
+        once.setdefault(tuple(np.round(p, 9).tolist()), p)
+    return np.array(list(once.values())).reshape(-1, 3)
 
 
 def _lines(found: list[_Line]) -> Array:

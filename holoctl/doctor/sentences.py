@@ -185,7 +185,7 @@ def mobility(c: Counts) -> Iterator[str]:
     if c.shaky:
         also = "also " if c.finite_dof else ""
         yield (
-            f"Shaky: it is {also}infinitesimally mobile in {counted(c.shaky, 'direction')}, which "
+            f"Shaky: it is {also}shaky, infinitesimally mobile in {counted(c.shaky, 'direction')}, which "
             "the constraints do not resist to first order, yet cannot move on: a chain of bars "
             "stretched flat, or a plane framework whose bars meet in a point. Forces there are "
             "very large, and no torque can be computed from them. Change the dimensions."
