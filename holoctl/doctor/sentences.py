@@ -185,10 +185,11 @@ def mobility(c: Counts) -> Iterator[str]:
     if c.shaky:
         also = "also " if c.finite_dof else ""
         yield (
-            f"Shaky: it is {also}shaky, infinitesimally mobile in {counted(c.shaky, 'direction')}, which "
-            "the constraints do not resist to first order, yet cannot move on: a chain of bars "
-            "stretched flat, or a plane framework whose bars meet in a point. Forces there are "
-            "very large, and no torque can be computed from them. Change the dimensions."
+            f"Shaky: it is {also}shaky, infinitesimally mobile in "
+            f"{counted(c.shaky, 'direction')}, which the constraints do not resist to first order, "
+            "yet cannot move on: a chain of bars stretched flat, or a plane framework whose bars "
+            "meet in a point. Forces there are very large, and no torque can be computed from "
+            "them. Change the dimensions."
             + ("" if c.finite_dof else " For finite motions it is rigid.")
         )
     if c.active < c.generic_rank:
