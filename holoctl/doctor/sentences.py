@@ -38,6 +38,7 @@ __all__ = [
     "rounded",
     "sensors",
     "size",
+    "verb",
     "wanted",
     "wrapped",
 ]
@@ -57,10 +58,10 @@ def wrapped(paragraph: str) -> str:
 def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
     """Why not, as far as it is known."""
     if found.contradictions:
-        verb = _verb(found.contradictions, "cannot be met", "pull against each other")
+        word = verb(found.contradictions, "cannot be met", "pull against each other")
         yield (
             f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
-            f"from starts around it: {_rows(found.contradictions)} {verb}. At best the error is "
+            f"from starts around it: {_rows(found.contradictions)} {word}. At best the error is "
             f"{found.error:.2g} (lengths in units of the size of their loop, angles in rad), and "
             "no small motion makes it less."
         )
@@ -104,11 +105,11 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
     if g.off < CLOSED_ALREADY:
         text = "Rounded: all rows are met here, but some hardly act. "
     if r.redundant:
-        repeat = _verb(r.redundant, "repeats", "repeat")
+        repeat = verb(r.redundant, "repeats", "repeat")
         text += (
             f"It looks like rounding: {_rows(r.redundant)} {repeat} others to "
             f"{max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
-            f"{_verb(r.redundant)} left out; the mechanism then has "
+            f"{verb(r.redundant)} left out; the mechanism then has "
             f"{counted(c.finite_dof, 'motion')}."
         )
     yield text.rstrip()
@@ -151,7 +152,7 @@ def size(d: Dimensions) -> str:
     """Metres and kilograms, to be looked at."""
     sizes = d.loop_sizes or (d.size,)
     least, most = f"{min(sizes):.3g} m", f"{max(sizes):.3g} m"
-    several = _verb(sizes, "its loops measure", "the groups of coupled loops measure")
+    several = verb(sizes, "its loops measure", "the groups of coupled loops measure")
     what = several if d.loop_sizes else "it measures"
     span = least if least == most else f"{least} to {most}"
     text = f"Size: {what} {span}, and all that moves weighs {d.mass:.3g} kg."
@@ -176,7 +177,7 @@ def mobility(c: Counts) -> Iterator[str]:
     )
     text = f"Mobility: {head} The open tree has {counted(c.open_dof, 'degree')} of freedom"
     if c.rows:
-        act = _verb(c.generic_rank, "acts", "act")
+        act = verb(c.generic_rank, "acts", "act")
         text += f"; of {counted(c.rows, 'constraint row')} {c.generic_rank} {act} in general"
         text += f", which leaves {c.open_dof - c.generic_rank}"
     yield text + "."
@@ -246,7 +247,7 @@ def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
     if r.latent:
         yield (
             f"Not redundant, though without first-order effect here: {_rows(r.latent)}; without "
-            f"{_verb(r.latent, 'it', 'them')} the mechanism would move."
+            f"{verb(r.latent, 'it', 'them')} the mechanism would move."
         )
 
 
@@ -255,14 +256,14 @@ def _trivial(rows: Sequence[str]) -> str:
         f"{said} ({_joined(list(dict.fromkeys(_meaning(row) for row in group)))})"
         for said, group in _row_groups(rows)
     ]
-    return f"{_joined(means)} {_verb(rows, 'holds by itself', 'hold by themselves')}."
+    return f"{_joined(means)} {verb(rows, 'holds by itself', 'hold by themselves')}."
 
 
 def _group(g: RowGroup) -> str:
     rows, among = _rows(g.redundant), _rows(g.among)
     if g.kind == "duplicate":
-        return f"{rows} {_verb(g.redundant, 'repeats', 'repeat')} {among}."
-    return f"{rows} {_verb(g.redundant, 'follows', 'follow')} from {among} together."
+        return f"{rows} {verb(g.redundant, 'repeats', 'repeat')} {among}."
+    return f"{rows} {verb(g.redundant, 'follows', 'follow')} from {among} together."
 
 
 _MEANINGS = {
@@ -285,13 +286,13 @@ def joints(m: Motions) -> Iterator[str]:
     if m.locked_joints:
         yield (
             f"Locked joints: {named(m.locked_joints)} cannot move; "
-            f"{_verb(m.locked_joints, 'it', 'they')} might as well be fixed."
+            f"{verb(m.locked_joints, 'it', 'they')} might as well be fixed."
         )
     if m.idle:
         loaded = _loaded(m.idle, [f"'{name}'" for name in m.idle_names])
         yield (
-            f"Idle: {_verb(m.idle, 'the motion', 'the motions')} of {named(m.idle_names)} "
-            f"{_verb(m.idle, 'moves', 'move')} no other body, as the spin of a rod between two "
+            f"Idle: {verb(m.idle, 'the motion', 'the motions')} of {named(m.idle_names)} "
+            f"{verb(m.idle, 'moves', 'move')} no other body, as the spin of a rod between two "
             f"ball joints.{loaded}"
         )
 
@@ -301,7 +302,7 @@ def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
     loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
     if not loaded:
         return ""
-    them = _verb(loaded, "it", "them")
+    them = verb(loaded, "it", "them")
     return f" Gravity works on {_joined(loaded)} here: no motor can hold {them} at rest."
 
 
@@ -313,7 +314,7 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
     yield f"Motors: {_verdict(m, c, len(motors))}."
     if m.coupled:
         yield (
-            f"  - {named(m.coupled)} {_verb(m.coupled, 'adds', 'add')} no motion: "
+            f"  - {named(m.coupled)} {verb(m.coupled, 'adds', 'add')} no motion: "
             "couplings tie what it drives to what other motors drive, as where a joint that mimics "
             "another one has a motor too. Leave it out of the motors, unless it is meant."
         )
@@ -356,7 +357,7 @@ def _verdict(m: Motions, c: Counts, n: int) -> str:
     if m.actuation == "fully":
         return f"fully actuated{' but for idle motions' if idle else ''}; {counts}"
     if m.actuation == "under":
-        return f"under-actuated; {counts}, so {k - driven} {_verb(k - driven)} missing"
+        return f"under-actuated; {counts}, so {k - driven} {verb(k - driven)} missing"
     if m.actuation == "redundantly":
         spare = n - driven
         return f"redundantly actuated; {counts}, so {spare} can only work against the others"
@@ -378,13 +379,13 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     own = [*rest, *motors] == list(s.measured) and len(rest) <= 1 <= len(motors)
     who = named(s.measured)
     if own:
-        driven = _verb(motors, "the motor", "the motors")
+        driven = verb(motors, "the motor", "the motors")
         who = _joined([*(f"'{name}'" for name in rest), driven])
-    they, theirs = _verb(s.measured, "it sees", "they see"), _verb(s.measured, "it", "theirs")
-    idle = f" ({s.idle} more {_verb(s.idle)} idle)" if s.idle else ""
+    they, theirs = verb(s.measured, "it sees", "they see"), verb(s.measured, "it", "theirs")
+    idle = f" ({s.idle} more {verb(s.idle)} idle)" if s.idle else ""
     if s.unseen:
         yield (
-            f"Sensors: {who} {_verb(s.measured, 'does', 'do')} not suffice; {they} {s.seen} of "
+            f"Sensors: {who} {verb(s.measured, 'does', 'do')} not suffice; {they} {s.seen} of "
             f"{counted(count, 'motion')}{idle}, not {_unseen(s.unseen, own)}."
         )
         if s.more:
@@ -394,7 +395,7 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
             yield "  - Joints of one coordinate do not show all of that: measure others whole."
         return
     seen = {1: "the one motion", 2: "both motions"}.get(count, f"all {count} motions")
-    yield f"Sensors: {who} {_verb(s.measured, 'suffices', 'suffice')}; {they} {seen}{idle}."
+    yield f"Sensors: {who} {verb(s.measured, 'suffices', 'suffice')}; {they} {seen}{idle}."
     then = _gain(s.more_gain, s.more_nearby_gain)
     if s.gain == INF and not bifurcation:
         text = f"  - But here is a dead point of {theirs}: nothing tells how it goes on"
@@ -467,8 +468,8 @@ def coordinates(chosen: Choice, c: Counts, motors: Sequence[str]) -> Iterator[st
         first = ", motors first" if set(motors) & set(chosen.independent) else ""
         text = f"{names}{first} (condition number {_number(condition)})"
     elif chosen.actuated_condition < INF:
-        condition, verb = chosen.actuated_condition, _verb(motors, "determines", "determine")
-        text = f"{named(motors)}, which the motors move, {verb} all others with condition number "
+        condition, word = chosen.actuated_condition, verb(motors, "determines", "determine")
+        text = f"{named(motors)}, which the motors move, {word} all others with condition number "
         text += _number(condition)
     else:
         text = f"not {named(motors)}, which the motors move and which do not determine the others, "
@@ -551,7 +552,7 @@ def _joined(parts: Sequence[str], most: int = 12, rest: str = "more") -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _verb(of: int | Sequence[object], one: str = "is", many: str = "are") -> str:
+def verb(of: int | Sequence[object], one: str = "is", many: str = "are") -> str:
     """The word that goes with one thing, or with several."""
     return one if (of if isinstance(of, int) else len(of)) == 1 else many
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view.dragging import drag_model, motions_at
-from holoctl.app.view.stop_reason import named
+from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest, null_space_by_svd
@@ -131,4 +131,4 @@ def _passive(mech: Mechanism, q: Vector, part: Partition) -> str:
     if not passive.any():
         return ""
     order = [i for i in np.argsort(-passive).tolist() if passive[i] > LED_SHARE * passive.max()]
-    return f"They move {named([mech.coordinate_names[i] for i in order])}."
+    return f"They move {some([mech.coordinate_names[i] for i in order])}."

@@ -16,7 +16,7 @@ import numpy as np
 from holoctl.app.view.drag_path import DragPoint
 from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.app.view.playing import once_round, to_and_fro
-from holoctl.app.view.stop_reason import named
+from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
@@ -170,7 +170,7 @@ def _moved(mech: Mechanism, t: Vector, first: int) -> str:
     size = np.abs(t)
     order = [first, *(i for i in np.argsort(-size).tolist() if i != first)]
     names = [mech.coordinate_names[i] for i in order if size[i] > UNSEEN_MOTION * size.max()]
-    return named(names, 2) if names else repr(mech.coordinate_names[first])
+    return some(names, 2) if names else repr(mech.coordinate_names[first])
 
 
 def _shown(mech: Mechanism, one: _Found, why: str) -> ShownMotion:

@@ -119,12 +119,8 @@ def opened(mech: Mechanism, q: Any = None) -> Posture:
         found, words = (guess if error.q is None else error.q), str(error)
     gap = _gap(mech, found)
     closed = not words and gap <= limit("closure", mech.tolerance)
-    part = None
-    if closed:
-        try:
-            part = partition(mech, found)
-        except HoloctlError as error:
-            words = str(error)
+    part, singular = _part_at(mech, found, 0.0) if closed else (None, "")
+    words = words or singular
     motors = readings(mech, found, np.zeros(mech.nu))
     ranges = _ranges(mech, found, motors, part)
     return Posture(
@@ -206,11 +202,7 @@ def moved(posture: Posture, q: Vector, t: float = 0.0) -> Posture:
     """
     mech, gap, words, part = posture.mech, _gap(posture.mech, q, t), "", posture.part
     if closed := gap <= limit("closure", mech.tolerance):
-        try:
-            rest = np.zeros(mech.nv)
-            part = repartitioned(mech, part, q, rest, t) if part else partition(mech, q)
-        except HoloctlError as error:
-            words = str(error)
+        part, words = _part_at(mech, q, t, part)
     motors = readings(mech, q, posture.motors + mech.B.T @ pin.difference(mech.model, posture.q, q))
     return replace(
         posture, q=read_only(q), gap=gap, closed=closed, words=words, motors=read_only(motors),
@@ -233,6 +225,19 @@ def sliders(posture: Posture) -> tuple[Slider, ...]:
             mech.actuator_names, units, *posture.ranges, posture.motors, strict=True
         )
     )
+
+
+def _part_at(
+    mech: Mechanism, q: Vector, t: float, part: Partition | None = None
+) -> tuple[Partition | None, str]:
+    """The partition at a closed configuration, by the one before; where it is singular the words
+    of the error."""
+    try:
+        if part is None:
+            return partition(mech, q), ""
+        return repartitioned(mech, part, q, np.zeros(mech.nv), t), ""
+    except HoloctlError as error:
+        return part, str(error)
 
 
 def _gap(mech: Mechanism, q: Vector, t: float = 0.0) -> float:
