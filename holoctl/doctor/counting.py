@@ -99,15 +99,11 @@ def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if name in concerned and isinstance(rows, WrenchRows):
-            J, length = kin.J[:, rows.support.any(axis=0)], _length(mech, name)
-            kind = _kind(J, max(SPECIAL, at.tolerance), length)
+            size_of_loop = float((1.0 / mech.row_scale[rows_of(mech, name)]).max())
+            J = kin.J[:, rows.support.any(axis=0)]
+            kind = _kind(J, max(SPECIAL, at.tolerance), size_of_loop)
             kinds.setdefault(kind, []).append(name)
     return [f"{', '.join(loops)}: {kind}" for kind, loops in kinds.items()]
-
-
-def _length(mech: Mechanism, name: str) -> float:
-    """Size of the loop of a constraint, m."""
-    return float((1.0 / mech.row_scale[rows_of(mech, name)]).max())
 
 
 def _kind(J: Array, off: float, length: float) -> str:

@@ -252,10 +252,10 @@ def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
 
 
 def _trivial(rows: Sequence[str]) -> str:
-    means = [
-        f"{said} ({_joined(list(dict.fromkeys(_meaning(row) for row in group)))})"
-        for said, group in _row_groups(rows)
-    ]
+    means = []
+    for said, group in _row_groups(rows):
+        of = [_MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied") for row in group]
+        means.append(f"{said} ({_joined(list(dict.fromkeys(of)))})")
     return f"{_joined(means)} {verb(rows, 'holds by itself', 'hold by themselves')}."
 
 
@@ -275,10 +275,6 @@ _MEANINGS = {
     "tangent1": "no slip",
     "tangent2": "no slip",
 }
-
-
-def _meaning(row: str) -> str:
-    return _MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied")
 
 
 def joints(m: Motions) -> Iterator[str]:

@@ -265,8 +265,8 @@ class Page:
             with self._lock:
                 if not self._ended.is_set():
                     self._examined, self._report = at.q, told
-                    self._mark(renewed=True)
                     self._offer(found)
+                    self._mark(renewed=True)
 
     def _moves(self) -> bool:
         still = time.monotonic() - self._moved_at > AT_REST
