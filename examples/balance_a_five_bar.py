@@ -52,7 +52,7 @@ for name, off in angles.items():
 try:
     from matplotlib.figure import Figure
 
-    from holoctl.app.plot import draw_mechanism
+    from holoctl.app.draw import draw_mechanism
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 

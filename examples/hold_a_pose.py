@@ -74,7 +74,7 @@ print(f"the second is off a mass with spring and damper by {1e3 * off:.2f} mm at
 try:
     from matplotlib.figure import Figure
 
-    from holoctl.app.plot import draw_mechanism
+    from holoctl.app.draw import draw_mechanism
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 

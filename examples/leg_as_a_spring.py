@@ -92,7 +92,7 @@ print(
 try:
     from matplotlib.figure import Figure
 
-    from holoctl.app.plot import draw_mechanism
+    from holoctl.app.draw import draw_mechanism
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 

@@ -36,7 +36,7 @@ print(f"in a simulation the motors give {np.abs(run.u).max() / most:.3f} of thei
 try:
     from matplotlib.figure import Figure
 
-    from holoctl.app.plot import draw_mechanism
+    from holoctl.app.draw import draw_mechanism
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 

@@ -75,7 +75,7 @@ for kind, ctl in kinds.items():
 try:
     from matplotlib.figure import Figure
 
-    from holoctl.app.plot import draw_mechanism
+    from holoctl.app.draw import draw_mechanism
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 

@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
     from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
-    from holoctl.doctor.motion import Motion
+    from holoctl.doctor.motions import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
     from holoctl.dynamics.batch_certificate import BatchCertificate
@@ -219,7 +219,7 @@ _HOMES = {
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
     "doctor.examination": ["mobility"],
-    "doctor.motion": ["Motion"],
+    "doctor.motions": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
     "doctor.report": ["MobilityReport"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],

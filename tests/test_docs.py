@@ -468,7 +468,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (1.0 / of("tolerances.TASK_DAMPED"),)),
     (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
     (DECISIONS, "Meshes have {} MB together", lambda: (1e-6 * of("io.limits.MOST_MESH_BYTES"),)),
-    (DECISIONS, "A drag stops {} (scaled) before", "view.walk.DRAG_SHORTEST"),
+    (DECISIONS, "A drag stops {} (scaled) before", "drag_path.DRAG_SHORTEST"),
     (DECISIONS, "Its chart has {} stretches", "recorded.PLACES"),
     (DECISIONS, "is more than {} times the size of the mechanism", "sentences._WIDE"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",

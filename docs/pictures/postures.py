@@ -83,9 +83,9 @@ def singular_postures() -> Figure:
     """Four words of the doctor."""
     fig, axes = figure(7.0, 1.7, 1, 4)
     cases = (
-        ("dead point", "the motor has no grip", dead_point),
+        ("dead point", "type-2 (parallel) singularity", dead_point),
         ("bifurcation", "paths cross", bifurcation),
-        ("shaky", "gives way, goes nowhere", shaky),
+        ("shaky", "infinitesimally mobile", shaky),
         ("rigid", "a locked structure", locked),
     )
     for ax, (name, what, draw) in zip(axes, cases, strict=True):

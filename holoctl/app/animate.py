@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from math import ceil, log10
 from pathlib import Path
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.gif import LONGEST, write_gif
-from holoctl.app.pencil import (
+from holoctl.app.plot_run import check_run
+from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import (
     AS_WRITTEN,
-    Pencil,
+    SkeletonLines,
     check_color,
     frame,
     label,
@@ -23,9 +23,7 @@ from holoctl.app.pencil import (
     view_of,
     view_points,
 )
-from holoctl.app.plot_run import check_run
-from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import flag, one_of, positive, quiet
+from holoctl.base.checks import Array, flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
 from holoctl.mechanism.checks import check_mechanism
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["animate"]
 
-Array = NDArray[np.float64]
 
 SUFFIXES = (".gif", ".mp4")
 SIZE, DOTS = (6.0, 5.0), 100  # inches, dots per inch
@@ -127,13 +124,12 @@ def animate(
     figure = new_figure(figsize=SIZE, layout="constrained")
     ax = figure.add_subplot(projection="3d" if len(view) == 3 else None)
     label(ax, names)
-    pencil = Pencil(ax, view, color)
+    lines = SkeletonLines(ax, view, color)
     shown = _shown(run, speed / rate)
     frame(ax, _reached(run, mech, view, shown))
-    bar = progress_bar(len(shown), "animating", "pictures") if progress else None
-    with bar or nullcontext():
+    with progress_bar(len(shown), "animating", "pictures", show=progress) as bar:
         decimals = max(2, min(9, ceil(-log10(speed / rate))))
-        pictures = _pictures(run, mech, pencil, ax, shown, decimals, bar)
+        pictures = _pictures(run, mech, lines, ax, shown, decimals, bar)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             (_write_mp4 if kind == ".mp4" else _write_gif)(figure, path, pictures, rate)
@@ -187,18 +183,18 @@ def _reached(run: Run, mech: Mechanism, view: Array, shown: list[int]) -> Array:
 
 
 def _pictures(
-    run: Run, mech: Mechanism, pencil: Pencil, ax: Axes, shown: list[int], decimals: int, bar: Any
-) -> Iterator[None]:
+    run: Run, mech: Mechanism, lines: SkeletonLines, ax: Axes, shown: list[int], decimals: int,
+    bar: Any,
+) -> Iterator[None]:  # fmt: skip
     """Draws one picture after the other."""
     for k, i in enumerate(shown):
         t = float(run.t[i])
-        pencil.put(skeleton(mech, run.q[i], t), rescale=False)
+        lines.put(skeleton(mech, run.q[i], t), rescale=False)
         ax.set_title(f"{mech.name}, t = {t:.{decimals}f} s", **AS_WRITTEN)
         if k == 1:
             ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is
         yield
-        if bar is not None:
-            bar.update(1)
+        bar.update()
 
 
 def _write_gif(figure: Figure, path: Path, pictures: Iterator[None], rate: float) -> None:

@@ -21,13 +21,16 @@ import numpy as np
 import holoctl
 from holoctl.app.linearize_command import add_linearize
 from holoctl.app.map_command import add_map
-from holoctl.app.printing import write_csv, write_table
+from holoctl.app.printing import answer, write_table
 from holoctl.app.retime_command import add_retime
 from holoctl.app.robot_arguments import (
-    decimal,
+    FLAG,
+    FORMATS,
+    Option,
+    add_options,
     folder,
-    formats,
     names_of,
+    numbers_of,
     positions,
     robot_command,
     robot_held,
@@ -45,8 +48,7 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.repaired_geometry import repaired_geometry
 from holoctl.control.limits_made import limits_law_of
 from holoctl.doctor.examination import mobility
-from holoctl.doctor.report import plain
-from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
 from holoctl.io.moved_sheet import moved_sheet
 from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.limits import Limits
@@ -90,102 +92,43 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"holoctl {holoctl.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    doctor = robot_command(
+    robot_command(
         commands, "doctor", _doctor,
         "explain a mechanism: mobility, redundant rows, locked joints, motors, sensors, "
         "contradictions",
         "Examine a robot at the configuration next to its reference. The exit code is 1 if it "
         "does not close, or only with axes in opposite directions.",
         "holoctl doctor five_bar.urdf",
+        [("--measured", "the sensors, joints with commas between (default: the motors): are they "
+          "enough, and which one more would help most", {"metavar": "NAMES"})],
+        [("--json", "for programs", FLAG),
+         ("--snap", "instead, move rounded axes and points until they are exact, and write the "
+          "YAML file that does so, for --closures; a file that is there is not overwritten",
+          {"metavar": "YAML", "type": Path})],
     )  # fmt: skip
-    doctor.add_argument(
-        "--measured", metavar="NAMES",
-        help="the sensors, joints with commas between (default: the motors): are they enough, and "
-        "which one more would help most",
-    )  # fmt: skip
-    answers = doctor.add_mutually_exclusive_group()
-    answers.add_argument("--json", action="store_true", help="for programs")
-    answers.add_argument(
-        "--snap", metavar="YAML", type=Path,
-        help="instead, move rounded axes and points until they are exact, and write the YAML file "
-        "that does so, for --closures; a file that is there is not overwritten",
-    )  # fmt: skip
-
-    close = robot_command(
+    robot_command(
         commands, "assemble", _assemble,
         "find the closed configuration next to the reference",
         "Close all loops and print where the joints then are. Joints named by --set stay there.",
-        "holoctl assemble five_bar --set motor_left=2.0 --json",
+        "holoctl assemble five_bar --set motor_left=2.0 --json", (), FORMATS,
     )  # fmt: skip
-    formats(close)
-
-    torque = robot_command(
+    robot_command(
         commands, "torque", _torque,
         "print the motor efforts that hold the robot at rest, with their certificate",
         "Close the robot and hold it at rest against gravity. The exit code is 1 if the efforts "
         "are not certified, such as where gravity works on a motion without motor.",
-        "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv",
+        "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv", (), FORMATS,
     )  # fmt: skip
-    formats(torque)
-
-    export = robot_command(
+    robot_command(
         commands, "export", _export,
         "write a controller as a C library that needs nothing but libm",
         "Write computed torque with these gains (without gains: the inverse dynamics alone) as "
         "C99, with a self-test. The library chooses its pivots around the configuration next to "
         "the reference; --set moves that. Files of another origin are not overwritten.",
-        "holoctl export five_bar --out five_bar_c --kp 400 --kd 40",
+        "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
-    export.add_argument("--out", type=folder, required=True, metavar="FOLDER", help="to write to")
-    export.add_argument("--kp", metavar="GAIN", help="1/s^2; commas between one for each motor")
-    export.add_argument("--kd", metavar="GAIN", help="1/s; likewise")
-    export.add_argument(
-        "--compensation", choices=["full", "gravity"],
-        help="of the whole dynamics (default), or of gravity alone: gains in N m/rad, N m s/rad",
-    )  # fmt: skip
-    export.add_argument(
-        "--friction-at", choices=["reference", "measured"],
-        help="where friction of the robot's forces is compensated (default: reference)",
-    )  # fmt: skip
-    export.add_argument(
-        "--no-limits", action="store_true",
-        help="leave out the limits of the file; default: the torque is kept within them",
-    )  # fmt: skip
-    export.add_argument(
-        "--policy", choices=["nearest", "scale"],
-        help="what to do past a limit: the nearest motion (default), or the same motion, slower",
-    )  # fmt: skip
-    export.add_argument(
-        "--dt", type=typed_number, metavar="SECONDS",
-        help="the tick of the loop, over which limits of joints are kept (default: 0.001)",
-    )  # fmt: skip
-    export.add_argument("--name", help="of the library (default: that of the robot)")
-    export.add_argument(
-        "--closure-limit", type=typed_number, default=CLOSURE_LIMIT, metavar="ERROR",
-        help="scaled closure error above which there is no torque (%(default)s)",
-    )  # fmt: skip
-    export.add_argument(
-        "--velocity-limit", type=typed_number, default=VELOCITY_LIMIT, metavar="ERROR",
-        help="likewise for rates, as a share of the speed (%(default)s)",
-    )  # fmt: skip
-    export.add_argument(
-        "--in-trouble", choices=["hold", "zero"], default="hold",
-        help="what to give where there is no torque: the last good one (default), or zero",
-    )  # fmt: skip
-    export.add_argument(
-        "--hold-limit", type=typed_whole, default=HOLD_LIMIT, metavar="TICKS",
-        help="for how many ticks in a row the last good one is held; zero behind (%(default)s)",
-    )  # fmt: skip
-    export.add_argument(
-        "--measured", metavar="WHAT",
-        help="what the robot measures: motors (default where it has other joints, and they tell "
-        "where these are), all, or names of joints with commas between; C then finds the others",
-    )  # fmt: skip
-    export.add_argument("--plant", action="store_true", help="also the plant, for trials")
-
     for add in (add_linearize, add_retime, add_map, add_view):
         add(commands)
-
     demo = commands.add_parser(
         "demo",
         help="draw a figure with a closed-chain robot under torque control",
@@ -196,17 +139,43 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: holoctl demo delta --out results",
     )
     demo.set_defaults(run=_demo)
-    demo.add_argument(
-        "robot", nargs="?", default="five_bar", help="five_bar (default), delta or stewart"
-    )
-    demo.add_argument("--out", type=folder, default=Path("out"), help="folder to write to (out)")
-    demo.add_argument("--duration", type=typed_number, default=4.0, help="seconds to draw for (4)")
-    demo.add_argument("--no-progress", action="store_true", help="no progress bars")
+    add_options(demo, [
+        ("robot", "five_bar (default), delta or stewart", {"nargs": "?", "default": "five_bar"}),
+        ("--out", "folder to write to (out)", {"type": folder, "default": Path("out")}),
+        ("--duration", "seconds to draw for (4)", {"type": typed_number, "default": 4.0}),
+        ("--no-progress", "no progress bars", FLAG),
+    ])  # fmt: skip
     return parser
 
 
-def _largest_error(mech: Mechanism, q: Vector) -> float:
-    return float(np.abs(scaled_jacobian(mech, q, 0.0)[1]).max(initial=0.0))
+_EXPORT: list[Option] = [
+    ("--out", "to write to", {"type": folder, "required": True, "metavar": "FOLDER"}),
+    ("--kp", "1/s^2; commas between one for each motor", {"metavar": "GAIN"}),
+    ("--kd", "1/s; likewise", {"metavar": "GAIN"}),
+    ("--compensation", "of the whole dynamics (default), or of gravity alone: gains in N m/rad, "
+     "N m s/rad", {"choices": ["full", "gravity"]}),
+    ("--friction-at", "where friction of the robot's forces is compensated (default: reference)",
+     {"choices": ["reference", "measured"]}),
+    ("--no-limits", "leave out the limits of the file; default: the torque is kept within them",
+     FLAG),
+    ("--policy", "what to do past a limit: the nearest motion (default), or the same motion, "
+     "slower", {"choices": ["nearest", "scale"]}),
+    ("--dt", "the tick of the loop, over which limits of joints are kept (default: 0.001)",
+     {"type": typed_number, "metavar": "SECONDS"}),
+    ("--name", "of the library (default: that of the robot)", {}),
+    ("--closure-limit", "scaled closure error above which there is no torque (%(default)s)",
+     {"type": typed_number, "default": CLOSURE_LIMIT, "metavar": "ERROR"}),
+    ("--velocity-limit", "likewise for rates, as a share of the speed (%(default)s)",
+     {"type": typed_number, "default": VELOCITY_LIMIT, "metavar": "ERROR"}),
+    ("--in-trouble", "what to give where there is no torque: the last good one (default), or zero",
+     {"choices": ["hold", "zero"], "default": "hold"}),
+    ("--hold-limit", "for how many ticks in a row the last good one is held; zero behind "
+     "(%(default)s)", {"type": typed_whole, "default": HOLD_LIMIT, "metavar": "TICKS"}),
+    ("--measured", "what the robot measures: motors (default where it has other joints, and they "
+     "tell where these are), all, or names of joints with commas between; C then finds the others",
+     {"metavar": "WHAT"}),
+    ("--plant", "also the plant, for trials", FLAG),
+]  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------- commands
@@ -249,15 +218,18 @@ def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
 def _assemble(given: argparse.Namespace) -> int:
     mech, q, held = robot_of(given)
     q, _ = assemble(mech, q, locked=held)
-    joints = positions(mech, q)
-    if given.json:
-        found = {"name": mech.name, "joints": joints, "q": q.tolist()}
-        print(json.dumps(found | {"error": _largest_error(mech, q)}, indent=2))
-    elif given.csv:
-        write_csv(["joint", "position"], [[n, *np.atleast_1d(x)] for n, x in joints.items()])
-    else:
-        print(f"{mech.name}: closed, largest error {_largest_error(mech, q):.1e} (scaled)")
-        write_table([(n, *np.atleast_1d(x).tolist()) for n, x in joints.items()])
+    error = float(np.abs(scaled_jacobian(mech, q, 0.0)[1]).max(initial=0.0))
+    joints = {name: np.atleast_1d(x).tolist() for name, x in positions(mech, q).items()}
+
+    def show(q: Vector) -> None:
+        print(f"{mech.name}: closed, largest error {error:.1e} (scaled)")
+        write_table([(name, *x) for name, x in joints.items()])
+
+    answer(
+        given, q,
+        lambda q: {"name": mech.name, "joints": positions(mech, q), "q": q, "error": error},
+        lambda q: (["joint", "position"], [[name, *x] for name, x in joints.items()]), show,
+    )  # fmt: skip
     return 0
 
 
@@ -266,35 +238,34 @@ def _torque(given: argparse.Namespace) -> int:
     q, _ = assemble(mech, q, locked=held)
     rest = np.zeros(mech.nv)
     result = inverse_dynamics(mech, q, rest, rest, coordinates="all")
-    units = motor_units(mech)
-    outside = [str(one) for one in beyond_limits(mech, q)]
-    efforts = dict(zip(mech.actuator_names, result.u.tolist(), strict=True))
-    certificate = result.certificate
-    if given.json:
-        found = {
+    names, units, u = mech.actuator_names, motor_units(mech), result.u.tolist()
+    outside, certificate = [str(one) for one in beyond_limits(mech, q)], result.certificate
+
+    def as_dict(result: InverseDynamics) -> dict[str, Any]:
+        return {
             "name": mech.name,
-            "efforts": efforts,
-            "units": dict(zip(efforts, units, strict=True)),
+            "efforts": dict(zip(names, u, strict=True)),
+            "units": dict(zip(names, units, strict=True)),
             "unbalanced": float(np.abs(result.unbalanced).max(initial=0.0)),
             "joints": positions(mech, q),
             "beyond_limits": outside,
             "certificate": vars(certificate) | {"ok": certificate.ok},
         }
-        print(json.dumps(plain(found), indent=2))
-    elif given.csv:
-        rows = [
-            [n, u, unit, certificate.ok]
-            for (n, u), unit in zip(efforts.items(), units, strict=True)
-        ]
-        write_csv(["motor", "effort", "unit", "certified"], rows)
-    else:
+
+    def as_table(result: InverseDynamics) -> tuple[list[str], list[list[Any]]]:
+        rows = zip(names, u, units, [certificate.ok] * len(u), strict=True)
+        return ["motor", "effort", "unit", "certified"], [list(row) for row in rows]
+
+    def show(result: InverseDynamics) -> None:
         print(f"{mech.name}: efforts that hold it at rest")
-        write_table(list(efforts.items()), units)
+        write_table(list(zip(names, u, strict=True)), units)
         if not certificate.ok and result.unbalanced.any():
             print(f"\n{unbalanced_words(result)}")
         if outside:
             print(f"\noutside the limits of its joints: {'; '.join(outside)}")
         print(f"\n{certificate}")
+
+    answer(given, result, as_dict, as_table, show)
     return 0 if certificate.ok else 1
 
 
@@ -322,8 +293,11 @@ def _export(given: argparse.Namespace) -> int:
         "closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit,
     }  # fmt: skip
     if given.kp is not None:
-        kp, kd = _gain("--kp", given.kp), _gain("--kd", given.kd)
-        what = ComputedTorque(mech, kp=kp, kd=kd, **law, **kept, **options)
+        kp, kd = (
+            numbers_of(text, name, "a number, or one for each motor")
+            for name, text in (("--kp", given.kp), ("--kd", given.kd))
+        )
+        what = ComputedTorque(mech, kp=_alone(kp), kd=_alone(kd), **law, **kept, **options)
         options = {}
     elif kept:
         options["limits"] = WithinLimits(**kept)
@@ -381,16 +355,13 @@ def _exported_sensors(mech: Mechanism, text: str | None) -> dict[str, Any]:
     return {"measured": text if text == "all" else names_of(text)}
 
 
-def _gain(name: str, text: str) -> float | list[float]:
-    try:
-        found = [decimal(x) for x in text.split(",")]
-    except ValueError:
-        raise InputError(f"{name} takes a number, or one for each motor; got {text!r}") from None
+def _alone(found: list[float]) -> float | list[float]:
     return found[0] if len(found) == 1 else found
 
 
 def _demo(given: argparse.Namespace) -> int:
-    from holoctl.app.demo import demo, make_folder, write
+    from holoctl.app.demo import demo
+    from holoctl.app.demo_files import make_folder, write
 
     start = time.perf_counter()
     make_folder(given.out)

@@ -8,16 +8,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.app.units import motor_units
-from holoctl.base.checks import Vector, known_name, positive
-from holoctl.base.errors import HoloctlError, InputError
+from holoctl.base.checks import Array, Vector, known_name, positive
+from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TOLERANCES
 from holoctl.closing.assembly import assemble
 from holoctl.constraints.closure import Closure
@@ -32,17 +31,19 @@ from holoctl.simulation.plant import Integrator, Plant
 from holoctl.simulation.run import Run
 from holoctl.simulation.sensors import Sensors
 from holoctl.simulation.simulate import simulate
+from holoctl.tree.frames import resolve_frame
+from holoctl.tree.kinematics import place
 
 __all__ = [
     "DEMOS",
     "Demo",
     "Scenario",
     "demo",
-    "make_folder",
-    "write",
 ]
 
-Array = NDArray[np.float64]
+
+PointAt = Callable[[float], Vector]
+"""The point that is drawn at a time."""
 
 DURATIONS = 0.1, 600.0
 """The shortest and the longest figure, s."""
@@ -179,42 +180,36 @@ def demo(
     q0, v0 = displaced(mech, start, drawing.start)
     ctl = ComputedTorque(mech, KP, KD)
     from_motors = ComputedTorque(mech, KP, KD, assembly=ClosedStateEstimator(mech, start=q0))
-    plants: list[tuple[str, Mechanism, bool, Sensors | None]] = [
-        (f"exact plant, {rate:g} Hz", mech, True, None),
-        ("exact plant, continuous", mech, False, None),
-        (f"its motor encoders only, {rate:g} Hz", mech, True, ENCODERS),
-        (f"plant 10 % heavier, {rate:g} Hz", heavier(mech, 1.10), True, None),
-    ]
-    scenarios = []
-    for label, plant, hold, sensors in plants:
-        law = from_motors.track_from_motors if sensors else ctl.track
+    frame = resolve_frame(mech.model, drawing.tip, "demo")
+
+    def drawn(
+        label: str, law: ComputedTorque, plant: Mechanism | Plant = mech, hold: bool = True,
+        sensors: Sensors | None = None, most: float = np.inf,
+    ) -> Scenario:  # fmt: skip
+        track = law.track_from_motors if sensors else law.track
         run = simulate(
-            mech,
-            law(reference),
-            q0,
-            v0,
-            duration,
-            plant=plant,
-            rate=rate,
-            integrator=Integrator(hold=hold),
-            sensors=sensors,
-            progress=progress,
-        )
-        scenarios.append(scenario(mech, drawing, figure_at, label, run))
+            mech, track(reference), q0, v0, duration, plant=plant, rate=rate,
+            integrator=Integrator(hold=hold), sensors=sensors, progress=progress,
+        )  # fmt: skip
+        tip = np.array([place(mech.model, q, frame).translation for q in run.q])
+        wanted = np.array([figure_at(t) for t in run.t])
+        return Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1), most)
+
+    scenarios = [
+        drawn(f"exact plant, {rate:g} Hz", ctl),
+        drawn("exact plant, continuous", ctl, hold=False),
+        drawn(f"its motor encoders only, {rate:g} Hz", from_motors, sensors=ENCODERS),
+        drawn(f"plant 10 % heavier, {rate:g} Hz", ctl, heavier(mech, 1.10)),
+    ]
     transient = min(1.0, duration / 2)
     most = too_little(mech, scenarios[0].run, transient)
     limits = Limits(effort=most)
     limited = ComputedTorque(mech, KP, KD, limits=limits, dt=1.0 / rate)
-    run = simulate(
-        mech, limited.track(reference), q0, v0, duration,
-        rate=rate, plant=Plant(limits=limits), progress=progress,
-    )  # fmt: skip
     unit = " or ".join(sorted(set(motor_units(mech))))
     label = f"motors up to {most:.3g} {unit}, {rate:g} Hz"
-    scenarios.append(scenario(mech, drawing, figure_at, label, run, most))
-    times = np.linspace(0.0, duration, 400)
+    scenarios.append(drawn(label, limited, Plant(limits=limits), most=most))
     return Demo(
-        mech, np.array([figure_at(t) for t in times]), tuple(scenarios),
+        mech, np.array([figure_at(t) for t in np.linspace(0.0, duration, 400)]), tuple(scenarios),
         certificates(mech, ctl, scenarios[-2].run, reference), transient, drawing,
     )  # fmt: skip
 
@@ -222,23 +217,22 @@ def demo(
 # ---------------------------------------------------------------------------- the reference
 
 
-class clover:
-    """Point of a three-leaved figure at time t, run through once, at rest at both ends."""
+def clover(drawing: DrawnFigure, duration: float) -> PointAt:
+    """A three-leaved figure, run through once, at rest at both ends."""
 
-    def __init__(self, drawing: DrawnFigure, duration: float) -> None:
-        self.drawing, self.duration = drawing, duration
-
-    def __call__(self, t: float) -> Vector:
-        s = min(max(t / self.duration, 0.0), 1.0)
+    def point(t: float) -> Vector:
+        s = min(max(t / duration, 0.0), 1.0)
         angle = 2.0 * np.pi * s**4 * (35.0 - 84.0 * s + 70.0 * s**2 - 20.0 * s**3)
-        r = self.drawing.radius * (1.0 + 0.35 * np.cos(3.0 * angle))
-        point = np.array(self.drawing.centre, dtype=float)
-        point[list(self.drawing.plane)] += r * np.sin(angle), r * np.cos(angle)
-        return point
+        r = drawing.radius * (1.0 + 0.35 * np.cos(3.0 * angle))
+        p = np.array(drawing.centre, dtype=float)
+        p[list(drawing.plane)] += r * np.sin(angle), r * np.cos(angle)
+        return p
+
+    return point
 
 
 def motion(
-    mech: Mechanism, drawing: DrawnFigure, figure_at: clover, duration: float
+    mech: Mechanism, drawing: DrawnFigure, figure_at: PointAt, duration: float
 ) -> tuple[Reference, Vector]:
     """Motor positions, rates and accelerations that draw the figure, and the first configuration.
 
@@ -268,8 +262,8 @@ def motion(
 
 def reach(mech: Mechanism, drawing: DrawnFigure, point: Vector, guess: Vector) -> Vector:
     """The configuration near `guess` with the tip at `point`, along the axes that are held."""
-    place = ("universe", pin.SE3(np.eye(3), point))
-    hold = Closure(place, drawing.tip, axes=drawing.hold, name="hold tip")
+    world = ("universe", pin.SE3(np.eye(3), point))
+    hold = Closure(world, drawing.tip, axes=drawing.hold, name="hold tip")
     held = Mechanism(mech.model, [*mech.constraints, hold])
     return assemble(held, guess, restarts=0)[0]  # no restart: it might end in another posture
 
@@ -299,28 +293,6 @@ def too_little(mech: Mechanism, run: Run, transient: float) -> float:
     return float(holding + BETWEEN_HOLDING_AND_MOVING * (moving - holding))
 
 
-def scenario(
-    mech: Mechanism,
-    drawing: DrawnFigure,
-    figure_at: clover,
-    label: str,
-    run: Run,
-    most: float = np.inf,
-) -> Scenario:
-    """A run, and where its tip was."""
-    tip = np.array([tip_position(mech, drawing, q) for q in run.q])
-    wanted = np.array([figure_at(t) for t in run.t])
-    return Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1), most)
-
-
-def tip_position(mech: Mechanism, drawing: DrawnFigure, q: Vector) -> Vector:
-    """Where the tip is, m."""
-    data = mech.model.createData()
-    pin.framesForwardKinematics(mech.model, data, q)
-    p: Vector = data.oMf[mech.model.getFrameId(drawing.tip)].translation.copy()
-    return p
-
-
 def certificates(
     mech: Mechanism, ctl: ComputedTorque, run: Run, reference: Reference, count: int = STATES
 ) -> tuple[Certificate, ...]:
@@ -331,27 +303,3 @@ def certificates(
         solution = inverse_dynamics(mech, run.q[i], run.v[i], a_ref, partition=ctl.partition)
         found.append(solution.certificate)
     return tuple(found)
-
-
-def write(result: Demo, out: Path) -> list[Path]:
-    """Save the runs (.npz) and the picture (.png); return the paths."""
-    from holoctl.app.plot import tracking_picture
-
-    make_folder(out)
-    names = ("exact", "continuous", "encoders", "heavier", "limited")
-    try:
-        paths = [
-            s.run.save(out / f"{result.mech.name}_{name}.npz")
-            for s, name in zip(result.scenarios, names, strict=True)
-        ]
-        return [*paths, tracking_picture(result, out / f"{result.mech.name}.png")]
-    except OSError as error:
-        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error
-
-
-def make_folder(out: Path) -> None:
-    """The folder to write to, or a `HoloctlError`: to be asked before the work is done."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error

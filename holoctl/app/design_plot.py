@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holoctl.app.plot import new_figure
+from holoctl.app.skeleton_lines import new_figure
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear.model import Linearization
@@ -19,7 +20,7 @@ from holoctl.mechanism.limits_of import limits_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_map", "draw_modes", "draw_trajectory", "save"]
+__all__ = ["draw_result", "save"]
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -36,7 +37,14 @@ def save(figure: Figure, path: Path) -> None:
         raise InputError(f"--picture: {path} cannot be written: {error}") from None
 
 
-def draw_modes(lin: Linearization) -> Figure:
+@singledispatch
+def draw_result(result: Any) -> Figure:
+    """A picture of what a command found."""
+    raise TypeError(f"no picture of {type(result).__name__}")
+
+
+@draw_result.register(Linearization)
+def _modes(lin: Linearization) -> Figure:
     """Eigenvalues in the complex plane, with a number and a sentence each."""
     modes = lin.modes()
     figure = new_figure(7.0, 5.0 + 0.22 * len(modes))
@@ -59,7 +67,8 @@ def draw_modes(lin: Linearization) -> Figure:
     return figure
 
 
-def draw_trajectory(trajectory: Trajectory) -> Figure:
+@draw_result.register(Trajectory)
+def _trajectory(trajectory: Trajectory) -> Figure:
     """Motors, rates and efforts over time, efforts with their limits."""
     mech, t = trajectory.mech, trajectory.t
     figure = new_figure(8.0, 8.0)
@@ -84,7 +93,8 @@ def draw_trajectory(trajectory: Trajectory) -> Figure:
     return figure
 
 
-def draw_map(found: MotorMap) -> Figure:
+@draw_result.register(MotorMap)
+def _map(found: MotorMap) -> Figure:
     """All that was asked for, side by side."""
     figure = new_figure(4.5 * len(found.what), 4.2)
     for ax, what in zip(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.app.pencil import (
+from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import (
     AS_WRITTEN,
-    Pencil,
+    SkeletonLines,
     check_axes,
     check_color,
     label,
@@ -19,8 +19,7 @@ from holoctl.app.pencil import (
     view_of,
     view_points,
 )
-from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import entries, instant, quiet, shown
+from holoctl.base.checks import Array, Vector, entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -31,9 +30,8 @@ from holoctl.tree.kinematics import place
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw"]
+__all__ = ["draw", "draw_mechanism"]
 
-Array = NDArray[np.float64]
 
 _COLORS = ("tab:red", "tab:green", "tab:blue")
 """Of the axes of a frame: x, y, z."""
@@ -111,8 +109,8 @@ def draw(
     view, names = view_of(mech, q, plane, ax)
     own = ax is None
     ax = _new_axes(view) if ax is None else ax
-    pencil = Pencil(ax, view, color)
-    pencil.put(found)
+    lines = SkeletonLines(ax, view, color)
+    lines.put(found)
     size = FRAME_SHARE * float(np.ptp(found.points, axis=0).max(initial=0.0) or 1.0)
     for one in shown:
         X = place(mech.model, q, one)
@@ -147,3 +145,13 @@ def _new_axes(view: Array) -> Axes:
 
     figure = plt.figure(layout="constrained")
     return figure.add_subplot(projection="3d" if len(view) == 3 else None)
+
+
+def draw_mechanism(
+    axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
+) -> None:
+    """Draw bodies and slides, as `draw` does, as lines alone."""
+    look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
+    found = skeleton(mech, q)
+    for line in (*found.bodies, *found.slides):
+        axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]

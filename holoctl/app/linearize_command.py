@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.app.printing import write_csv, write_table
+from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
-    decimal,
-    formats,
+    FORMATS,
     names_of,
+    numbers_of,
     picture,
     positions,
     robot_command,
@@ -21,10 +19,9 @@ from holoctl.app.robot_arguments import (
     typed_number,
 )
 from holoctl.app.units import motor_units
-from holoctl.base.errors import InputError
+from holoctl.base.checks import Array
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PRINTED_AS_ZERO
-from holoctl.doctor.report import plain
 
 if TYPE_CHECKING:
     from holoctl.design.linear.model import Linearization
@@ -34,28 +31,20 @@ __all__ = ["add_linearize"]
 
 def add_linearize(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
-    linear = robot_command(
+    robot_command(
         commands, "linearize", _linearize,
         "print the linear model at rest: modes, and the matrices of controller design",
         "Close the robot, find where and with which efforts it rests, and linearise it there in "
         "minimal coordinates, x = (y, yd). Joints named by --set stay where they are.",
         "holoctl linearize five_bar --set motor_left=2.0 --json",
+        [("--effort", "motor efforts, N m or N, commas between: the robot then rests where these "
+          "hold it (default: those that hold it where it is)", {"metavar": "NUMBERS"}),
+         ("--outputs", "rows of C, commas between: joints, motors, 'd JOINT', 'force CLOSURE' "
+          "(default: x)", {"metavar": "NAMES"}),
+         ("--dt", "in discrete time, with this tick",
+          {"type": typed_number, "metavar": "SECONDS"}),
+         picture("the modes in the complex plane")], FORMATS,
     )  # fmt: skip
-    linear.add_argument(
-        "--effort", metavar="NUMBERS",
-        help="motor efforts, N m or N, commas between: the robot then rests where these hold it "
-        "(default: those that hold it where it is)",
-    )  # fmt: skip
-    linear.add_argument(
-        "--outputs",
-        metavar="NAMES",
-        help="rows of C, commas between: joints, motors, 'd JOINT', 'force CLOSURE' (default: x)",
-    )
-    linear.add_argument(
-        "--dt", type=typed_number, metavar="SECONDS", help="in discrete time, with this tick"
-    )
-    picture(linear, "the modes in the complex plane")
-    formats(linear)
 
 
 def _linearize(given: argparse.Namespace) -> int:
@@ -63,25 +52,12 @@ def _linearize(given: argparse.Namespace) -> int:
     from holoctl.design.linear.linearize import linearize
 
     mech, q, held = robot_of(given)
-    effort = None
-    if given.effort is not None:
-        effort = _numbers("--effort", given.effort)
+    effort = None if given.effort is None else numbers_of(given.effort, "--effort")
     found = equilibrium(mech, q, effort, fixed=held)
     lin = linearize(mech, found.q, u=found.u, outputs=names_of(given.outputs, "--outputs"))
     if given.dt is not None:
         lin = lin.discretized(given.dt)
-    if given.picture is not None:
-        from holoctl.app.design_plot import draw_modes, save
-
-        save(draw_modes(lin), given.picture)
-    if given.json:
-        print(json.dumps(plain(_as_dict(lin)), indent=2))
-    elif given.csv:
-        rows = np.hstack([lin.A, lin.B])
-        header = ["state", *lin.states, *lin.inputs]
-        write_csv(header, [[x, *row] for x, row in zip(lin.states, rows.tolist(), strict=True)])
-    else:
-        _print_model(lin)
+    answer(given, lin, _as_dict, _as_table, _print_model)
     return 0
 
 
@@ -101,6 +77,12 @@ def _as_dict(lin: Linearization) -> dict[str, Any]:
     joints = positions(lin.mech, lin.q)
     head = {"name": lin.mech.name, "dt": lin.dt, "joints": joints, "modes": modes}
     return head | names | matrices
+
+
+def _as_table(lin: Linearization) -> tuple[list[str], list[list[Any]]]:
+    rows = np.hstack([lin.A, lin.B]).tolist()
+    header = ["state", *lin.states, *lin.inputs]
+    return header, [[x, *row] for x, row in zip(lin.states, rows, strict=True)]
 
 
 _WIDE = 8
@@ -129,13 +111,6 @@ def _print_model(lin: Linearization) -> None:
         print(f"  {name:<{max(map(len, lin.states))}}  {' '.join(numbers)}")
 
 
-def _for_people(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _for_people(x: Array) -> Array:
     """The numbers, with what is rounding beside the largest one left out."""
     return np.where(np.abs(x) < PRINTED_AS_ZERO * largest(x), 0.0, x)
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    try:
-        return [decimal(x) for x in text.split(",")]
-    except ValueError:
-        raise InputError(f"{option} takes numbers, commas between; got {text!r}") from None

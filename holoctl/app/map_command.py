@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -11,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.app.printing import write_csv, write_table
+from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
+    FORMATS,
     decimal,
-    formats,
     picture,
     robot_command,
     robot_held,
 )
-from holoctl.base.checks import listing, whole
+from holoctl.base.checks import Array, listing, whole
 from holoctl.base.errors import InputError
-from holoctl.doctor.report import plain
 
 if TYPE_CHECKING:
     from holoctl.design.maps.value import MotorMap
@@ -31,27 +29,21 @@ __all__ = ["add_map"]
 
 def add_map(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
-    maps = robot_command(
+    robot_command(
         commands, "map", _map,
         "what the motors can do over a grid of the workspace: efforts, condition, reach",
         "Map holding efforts, condition number and reach over a grid of joints, or with --frame "
         "over x, y, z of a frame, on the branch of the reference (--set moves that).",
         "holoctl map five_bar --frame tip_right --grid x=-0.4:0.4:21 --grid z=0.1:0.6:16",
+        [("--grid", "an axis of the grid, rad or m; to be repeated; NAME=VALUE where it stays the "
+          "same", {"metavar": "NAME=FROM:TO:COUNT", "action": "append", "required": True}),
+         ("--frame", "whose x, y, z the axes are", {"metavar": "NAME"}),
+         ("--what", "of torque, condition, velocity, force, reach; commas between (%(default)s)",
+          {"metavar": "WORDS", "default": "torque,condition"}),
+         ("--jobs", "processes to work with (default: this one)",
+          {"type": int, "metavar": "COUNT"}),
+         picture("it: an axis or two of the grid")], FORMATS,
     )  # fmt: skip
-    maps.add_argument(
-        "--grid", metavar="NAME=FROM:TO:COUNT", action="append", required=True,
-        help="an axis of the grid, rad or m; to be repeated; NAME=VALUE where it stays the same",
-    )  # fmt: skip
-    maps.add_argument("--frame", metavar="NAME", help="whose x, y, z the axes are")
-    maps.add_argument(
-        "--what", metavar="WORDS", default="torque,condition",
-        help="of torque, condition, velocity, force, reach; commas between (%(default)s)",
-    )  # fmt: skip
-    maps.add_argument(
-        "--jobs", type=int, metavar="COUNT", help="processes to work with (default: this one)"
-    )
-    picture(maps, "it: an axis or two of the grid")
-    formats(maps)
 
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?[0-9][-+0-9.e]*%?")
@@ -75,21 +67,11 @@ def _map(given: argparse.Namespace) -> int:
     what = [word.strip() for word in given.what.split(",")]
     jobs = None if given.jobs is None else whole("--jobs", given.jobs, 1)
     found = motor_map(mech, grid, what, start=q, executor=jobs)
-    if given.picture is not None:
-        from holoctl.app.design_plot import draw_map, save
-
-        save(draw_map(found), given.picture)
-    if given.json:
-        print(json.dumps(plain(_map_as_dict(found)), indent=2))
-    elif given.csv:
-        header, rows = _map_as_table(found)
-        write_csv(header, rows)
-    else:
-        _print_map(found)
+    answer(given, found, _map_as_dict, _map_as_table, _print_map)
     return 0
 
 
-def _axis(text: str) -> tuple[str, NDArray[np.float64] | float]:
+def _axis(text: str) -> tuple[str, Array | float]:
     name, _, numbers = text.partition("=")
     try:
         if ":" not in numbers:
@@ -104,17 +86,7 @@ def _map_as_dict(found: MotorMap) -> dict[str, Any]:
     axes = [{"name": x.name, "unit": x.unit, "values": x.values.tolist()} for x in found.axes]
     arrays: dict[str, Any] = {"reachable": found.reachable, "q": found.q, "reasons": found.reasons}
     arrays |= {what: getattr(found, what) for what in found.what if what != "reach"}
-    numbers = {name: _with_none(x) for name, x in arrays.items()}
-    return {"name": found.mechanism, "axes": axes, "motors": list(found.motors)} | numbers
-
-
-def _with_none(x: NDArray[Any]) -> Any:
-    """Lists, None where an array has nan or inf: JSON has neither."""
-    if x.dtype.kind != "f":
-        return x.tolist()
-    found = x.astype(object)
-    found[~np.isfinite(x)] = None
-    return found.tolist()
+    return {"name": found.mechanism, "axes": axes, "motors": list(found.motors)} | arrays
 
 
 def _map_as_table(found: MotorMap) -> tuple[list[str], list[list[Any]]]:

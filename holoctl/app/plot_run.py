@@ -7,11 +7,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.app.pencil import AS_WRITTEN, matplotlib_or_error
-from holoctl.app.rounded import most_open
-from holoctl.base.checks import Vector
+from holoctl.app.closure_limit import closure_limit
+from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_run", "plot_run"]
 
-Array = NDArray[np.float64]
 
 SIZE = 8.0, 2.3
 """Width of a picture, and height of a panel, inches."""
@@ -52,8 +50,8 @@ def plot_run(
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
 
     With `mech`, positions and rates are those of its motors, by name, and limits of efforts are
-    dotted lines; without it, or without motors, of all entries of q and v. Motors that turn without
-    end count their turns, between two instants as many as the rates there tell. Dotted among
+    dotted lines; without it, or without motors, of all entries of q and v. Motors on continuous
+    joints count their turns, between two instants as many as the rates there tell. Dotted among
     closure errors is what a `Certificate` takes for closed, with `mech` in its geometry, exact or
     rounded. Events, singular configurations that were crossed, and instants from which other rows
     count are upright lines.
@@ -185,7 +183,7 @@ def _most_open(run: Run, mech: Mechanism | None) -> float:
         return exact
     most = limit("closure", mech.tolerance)
     i = int(np.argmax(np.where(run.closure <= most, run.closure, -1.0)))
-    return most_open(mech, run.q[i], float(run.t[i]), float(run.closure[i]))
+    return closure_limit(mech, run.q[i], float(run.t[i]), float(run.closure[i]))
 
 
 def _turned(t: Vector, angles: Array, rates: Array) -> Array:

@@ -1,19 +1,42 @@
-"""Tables and CSV on standard output."""
+"""What commands print: tables, CSV, JSON."""
 
 from __future__ import annotations
 
+import argparse
 import csv
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["write_csv", "write_table"]
+from holoctl.doctor.report import plain
+
+__all__ = ["answer", "write_table"]
+
+Table = tuple[list[str], list[list[Any]]]
 
 
-def write_csv(header: list[str], rows: list[list[Any]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+def answer(
+    given: argparse.Namespace,
+    result: Any,
+    as_dict: Callable[[Any], dict[str, Any]],
+    as_table: Callable[[Any], Table],
+    show: Callable[[Any], None],
+) -> None:
+    """Print a result in the format that was asked for, and draw it where a picture was."""
+    if getattr(given, "picture", None) is not None:
+        from holoctl.app.design_plot import draw_result, save
+
+        save(draw_result(result), given.picture)
+    if given.json:
+        print(json.dumps(plain(as_dict(result)), indent=2))
+    elif given.csv:
+        header, rows = as_table(result)
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+    else:
+        show(result)
 
 
 def write_table(rows: Sequence[tuple[Any, ...]], units: Sequence[str] = ()) -> None:

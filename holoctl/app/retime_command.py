@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.app.printing import write_csv, write_table
+from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
+    FORMATS,
     decimal,
-    formats,
     picture,
     robot_command,
     robot_held,
     typed_number,
 )
 from holoctl.app.units import motor_units
-from holoctl.base.checks import listing, positive
+from holoctl.base.checks import Array, listing, positive
 from holoctl.base.errors import InputError
-from holoctl.doctor.report import plain
 from holoctl.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -34,32 +32,25 @@ __all__ = ["add_retime"]
 
 def add_retime(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
-    fastest = robot_command(
+    robot_command(
         commands, "retime", _retime,
         "the fastest motion through way-points within the limits of the robot",
         "Find the fastest motion along a smooth path through way-points, at rest at both ends, "
         "within the limits of the file. The first row of the CSV file names its columns: the "
         "motors, or with --frame x, y, z of a frame (m). --csv prints the motion at --rate.",
         "holoctl retime delta --path pick.csv --margin 0.03 --picture pick.png",
+        [("--path", "the way-points", {"metavar": "CSV", "type": Path, "required": True}),
+         ("--frame", "whose positions the way-points are", {"metavar": "NAME"}),
+         ("--method", "a cone program (default), or toppra, which is quicker",
+          {"choices": ["cvxpy", "toppra"], "default": "cvxpy"}),
+         ("--points", "intervals (%(default)s)", {"type": int, "default": 200}),
+         ("--margin", "of the limits, left to a controller (%(default)s)",
+          {"type": typed_number, "default": 0.0, "metavar": "SHARE"}),
+         ("--payload", "what is carried, kg", {"metavar": "FRAME=MASS"}),
+         ("--rate", "of the rows of --csv, 1/s (%(default)g)",
+          {"type": typed_number, "default": 1000.0, "metavar": "HZ"}),
+         picture("motors and efforts over time")], FORMATS,
     )  # fmt: skip
-    fastest.add_argument("--path", metavar="CSV", type=Path, required=True, help="the way-points")
-    fastest.add_argument("--frame", metavar="NAME", help="whose positions the way-points are")
-    fastest.add_argument(
-        "--method", choices=["cvxpy", "toppra"], default="cvxpy",
-        help="a cone program (default), or toppra, which is quicker",
-    )  # fmt: skip
-    fastest.add_argument("--points", type=int, default=200, help="intervals (%(default)s)")
-    fastest.add_argument(
-        "--margin", type=typed_number, default=0.0, metavar="SHARE",
-        help="of the limits, left to a controller (%(default)s)",
-    )  # fmt: skip
-    fastest.add_argument("--payload", metavar="FRAME=MASS", help="what is carried, kg")
-    fastest.add_argument(
-        "--rate", type=typed_number, default=1000.0, metavar="HZ",
-        help="of the rows of --csv, 1/s (%(default)g)",
-    )  # fmt: skip
-    picture(fastest, "motors and efforts over time")
-    formats(fastest)
 
 
 def _retime(given: argparse.Namespace) -> int:
@@ -71,16 +62,7 @@ def _retime(given: argparse.Namespace) -> int:
         mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,
         start=q, payload=_payload(given.payload), margin=given.margin,
     )  # fmt: skip
-    if given.picture is not None:
-        from holoctl.app.design_plot import draw_trajectory, save
-
-        save(draw_trajectory(trajectory), given.picture)
-    if given.json:
-        print(json.dumps(plain(_nodes(trajectory)), indent=2))
-    elif given.csv:
-        _write_motion(trajectory, rate)
-    else:
-        _print_trajectory(trajectory)
+    answer(given, trajectory, _nodes, partial(_motion, rate=rate), _print_trajectory)
     return 0
 
 
@@ -104,7 +86,7 @@ def _path(mech: Mechanism, file: Path, frame: str | None) -> Any:
     return FrameTask(frame, axes=" ".join(expected)), points
 
 
-def _table(file: Path) -> tuple[list[str], NDArray[np.float64]]:
+def _table(file: Path) -> tuple[list[str], Array]:
     """Names of columns, and the numbers below."""
     try:
         with file.open(newline="", encoding="utf-8") as lines:
@@ -142,7 +124,7 @@ def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     return head | {"at_limits": trajectory.at_limits} | found
 
 
-def _write_motion(trajectory: Trajectory, rate: float) -> None:
+def _motion(trajectory: Trajectory, rate: float) -> tuple[list[str], list[list[Any]]]:
     """The reference of a controller at every tick."""
     dt, names = 1.0 / rate, trajectory.mech.actuator_names
     header = ["t", *names, *(f"d {x}" for x in names), *(f"dd {x}" for x in names)]
@@ -150,7 +132,7 @@ def _write_motion(trajectory: Trajectory, rate: float) -> None:
     for i in range(int(np.ceil(trajectory.duration / dt - 1e-9)) + 1):
         reference = np.concatenate(trajectory.reference(i * dt, dt))
         rows.append([i * dt, *reference.tolist()])
-    write_csv(header, rows)
+    return header, rows
 
 
 def _print_trajectory(trajectory: Trajectory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,14 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import has_joint
 
 __all__ = [
+    "FLAG",
+    "FORMATS",
+    "Option",
+    "add_options",
     "decimal",
     "folder",
-    "formats",
     "names_of",
+    "numbers_of",
     "picture",
     "positions",
     "robot_command",
@@ -45,44 +50,50 @@ log = logging.getLogger(__name__)
 # ------------------------------------------------------------------------------ the parser
 
 
+Option = tuple[str, str, dict[str, Any]]
+"""An option of a command: its name, what is told of it, and how argparse takes it."""
+
+FLAG = {"action": "store_true"}
+
+FORMATS: tuple[Option, ...] = (
+    ("--json", "for programs", FLAG),
+    ("--csv", "for spreadsheets", FLAG),
+)
+
+
 def robot_command(
-    commands: Any, name: str, run: Any, short: str, description: str, example: str
-) -> argparse.ArgumentParser:
-    """A command on a robot from a file."""
-    parser: argparse.ArgumentParser = commands.add_parser(
+    commands: Any, name: str, run: Any, short: str, description: str, example: str,
+    options: Iterable[Option] = (), instead: Iterable[Option] = (),
+) -> None:  # fmt: skip
+    """A command on a robot from a file, with options; of those in `instead` one at a time."""
+    parser = commands.add_parser(
         name, help=short, description=description, epilog=f"example: {example}"
     )
     parser.set_defaults(run=run)
-    parser.add_argument(
-        "file",
-        type=_robot_path,
-        metavar="FILE",
-        help="a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a robot that is "
-        f"shipped: {', '.join(robot_names())}",
-    )
-    parser.add_argument(
-        "--closures", metavar="YAML", help="closures and motors (default: the file beside it)"
-    )
-    parser.add_argument(
-        "--free-flyer", action="store_true", help="the root floats; default: it is fixed"
-    )
-    parser.add_argument(
-        "--losses", action="store_true",
-        help="friction and springs of the file act; default: they are left out",
-    )  # fmt: skip
-    parser.add_argument(
-        "--tolerance", type=typed_number, metavar="SIZE",
-        help="how exactly the geometry is meant, scaled; 0: exactly (default: as the YAML file "
-        f"says, else {GEOMETRY_OF_FILES:g})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--set",
-        metavar="JOINT=VALUE",
-        action="append",
-        default=[],
-        help="hold a joint there, rad or m; commas between several numbers; may be repeated",
-    )
-    return parser
+    add_options(parser, [
+        ("file", "a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a robot that is "
+         f"shipped: {', '.join(robot_names())}", {"type": _robot_path, "metavar": "FILE"}),
+        ("--closures", "closures and motors (default: the file beside it)", {"metavar": "YAML"}),
+        ("--free-flyer", "the root floats; default: it is fixed", FLAG),
+        ("--losses", "friction and springs of the file act; default: they are left out", FLAG),
+        ("--tolerance", "how exactly the geometry is meant, scaled; 0: exactly (default: as the "
+         f"YAML file says, else {GEOMETRY_OF_FILES:g})", {"type": typed_number, "metavar": "SIZE"}),
+        ("--set", "hold a joint there, rad or m; commas between several numbers; may be repeated",
+         {"metavar": "JOINT=VALUE", "action": "append", "default": []}),
+        *options,
+    ])  # fmt: skip
+    if instead:
+        add_options(parser.add_mutually_exclusive_group(), instead)
+
+
+def add_options(parser: Any, options: Iterable[Option]) -> None:
+    for name, told, how in options:
+        parser.add_argument(name, help=told, **how)
+
+
+def picture(what: str) -> Option:
+    """``--picture``."""
+    return "--picture", f"also draw {what}", {"metavar": "PNG", "type": Path}
 
 
 def folder(text: str) -> Path:
@@ -113,17 +124,6 @@ def typed_whole(text: str) -> int:
     if not x.is_integer():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(x)
-
-
-def formats(parser: argparse.ArgumentParser) -> None:
-    chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--json", action="store_true", help="for programs")
-    chosen.add_argument("--csv", action="store_true", help="for spreadsheets")
-
-
-def picture(parser: argparse.ArgumentParser, what: str) -> None:
-    """``--picture``."""
-    parser.add_argument("--picture", metavar="PNG", type=Path, help=f"also draw {what}")
 
 
 # ------------------------------------------------------------------------------- the robot
@@ -194,7 +194,8 @@ def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:
 
 
 def positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
-    """Where each joint is: one number for a joint of one coordinate, an angle if it turns on."""
+    """Where each joint is: one number for a joint of one coordinate, the angle of a continuous
+    one."""
     found: dict[str, float | list[float]] = {}
     for j in range(1, mech.model.njoints):
         x = q[mech.model.idx_qs[j] : mech.model.idx_qs[j] + mech.model.nqs[j]]
@@ -213,3 +214,10 @@ def names_of(text: str | None, option: str = "--measured") -> list[str] | None:
     if not all(names):
         raise InputError(f"{option} takes names of joints, commas between; got {text!r}")
     return names
+
+
+def numbers_of(text: str, option: str, what: str = "numbers, commas between") -> list[float]:
+    try:
+        return [decimal(x) for x in text.split(",")]
+    except ValueError:
+        raise InputError(f"{option} takes {what}; got {text!r}") from None

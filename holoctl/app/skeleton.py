@@ -5,15 +5,14 @@ Bodies are the lines of `body_lines`. A slide is a line along its way, from wher
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.body_lines import body_lines, fastened
-from holoctl.app.rounded import most_open
-from holoctl.base.checks import Vector, counted, listing
+from holoctl.app.closure_limit import closure_limit
+from holoctl.base.checks import Array, Vector, counted, listing
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.constraints.wrench import WrenchRows
@@ -30,7 +29,6 @@ IN_A_PLANE = 1e-9
 slides across them."""
 
 
-Array = NDArray[np.float64]
 _Line = tuple[Vector, Vector]
 
 
@@ -71,7 +69,7 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
     """What is drawn of a mechanism at q: a checked configuration, closed or not."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     amounts = _amounts(mech, kin)
-    most = most_open(mech, q, t, max(amounts.values(), default=0.0))
+    most = closure_limit(mech, q, t, max(amounts.values(), default=0.0))
     off = {name: x for name, x in amounts.items() if not x <= most}
     held, rods, gaps, ends, ground = _closures(mech, kin, off)
     bodies, slides, hung = _bodies(mech, kin)
@@ -182,15 +180,11 @@ def _told(off: Mapping[str, float]) -> str:
 
 
 def _points(found: list[Vector]) -> Array:
-    return np.array(list(_once(found))).reshape(-1, 3)
-
-
-def _once(found: list[Vector]) -> Iterator[Vector]:
-    seen = set[tuple[float, ...]]()
+    """One of several that are the same."""
+    once = dict[tuple[float, ...], Vector]()
     for p in found:
-        if (key := tuple(np.round(p, 9).tolist())) not in seen:
-            seen.add(key)
-            yield p
+        once.setdefault(tuple(np.round(p, 9).tolist()), p)
+    return np.array(list(once.values())).reshape(-1, 3)
 
 
 def _lines(found: list[_Line]) -> Array:

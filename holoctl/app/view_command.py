@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from holoctl.app.robot_arguments import robot_command, robot_held
+from holoctl.app.robot_arguments import FLAG, robot_command, robot_held
 
 __all__ = ["add_view"]
 
 
 def add_view(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
-    page = robot_command(
+    robot_command(
         commands, "view", _view,
         "show a robot in the browser, and move it along its closed motions",
         "Serve a page with the robot: a slider for each motor, the efforts that hold it, the "
@@ -21,23 +21,16 @@ def add_view(commands: Any) -> None:
         "machine can see it, unless told otherwise; from another one: ssh -L 8080:localhost:8080. "
         "Needs holoctl[view].",
         "holoctl view stewart",
+        [("--run", "a saved run, Run.save, that plays",
+          {"dest": "recording", "metavar": "NPZ", "type": Path}),
+         ("--save", "instead, write a page that stands alone: the run, or each motion in turn",
+          {"metavar": "HTML", "type": Path}),
+         ("--host", "who can see it: this machine alone (%(default)s); 0.0.0.0 is everyone who "
+          "reaches it", {"default": "127.0.0.1"}),
+         ("--port", "to serve at (%(default)s, the next if it is taken)",
+          {"type": int, "default": 8080}),
+         ("--browser", "also open the browser of this machine", FLAG)],
     )  # fmt: skip
-    page.add_argument("--run", dest="recording", metavar="NPZ", type=Path, help="a saved run, "
-                      "Run.save, that plays")  # fmt: skip
-    page.add_argument(
-        "--save", metavar="HTML", type=Path,
-        help="instead, write a page that stands alone: the run, or each motion in turn",
-    )  # fmt: skip
-    page.add_argument(
-        "--host", default="127.0.0.1",
-        help="who can see it: this machine alone (%(default)s); 0.0.0.0 is everyone who reaches it",
-    )  # fmt: skip
-    page.add_argument(
-        "--port", type=int, default=8080, help="to serve at (%(default)s, the next if it is taken)"
-    )
-    page.add_argument(
-        "--browser", action="store_true", help="also open the browser of this machine"
-    )
 
 
 def _view(given: argparse.Namespace) -> int:

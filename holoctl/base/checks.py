@@ -18,6 +18,9 @@ from scipy.linalg import blas
 from holoctl.base.errors import InputError
 
 __all__ = [
+    "Array",
+    "Indices",
+    "Mask",
     "Vector",
     "as_given",
     "counted",
@@ -51,6 +54,10 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+"""Arrays of floats (`Vector` where there is one axis), of indices, of booleans."""
 _T = TypeVar("_T", bound=np.generic)
 _F = TypeVar("_F", bound=Callable[..., Any])
 

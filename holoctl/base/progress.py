@@ -10,11 +10,31 @@ __all__ = ["progress_bar"]
 log = logging.getLogger(__name__)
 
 
-def progress_bar(total: int, what: str, unit: str, scaled: bool = False) -> Any:
-    """A bar of tqdm over `total` units; None, and a line in the log, where that is missing."""
+class _NoBar:
+    """In the place of a bar that is not shown: it takes the same calls."""
+
+    n = total = 0
+
+    def __enter__(self) -> _NoBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+def progress_bar(
+    total: int, what: str, unit: str, scaled: bool = False, *, show: bool = True
+) -> Any:
+    """A bar of tqdm over `total` units, which is a context manager; a silent one where it is not to
+    be shown, and, with a line in the log, where tqdm is missing."""
+    if not show:
+        return _NoBar()
     try:
         from tqdm import tqdm
     except ImportError:
         log.info("no progress bar: tqdm is not installed")
-        return None
+        return _NoBar()
     return tqdm(total=total, desc=what, unit=f" {unit}", unit_scale=scaled)

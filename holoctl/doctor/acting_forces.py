@@ -12,8 +12,8 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.closing.bodies import whole_joint
-from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import FramePair, Joint
+from holoctl.doctor.locked_joints import all_joints
 from holoctl.forces.joint_friction import BoundFriction
 from holoctl.forces.joint_spring import BoundJointSpring
 from holoctl.forces.spring import BoundSpring
@@ -53,7 +53,7 @@ def acting_forces(mech: Mechanism, locked: Collection[str] = ()) -> ActingForces
     """Look at the forces of a mechanism; `locked` are joints that cannot move."""
     if not mech.forces:
         return ActingForces()
-    joints = _joints(mech)
+    joints = all_joints(mech, most=5)  # but free ones
     viscous, coulomb = set[str](), set[str]()
     springs, others = list[str](), list[str]()
     for name, force in zip(mech.force_names, mech.bound_forces, strict=True):
@@ -80,22 +80,6 @@ def acting_forces(mech: Mechanism, locked: Collection[str] = ()) -> ActingForces
         tuple(springs),
         tuple(others),
     )
-
-
-def _joints(mech: Mechanism) -> list[str]:
-    """All joints but free ones, those of the tree first."""
-    model = plain(mech.model)
-    tree = [
-        whole_joint(mech.model, name)
-        for name, joint in zip(model.names[1:], model.joints[1:], strict=True)
-        if joint.nv < 6
-    ]
-    cut = [
-        name
-        for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
-        if isinstance(c, Closure) and c.joint not in (None, "weld")
-    ]
-    return list(dict.fromkeys([*tree, *cut]))
 
 
 def _where(mech: Mechanism, force: BoundFriction, coefficient: Vector) -> Iterator[str]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import singular_values
 from holoctl.closing.samples import Sample, still
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["ActuationReport", "actuation", "motor_rows", "verdict"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

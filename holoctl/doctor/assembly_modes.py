@@ -29,7 +29,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.closing.least_squares import distance
 from holoctl.constraints.contract import constraint_of
-from holoctl.doctor.mode_compare import grouped, nearest_idle, signs
+from holoctl.doctor.mode_comparison import Comparison, grouped, nearest_idle, signs
 from holoctl.doctor.mode_search import Search, free_coordinates, held, search
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -200,18 +200,19 @@ def assembly_modes(
     found = search(held(mech, q, t, free_coordinates(mech)), tries, seed, progress)
     if not found.closed:
         raise _not_closed(found, positions, tries)
-    together, p = grouped(found), found.problem
-    det = signs(together.groups, together.rank)
+    p, by = found.problem, Comparison(found.problem, found.closed)
+    groups, moving = grouped(found, by)
+    rows, columns, each = signs(groups, by.rank)
     modes = []
-    for group, sign in zip(together.groups, det.of, strict=True):
-        x = nearest_idle(p, group.q) if together.idle else group.q
+    for group, sign in zip(groups, each, strict=True):
+        x = nearest_idle(p, group.q) if by.idle else group.q
         far = distance(mech, q, x)
         modes.append(AssemblyMode(read_only(x), sign, group.singular, group.count, far))
     modes.sort(key=lambda m: (round(m.distance, MODE_ORDER), *np.round(m.q, MODE_ORDER).tolist()))
     return AssemblyModes(
-        tuple(modes), read_only(positions), tries, tries - len(found.closed), together.moving,
-        tuple(mech.row_names[i] for i in det.rows),
-        tuple(mech.coordinate_names[i] for i in p.free[det.columns]), mech.name,
+        tuple(modes), read_only(positions), tries, tries - len(found.closed), moving,
+        tuple(mech.row_names[i] for i in rows),
+        tuple(mech.coordinate_names[i] for i in p.free[columns]), mech.name,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ Reference: docs/doctor.md, "Contradictions".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,24 +42,7 @@ STATIONARY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Closing:
-    """What came of the attempt to close a mechanism.
-
-    Attributes
-    ----------
-    q : (nq,) array
-        The closed configuration, or the one that comes nearest to closing.
-    closed : bool
-    contradictions : tuple of str
-        Rows that cannot hold together.
-    opposite : tuple of str
-        Closures that close only with their axes in opposite directions.
-    message : str
-        What assembly said where it found no way and no contradiction is proved.
-    error : float
-        Largest constraint error at q (scaled).
-    far : tuple of str
-        Coordinates that had to move far to close it.
-    """
+    """What came of the attempt to close a mechanism; the fields are those of `MobilityReport`."""
 
     q: Vector
     closed: bool
@@ -77,47 +60,36 @@ def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
     the work is bounded, and the same on every machine.
     """
     first = _tried(mech, q, t, restarts=0)
-    if first.closed is not None:
-        return Closing(first.closed, True)
+    if first.closed:
+        return first
     disagreeing = _couplings(mech, t)
     if disagreeing:
-        return Closing(first.best, False, disagreeing, message=first.message)
+        return replace(first, contradictions=disagreeing, opposite=())
     more = _tried(mech, q, t, restarts=_starts(mech), max_iter=RESTART_STEPS)
-    if more.closed is not None:
-        return Closing(more.closed, True)
+    if more.closed:
+        return more
     for tried in (more, first):
         if tried.opposite:
-            return Closing(tried.best, True, opposite=tried.opposite)
-    found = more if more.residual < first.residual else first
-    pulling = _pulling(mech, found.best, t)
+            return Closing(tried.q, True, opposite=tried.opposite)
+    found = more if more.error < first.error else first
+    pulling = _pulling(mech, found.q, t)
     for _ in range(RESTART_DESCENTS):
         if pulling:
             break
-        found = _tried(mech, found.best, t, restarts=0)  # on to the bottom
-        if found.closed is not None:
-            return Closing(found.closed, True)
-        pulling = _pulling(mech, found.best, t)
-    return Closing(found.best, False, pulling, message=found.message)
+        found = _tried(mech, found.q, t, restarts=0)  # on to the bottom
+        if found.closed:
+            return found
+        pulling = _pulling(mech, found.q, t)
+    return replace(found, contradictions=pulling, opposite=())
 
 
-@dataclass(frozen=True, eq=False)
-class _Tried:
-    """What came of one call of `assemble`."""
-
-    closed: Vector | None
-    best: Vector
-    residual: float = 0.0
-    opposite: tuple[str, ...] = ()
-    message: str = ""
-
-
-def _tried(mech: Mechanism, q: Vector, t: float, restarts: int, max_iter: int = 200) -> _Tried:
+def _tried(mech: Mechanism, q: Vector, t: float, restarts: int, max_iter: int = 200) -> Closing:
+    """What comes of one call of `assemble`."""
     try:
-        closed = assemble(mech, q, t=t, restarts=restarts, max_iter=max_iter)[0]
-        return _Tried(closed, closed)
+        return Closing(assemble(mech, q, t=t, restarts=restarts, max_iter=max_iter)[0], True)
     except AssemblyError as error:
-        best = q if error.q is None else error.q
-        return _Tried(None, best, error.residual, error.opposite, str(error))
+        best, opposite = q if error.q is None else error.q, tuple(error.opposite)
+        return Closing(best, False, (), opposite, str(error), error.residual)
 
 
 def _starts(mech: Mechanism) -> int:

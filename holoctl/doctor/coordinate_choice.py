@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array, Indices
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import lu, one_norm, pivoted_qr
 from holoctl.base.tolerances import SINGULAR
@@ -18,23 +18,11 @@ from holoctl.projector.partition import in_their_order, partition
 
 __all__ = ["Choice", "choice"]
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Choice:
-    """Independent coordinates, and the condition numbers of the rows on the others (scaled).
-
-    Attributes
-    ----------
-    independent, independent_condition : tuple of str, float
-        As `partition` chooses them, motors first.
-    actuated_condition : float or None
-        Of the actuated coordinates; inf where they do not determine the others; None where there
-        are not as many motors as motions.
-    best_independent, best_condition : tuple of str, float
-        By pivoting: not always the very best.
-    """
+    """Independent coordinates, and the condition numbers of the rows on the others (scaled); the
+    fields are those of `MobilityReport`."""
 
     independent: tuple[str, ...] = ()
     independent_condition: float = float("inf")
@@ -58,7 +46,7 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
         others = np.setdiff1d(np.arange(mech.nv), motors)
         condition = _condition(kept, others)
 
-    def without(columns: NDArray[np.intp]) -> tuple[str, ...]:
+    def without(columns: Indices) -> tuple[str, ...]:
         return tuple(names[i] for i in np.setdiff1d(np.arange(mech.nv), columns))
 
     return Choice(
@@ -67,7 +55,7 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
     )  # fmt: skip
 
 
-def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) -> NDArray[np.intp]:
+def _dependent(mech: Mechanism, at: Sample, t: float, best: Indices) -> Indices:
     try:
         chosen = partition(mech, at.q, t=t).dependent
     except (SingularityError, InconsistentError):
@@ -75,7 +63,7 @@ def _dependent(mech: Mechanism, at: Sample, t: float, best: NDArray[np.intp]) ->
     return chosen if chosen.size == best.size else best
 
 
-def _condition(kept: Array, columns: NDArray[np.intp]) -> float:
+def _condition(kept: Array, columns: Indices) -> float:
     """In the 1-norm, exactly: an estimate may hang on the sign of a rounding error."""
     size = scaled_size(kept)
     factors = lu(kept[:, columns], size)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array, counted
 from holoctl.closing.samples import Sample, Samples
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.wrench import WrenchRows
+from holoctl.doctor.crossed_axes import TURNS, normal_of_axes
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import rows_of
@@ -30,21 +31,12 @@ SPECIAL = 1e-7
 """Axes of a loop are parallel, or meet, where they are off by less: loops have names by that."""
 
 
-Array = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class Counts:
-    """Coordinates, rows, ranks.
+    """Coordinates, rows, ranks; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
-    open_dof, rows : int
-        Coordinates of the tree; constraint rows.
-    active, generic_rank : int
-        Rank of the rows here, and in general: on the largest path through here.
-    finite_dof : int
-        Motions that go on together there.
     crossing : bool
         Whether paths cross here though the rank is that of configurations nearby.
     reason : str
@@ -88,15 +80,15 @@ def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:
     reasons = []
     if r.redundant:
         n = len(r.redundant)
-        text = f"{n} row{' repeats' if n == 1 else 's repeat'} what is so anyway"
+        text = f"{counted(n, 'constraint row is', 'constraint rows are')} redundant"
         kinds = _loops(mech, s.generic[0], r, t)
         if kinds:
             text += f" ({'; '.join(kinds)})"
         reasons.append(text)
     short = mech.row_scale.size - s.here.rank - len(r.redundant)
     if short > 0:
-        rows = "row has" if short == 1 else "rows have"
-        reasons.append(f"{short} {rows} no effect at this configuration")
+        rows = counted(short, "row has", "rows have")
+        reasons.append(f"{rows} no effect at this configuration")
     return ", and ".join(reasons)
 
 
@@ -107,27 +99,20 @@ def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
         if name in concerned and isinstance(rows, WrenchRows):
-            J, length = kin.J[:, rows.support.any(axis=0)], _length(mech, name)
-            kind = _kind(J, max(SPECIAL, at.tolerance), length)
+            size_of_loop = float((1.0 / mech.row_scale[rows_of(mech, name)]).max())
+            J = kin.J[:, rows.support.any(axis=0)]
+            kind = _kind(J, max(SPECIAL, at.tolerance), size_of_loop)
             kinds.setdefault(kind, []).append(name)
     return [f"{', '.join(loops)}: {kind}" for kind, loops in kinds.items()]
-
-
-def _length(mech: Mechanism, name: str) -> float:
-    """Size of the loop of a constraint, m."""
-    return float((1.0 / mech.row_scale[rows_of(mech, name)]).max())
 
 
 def _kind(J: Array, off: float, length: float) -> str:
     """Planar, spherical, or special: from the screws (6, n) of the joints of a loop."""
     linear, angular = J[:3].T, J[3:].T
-    turning = np.linalg.norm(angular, axis=1) > 1e-9
     size = max(float(np.abs(linear).max()), length)
-    if turning.any():
-        n = angular[turning][0] / np.linalg.norm(angular[turning][0])
-        parallel = np.abs(np.cross(angular, n)).max() < off
-        if parallel and np.abs(linear @ n).max() < off * size:
-            return "a planar loop"
+    if normal_of_axes(J, off, size) is not None:
+        return "a planar loop"
+    if (np.linalg.norm(angular, axis=1) > TURNS).any():
         # v + omega x p = 0 at one point p of all
         A = np.concatenate([pin.skew(w) for w in angular])
         p = np.linalg.lstsq(A, -linear.ravel(), rcond=None)[0]

@@ -11,15 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["CrossedAxis", "crossed_axes"]
+__all__ = ["TURNS", "CrossedAxis", "crossed_axes", "normal_of_axes"]
 
 PARALLEL_HINGES = 1e-4
 """Sine of the angle below which hinges of a loop are parallel: files write a right angle as
@@ -29,7 +28,8 @@ CROSSED_HINGES = 0.02
 """Sine of the angle from which an axis was not meant to be parallel: less is rounding."""
 
 
-Array = NDArray[np.float64]
+TURNS = 1e-9
+"""Rate of turning, rad by rad or m, below which a joint slides."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,21 @@ def crossed_axes(
 
 def _common_axis(J: Array, off: float) -> Vector | None:
     """The direction of at least two hinges, where the others, and all slides, keep to a plane."""
+    if np.count_nonzero(np.linalg.norm(J[3:], axis=0) > TURNS) < 2:
+        return None
+    return normal_of_axes(J, off, max(float(np.abs(J[:3]).max()), TURNS))
+
+
+def normal_of_axes(J: Array, off: float, size: float) -> Vector | None:
+    """(3,): what all screws (6, n) turn about, and slide across; None where there is no such.
+
+    `off` is the sine of the angle below which they do, `size` that of lengths in J, m.
+    """
     linear, angular = J[:3].T, J[3:].T
     sizes = np.linalg.norm(angular, axis=1)
-    turning = sizes > 1e-9
-    if np.count_nonzero(turning) < 2:
+    if not (turning := sizes > TURNS).any():
         return None
     n: Vector = angular[turning][0] / sizes[turning][0]
-    size = max(float(np.abs(linear).max()), 1e-9)
     across = np.abs(np.cross(angular, n)).max() > off
     return None if across or np.abs(linear @ n).max() > off * size else n
 

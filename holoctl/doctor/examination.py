@@ -14,6 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector, flag, number, quiet
+from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
 from holoctl.closing.axis_sign import opposite_closures
 from holoctl.closing.kept_rows import KeptRows, toleranced_rows
@@ -27,11 +28,11 @@ from holoctl.doctor.crossed_axes import crossed_axes
 from holoctl.doctor.dimensions import dimensions
 from holoctl.doctor.margins import margins
 from holoctl.doctor.motions import motions
-from holoctl.doctor.progress import PARTS, stages
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import Rounding, wanted
 from holoctl.doctor.sensors import sensors, sensors_asked
+from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -95,40 +96,41 @@ def mobility(
     t = number("t", t, "time, s")
     asked = sensors_asked(mech, measured)
     guess = mech.reference.copy() if q is None else check_configuration(mech, q)
-    begin = stages(flag("progress", progress))
-    begin()
+    with progress_bar(5, "doctor", "parts", show=flag("progress", progress)) as bar:
+        return _examined(mech, guess, t, asked, bar)
+
+
+def _examined(
+    mech: Mechanism, guess: Vector, t: float, asked: MeasurementModel | None, bar: Any
+) -> MobilityReport:
+    def begin(part: str, ended: int = 1) -> None:
+        bar.update(ended)
+        bar.set_postfix_str(part)
+
+    begin("closing", 0)
     found, meant = _closed(mech, guess, t)
     if not found.closed:
-        for _ in PARTS:
-            begin()
+        begin("", bar.total)
         return _unclosed(mech, found, wanted(mech, guess, t), t)
     tolerance = 0.0 if meant is None else mech.tolerance
-    begin()
+    begin("looking around")
     s = samples(mech, found.q, t, tolerance)
-    begin()
+    begin("rows")
     r = redundancy(mech, s, t, meant)
-    begin()
+    begin("motions")
     m = motions(mech, s, t)
     seen = sensors(mech, s, asked, t)
-    begin()
+    begin("coordinates")
     chosen = choice(mech, s, r, t)
-    begin()
+    begin("")
     return MobilityReport(
-        mech.name,
-        list(mech.actuator_names),
+        mech.name, list(mech.actuator_names),
         replace(found, error=s.here.error, far=_far(mech, guess, found.q)),
-        counts(mech, s, r, t),
-        dimensions(mech),
-        list(crossed_axes(mech, found.q, t, tolerance)),
-        r,
-        m,
-        seen,
-        chosen,
-        margins(mech, s, m),
-        _rounding(mech, guess, t, s, r, meant),
-        acting_forces(mech, m.locked_joints),
-        [str(one) for one in beyond_limits(mech, found.q, t)],
-    )
+        counts(mech, s, r, t), dimensions(mech),
+        list(crossed_axes(mech, found.q, t, tolerance)), r, m, seen, chosen,
+        margins(mech, s, m), _rounding(mech, guess, t, s, r, meant),
+        acting_forces(mech, m.locked_joints), [str(x) for x in beyond_limits(mech, found.q, t)],
+    )  # fmt: skip
 
 
 def _rounding(

@@ -9,13 +9,13 @@ RRT-Connect.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, flag, number, quiet, read_only, whole
+from holoctl.base.checks import Array, Mask, Vector, counted, flag, number, quiet, read_only, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.one_thread import one_thread
@@ -25,10 +25,10 @@ from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
-from holoctl.doctor.leg_signs import sign_of_legs, that_roll
-from holoctl.doctor.mode_compare import Comparison, Group, comparison, group_of
+from holoctl.doctor.mode_comparison import Comparison, Group
+from holoctl.doctor.mode_paths import Walker, driven, held_still
 from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
-from holoctl.doctor.mode_walk import ModeStop, Walker, driven, held_still
+from holoctl.doctor.rolling_legs import sign_of_legs, that_roll
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
@@ -45,9 +45,6 @@ PATH_TURN, PATH_SLIDE = 3.14, 2.0  # rad; of the size of the mechanism
 NO_ROW = 1e-11  # scaled
 """A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
 such."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +64,7 @@ class JoinedModes:
     """
 
     groups: tuple[tuple[int, ...], ...]
-    parted: NDArray[np.bool_]
+    parted: Mask
     steps: int
     name: str
     _paths: dict[int, Array] = field(default_factory=dict)
@@ -211,21 +208,17 @@ def joined_modes(
     steps, seed, t = whole("steps", steps, 0), whole("seed", seed, 0), number("t", t, "time, s")
     progress = flag("progress", progress)
     p, closed = _modes(mech, found, t)
-    by = comparison(p, closed)
-    legs = that_roll(mech, closed[0].q, t, by.same.size)
-    by = by._replace(same=by.same.only(legs))
+    by = Comparison(p, closed)
+    by.rolls &= that_roll(mech, closed[0].q, t, by.size)
     parted = _parted(p, found, by)
     trees = _Trees(p, closed, by, parted, seed)
-    bar = progress_bar(steps, "joined modes", "steps") if progress else None
-    with one_thread(), bar or nullcontext():
+    with one_thread(), progress_bar(steps, "joined modes", "steps", show=progress) as bar:
         while trees.taken < steps and trees.open_pairs():
             before = trees.taken
             trees.grow(steps - before)
-            if bar is not None:
-                bar.update(trees.taken - before)
-        taken = trees.taken
+            bar.update(trees.taken - before)
         groups, paths = trees.paths()
-    return JoinedModes(groups, read_only(parted), taken, mech.name, paths)
+    return JoinedModes(groups, read_only(parted), trees.taken, mech.name, paths)
 
 
 def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, list[Closed]]:
@@ -251,14 +244,14 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
 # ------------------------------------------------------------------------------------------- signs
 
 
-def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> NDArray[np.bool_]:
+def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> Mask:
     """What the signs prove, and singular modes."""
     singular = np.array([m.singular for m in found.modes])
-    parted: NDArray[np.bool_] = singular[:, None] | singular
+    parted: Mask = singular[:, None] | singular
     if not driven(p).size:
         parted[:] = True  # nothing moves
     if _signs_part(p, found, by):
-        legs = [sign_of_legs(p.mech, m.q, p.t, by.same.size) for m in found.modes]
+        legs = [sign_of_legs(p.mech, m.q, p.t, by.size) for m in found.modes]
         sign = np.array([m.sign for m in found.modes]) * legs
         parted |= sign[:, None] * sign < 0
     np.fill_diagonal(parted, False)
@@ -283,29 +276,37 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
 
 
 class _Tree:
-    """Stops that are joined to one mode."""
+    """Stops that are joined to one mode: of each its parent, and where its bodies are."""
 
-    def __init__(self, walker: Walker, place: Vector) -> None:
-        self.walker, self.stops, self.parents = walker, [walker.start], [-1]
-        self._ys, self._places = [walker.start.y], [place]
-        self.compared = dict[int, Group]()
+    def __init__(self, walker: Walker, by: Comparison) -> None:
+        self.walker, self.by = walker, by
+        self.stops, self.parents = [walker.start], [-1]
+        self.places, self.groups = [by.place(walker.start.q)], dict[int, Group]()
 
-    def add(self, stop: ModeStop, parent: int, place: Vector) -> int:
-        self.stops.append(stop)
-        self.parents.append(parent)
-        self._ys.append(stop.y)
-        self._places.append(place)
-        return len(self.stops) - 1
+    def walk(self, at: int, way: Vector, most: int) -> tuple[int, int]:
+        """The last stop of a straight way of the motors, and how many steps were tried."""
+        stops, taken, _ = self.walker.walk(self.stops[at], way, PATH_SEARCH, most)
+        for stop in stops:
+            self.stops.append(stop)
+            self.parents.append(at)
+            self.places.append(self.by.place(stop.q))
+            at = len(self.stops) - 1
+        return at, taken
 
     def nearest(self, y: Vector, unit: Vector) -> int:
         """By the motors."""
-        left = self.walker.left(np.array(self._ys), y) / unit
+        left = self.walker.left(np.array([stop.y for stop in self.stops]), y) / unit
         return int(np.argmin((left * left).sum(axis=1)))
 
     def most_alike(self, place: Vector) -> int:
         """By the places of bodies."""
-        off = np.array(self._places) - place
+        off = np.array(self.places) - place
         return int(np.argmin((off * off).sum(axis=1)))
+
+    def group(self, at: int) -> Group:
+        if at not in self.groups:
+            self.groups[at] = self.by.group_at(self.stops[at].q)
+        return self.groups[at]
 
     def ways(self, at: int) -> list[Vector]:
         """Of the motors, from the mode to a stop."""
@@ -320,29 +321,25 @@ class _Trees:
     """One for each mode that can be walked from."""
 
     def __init__(
-        self, p: Problem, closed: list[Closed], by: Comparison, parted: NDArray[np.bool_], seed: int
+        self, p: Problem, closed: list[Closed], by: Comparison, parted: Mask, seed: int
     ) -> None:
-        self.p, self.by, self.closed, self.parted = p, by, closed, parted
+        self.by, self.closed, self.parted = by, closed, parted
+        self.unit = p.mech.column_scale[driven(p)]
         self.rng, self.trees = np.random.default_rng(seed), dict[int, _Tree]()
         n, self.taken = len(closed), 0
         self.group, self.edges = list(range(n)), dict[tuple[int, int], list[Vector]]()
         if parted.sum() == n * (n - 1):
             return
         sensors = held_still(p)
-        for i, x in enumerate(closed):
-            if parted[i].sum() != n - 1:
-                try:
-                    self.trees[i] = _Tree(Walker(p, sensors, x.q), self._place(x.q))
-                except HoloctlError:
-                    continue  # it is a dead point, or nearly
+        for i in np.flatnonzero(parted.sum(axis=1) != n - 1).tolist():
+            with suppress(HoloctlError):  # it is a dead point, or nearly
+                self.trees[i] = _Tree(Walker(p, sensors, closed[i].q), by)
 
     def open_pairs(self) -> list[tuple[int, int]]:
         """Of trees, that may be joined or not."""
+        pairs = permutations(self.trees, 2)
         return [
-            (i, j)
-            for i in self.trees
-            for j in self.trees
-            if self.group[i] != self.group[j] and not self.parted[i, j]
+            (i, j) for i, j in pairs if self.group[i] != self.group[j] and not self.parted[i, j]
         ]
 
     def grow(self, most: int) -> None:
@@ -350,70 +347,55 @@ class _Trees:
         pairs = self.open_pairs()
         i, j = pairs[int(self.rng.integers(len(pairs)))]
         a, b = self.trees[i], self.trees[j]
-        unit = self.p.mech.column_scale[a.walker.columns]
-        widest = np.where(a.walker.turning, PATH_TURN, PATH_SLIDE * unit)
-        y = self.rng.uniform(-1.0, 1.0, unit.size) * widest
-        at, before, least = a.nearest(y, unit), self.taken, min(most, PATH_OVERHEAD)
-        new = self._walked(a, at, a.walker.left(a.stops[at].y, y), min(most, PATH_RUN))
-        to = b.most_alike(self._place(a.stops[new].q))
-        way, most = a.walker.left(a.stops[new].y, b.stops[to].y), most - self.taken + before
-        end = self._walked(a, new, way, min(most, PATH_MEET))
-        self.taken = max(self.taken, before + least)
-        if largest(a.walker.left(a.stops[end].y, b.stops[to].y)) > PATH_MET:
+        left, widest = a.walker.left, np.where(a.walker.turning, PATH_TURN, PATH_SLIDE * self.unit)
+        y = self.rng.uniform(-1.0, 1.0, self.unit.size) * widest
+        at = a.nearest(y, self.unit)
+        new, taken = a.walk(at, left(a.stops[at].y, y), min(most, PATH_RUN))
+        to = b.most_alike(a.places[new])
+        way = left(a.stops[new].y, b.stops[to].y)
+        end, more = a.walk(new, way, min(most - taken, PATH_MEET))
+        self.taken += max(taken + more, min(most, PATH_OVERHEAD))
+        if largest(left(a.stops[end].y, b.stops[to].y)) > PATH_MET:
             return
-        if self.by.same(self._once(a, end), self._once(b, to)):
-            self._joined(i, j, a.ways(end) + [-way for way in reversed(b.ways(to))])
+        if self.by.same(a.group(end), b.group(to)):
+            self._join(i, j, a.ways(end) + _back(b.ways(to)))
 
-    def _once(self, tree: _Tree, at: int) -> Group:
-        if at not in tree.compared:
-            tree.compared[at] = self._compared(tree.stops[at].q)
-        return tree.compared[at]
-
-    def _walked(self, tree: _Tree, at: int, way: Vector, most: int) -> int:
-        stops, taken, _ = tree.walker.walk(tree.stops[at], way, PATH_SEARCH, most)
-        self.taken += taken
-        for stop in stops:
-            at = tree.add(stop, at, self._place(stop.q))
-        return at
-
-    def _joined(self, i: int, j: int, ways: list[Vector]) -> None:
-        stops = self.trees[i].walker.followed(ways, PATH_STEP)
-        if stops is None or not self._is(j, stops[-1].q):
+    def _join(self, i: int, j: int, ways: list[Vector]) -> None:
+        if self._path(i, j, ways) is None:
             return
-        self.edges[i, j], self.edges[j, i] = ways, [-way for way in reversed(ways)]
+        self.edges[i, j], self.edges[j, i] = ways, _back(ways)
         old, new = max(self.group[i], self.group[j]), min(self.group[i], self.group[j])
         self.group = [new if g == old else g for g in self.group]
 
-    def _is(self, j: int, q: Vector) -> bool:
-        return self.by.same(self._compared(self.closed[j].q), self._compared(q))
-
-    def _compared(self, q: Vector) -> Group:
-        error = largest(self.p.scaled_rows(q)[0])
-        return group_of(self.p, Closed(q, error, ()), self.by.rank)
-
-    def _place(self, q: Vector) -> Vector:
-        return self.by.same.place(q)
+    def _path(self, i: int, j: int, ways: list[Vector]) -> Array | None:
+        """The path (n, nq) along ways from one mode, where it leads to the other one."""
+        stops = self.trees[i].walker.followed(ways, PATH_STEP)
+        if stops is None:
+            return None
+        there = self.by.group_at(self.closed[j].q), self.by.group_at(stops[-1].q)
+        return np.array([stop.q for stop in stops]) if self.by.same(*there) else None
 
     def paths(self) -> tuple[tuple[tuple[int, ...], ...], dict[int, Array]]:
         """The groups, and from the first mode of each a path to each other one, followed whole."""
         paths, groups = dict[int, Array](), list[tuple[int, ...]]()
-        for i in range(len(self.closed)):
+        for i, x in enumerate(self.closed):
             if i in paths:
                 continue
-            paths[i] = self.closed[i].q[None].copy()
-            reached, ways, queue = [i], {i: list[Vector]()}, [i]
-            while queue:
-                k = queue.pop(0)
+            paths[i], reached, ways = x.q[None].copy(), [i], {i: list[Vector]()}
+            for k in reached:  # it grows
                 for a, j in sorted(self.edges):
                     if a != k or j in paths:
                         continue
                     ways[j] = ways[k] + self.edges[k, j]
-                    stops = self.trees[i].walker.followed(ways[j], PATH_STEP)
-                    if stops is not None and self._is(j, stops[-1].q):
-                        paths[j] = np.array([s.q for s in stops])
+                    path = self._path(i, j, ways[j])
+                    if path is not None:
+                        paths[j] = path
                         reached.append(j)
-                        queue.append(j)
             groups.append(tuple(sorted(reached)))
         for path in paths.values():
             read_only(path)
         return tuple(groups), paths
+
+
+def _back(ways: list[Vector]) -> list[Vector]:
+    return [-way for way in reversed(ways)]

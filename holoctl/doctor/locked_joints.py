@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.closing.bodies import whole_joint
 from holoctl.closing.samples import Samples
@@ -17,9 +16,7 @@ from holoctl.mechanism.joint_motion import joint_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["locked_joints"]
-
-Array = NDArray[np.float64]
+__all__ = ["all_joints", "locked_joints"]
 
 
 def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
@@ -47,15 +44,22 @@ def _rates(
     mech: Mechanism, q: Vector, t: float, names: Iterable[str] | None = None
 ) -> dict[str, Array]:
     """For each joint, of the tree or cut, the rates of its coordinates by the velocity."""
-    if names is None:
-        tree = [whole_joint(mech.model, n) for n in plain(mech.model).names[1:]]
-        cut = [
-            name
-            for name, c in zip(mech.constraint_names, mech.constraints, strict=True)
-            if isinstance(c, Closure) and c.joint not in (None, "weld")
-        ]
-        names = dict.fromkeys([*tree, *cut])
+    names = all_joints(mech) if names is None else names
     return {name: joint_motion(mech, name, q, t=t).jacobian for name in names}
+
+
+def all_joints(mech: Mechanism, most: int = 6) -> list[str]:
+    """Joints of the tree, of so many coordinates at most, then those that are cut."""
+    model = plain(mech.model)
+    found = [
+        whole_joint(mech.model, name)
+        for name, joint in zip(model.names[1:], model.joints[1:], strict=True)
+        if joint.nv <= most
+    ]
+    for name, c in zip(mech.constraint_names, mech.constraints, strict=True):
+        if isinstance(c, Closure) and c.joint not in (None, "weld"):
+            found.append(name)
+    return list(dict.fromkeys(found))
 
 
 def _in_series(mech: Mechanism, name: str) -> bool:

@@ -19,19 +19,8 @@ INF = float("inf")
 
 @dataclass(frozen=True)
 class Margins:
-    """Singular values of the scaled rows, and of the motors on the motions.
-
-    Attributes
-    ----------
-    margin, usual_margin : float
-        The smallest that counts: here, and the largest such at configurations nearby.
-    gap : float
-        Ratio of the smallest that counts to the largest that does not.
-    uncertain : bool
-        Whether that gap is so small that the rank is a matter of opinion.
-    actuation_margin : float
-        The smallest of gamma' B that should count; inf without motors.
-    """
+    """Singular values of the scaled rows, and of the motors on the motions; the fields are those of
+    `MobilityReport`."""
 
     margin: float = INF
     usual_margin: float = INF

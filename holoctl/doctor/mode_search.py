@@ -6,15 +6,13 @@ Coordinates that no row depends on, such as those of a base that floats, stay at
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, pivoted_qr
 from holoctl.base.progress import progress_bar
@@ -38,9 +36,6 @@ __all__ = [
     "search",
     "tried",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Closed(NamedTuple):
@@ -79,20 +74,10 @@ class Search:
     best: Closed
 
 
-class QuickProblem(Problem):
-    """Its rows are those of a tick."""
-
-    def scaled_rows(self, q: Vector) -> tuple[Vector, Array]:
-        rest = np.zeros(self.mech.nv)
-        G, error, _ = scaled_rows_at(self.mech, q, rest, self.t)
-        G = G[:, self.free] * (self.metric / self.mech.column_scale[self.free])
-        return (error, G) if self.rows is None else (error[self.rows], G[self.rows])
-
-
 def held(mech: Mechanism, q: Vector, t: float, free: Indices) -> Problem:
     """To be closed with all coordinates at q but the free ones."""
     weights = 1.0 / mech.column_scale**2
-    return QuickProblem(mech, q, t, MODE_CLOSED, MODE_ITERATIONS, weights, free)
+    return Problem(mech, q, t, MODE_CLOSED, MODE_ITERATIONS, weights, free)
 
 
 def free_coordinates(mech: Mechanism) -> Indices:
@@ -127,12 +112,10 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
     """Close from all starts."""
     axis_signs, closed = axis_sign_rows(p.mech), list[Closed]()
     best: Closed | None = None
-    bar = progress_bar(tries, "assembly modes", "starts") if progress else None
-    with bar or nullcontext():
+    with progress_bar(tries, "assembly modes", "starts", show=progress) as bar:
         for i, start in enumerate(starts(p, tries, seed)):
             found = tried(p, start, axis_signs) if i else closed_from(p, start, axis_signs)
-            if bar is not None:
-                bar.update()
+            bar.update()
             if found is None:
                 continue
             if found.error <= allowed(p.mech) and not found.opposite:

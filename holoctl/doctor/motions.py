@@ -9,40 +9,55 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+import pinocchio as pin
 
+from holoctl.base.checks import Array
+from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import IDLE_NEW
-from holoctl.closing.bodies import bodies_at
+from holoctl.closing.bodies import Bodies, bodies_at
 from holoctl.closing.idle.motions import idle_motions, independent_spins
 from holoctl.closing.samples import Samples
 from holoctl.doctor.actuation import actuation, motor_rows, verdict
 from holoctl.doctor.locked_joints import locked_joints
-from holoctl.doctor.motion import Motion, described
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.open_tree import nonlinear_efforts
 
-__all__ = ["Motions", "motions", "without"]
+__all__ = ["Motion", "Motions", "described", "motions", "without"]
 
-Array = NDArray[np.float64]
+GRAVITY_WORKS = 1e-6
+"""Gravity works on a motion by more than this share of the weight of all times its size."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One motion, by the rates of the coordinates in it.
+
+    Attributes
+    ----------
+    rates : tuple of (str, float)
+        Coordinates and their rates, rad/s or m/s, the first one 1, then the largest first (lengths
+        in units of the size of their loop).
+    loaded : bool
+        Whether gravity works on it at the configuration of the report.
+    bodies : tuple of str
+        For an idle motion: the bodies that move.
+    """
+
+    rates: tuple[tuple[str, float], ...]
+    loaded: bool
+    bodies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Motions:
-    """What moves and what does not.
+    """What moves and what does not; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
-    locked_joints : tuple of str
-        Joints that never move.
     idle : tuple of Motion
         Motions that no motor drives and that move bodies between two others and nothing else:
         the spin of a rod between two ball joints.
-    undriven : tuple of Motion
-        The other motions that no motor drives; none are named where there are no motors at all.
-    actuation_rank, generic_actuation_rank : int
-        Rank of gamma' B, here and in general.
-    actuation : str
-        ``"none"``, ``"fully"``, ``"under"``, ``"redundantly"``, ``"both"``; ``"unknown"``.
     coupled : tuple of str
         Motors that add no motion, for couplings tie their joints to those of other motors.
     """
@@ -63,9 +78,9 @@ class Motions:
 
 def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     """Look at all samples; what is said of motions holds at every one of them."""
-    grips = [actuation(mech, at, T) for at, T in zip(s.generic, s.tangents, strict=True)]
-    rank = max(grip.rank for grip in grips)
-    usual = [(at, grip) for at, grip in zip(s.generic, grips, strict=True) if grip.rank == rank]
+    reports = [actuation(mech, at, T) for at, T in zip(s.generic, s.tangents, strict=True)]
+    rank = max(one.rank for one in reports)
+    usual = [(at, one) for at, one in zip(s.generic, reports, strict=True) if one.rank == rank]
     # idle motions are looked for among all instantaneous ones, which are exact
     found = [
         idle_motions(
@@ -74,7 +89,7 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
         for at, _ in usual
     ]
     lasting = set.intersection(*(set(groups) for groups in found))
-    at, grip = usual[0]
+    at, driven = usual[0]
     here = bodies_at(mech, at, t)
     spins, basis = independent_spins(here, at, [found[0][group] for group in lasting], t)
     idle = [
@@ -85,7 +100,7 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
     return Motions(
         locked_joints(mech, s, t),
         tuple(idle),
-        described(here, without(grip.undriven, basis)) if mech.nu else (),
+        described(here, without(driven.undriven, basis)) if mech.nu else (),
         actuation(mech, s.here, s.here.null).rank,
         rank,
         verdict(mech.nu, rank, s.finite_dof - len(idle)),
@@ -98,3 +113,24 @@ def without(space: Array, known: Array) -> Array:
     rest = space - known @ (known.T @ space)
     u, s, _ = np.linalg.svd(rest, full_matrices=False)
     return u[:, s > IDLE_NEW]
+
+
+def described(here: Bodies, space: Array) -> tuple[Motion, ...]:
+    """Motions by coordinates: each has one coordinate of its own, with rate 1."""
+    mech = here.mech
+    gravity = mech.column_scale * nonlinear_efforts(mech, here.q, np.zeros(mech.nv))
+    weight = pin.computeTotalMass(mech.model) * np.linalg.norm(mech.model.gravity.linear)
+    if space.shape[1] == 0:
+        return ()
+    qr = pivoted_qr(space.T, space.shape[1])
+    own = qr.pivots[: space.shape[1]]
+    basis = np.linalg.solve(space[own].T, space.T)  # rows: motions
+    found = []
+    for i, x in sorted(zip(own.tolist(), basis, strict=True), key=lambda motion: motion[0]):
+        rates = x * mech.column_scale / mech.column_scale[i]
+        parts = np.flatnonzero(np.abs(x) > 1e-9 * np.abs(x).max())
+        order = sorted(parts.tolist(), key=lambda j: (j != i, -abs(x[j])))
+        named = tuple((mech.coordinate_names[j], float(rates[j])) for j in order)
+        heavy = abs(gravity @ x) > GRAVITY_WORKS * weight * here.size * np.abs(x).max()
+        found.append(Motion(named, bool(heavy)))
+    return tuple(found)

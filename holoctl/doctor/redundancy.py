@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Mask, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEAST_INDEPENDENCE
 from holoctl.closing.kept_rows import KeptRows, independence
@@ -35,10 +34,6 @@ WEAK_ROWS = 5e-3
 VIOLATED, NEEDED_REACH = 1e-11, 0.03  # scaled
 """A row left out was needed where its scaled error grows beyond the first number, after steps of
 the second for each direction."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -63,26 +58,12 @@ class RowGroup:
 
 @dataclass(frozen=True, eq=False)
 class Redundancy:
-    """What the rows are worth.
+    """What the rows are worth; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
     kept : int array
         Rows that say all there is to say.
-    redundant : tuple of str
-        Rows that may be left out, all of them together.
-    latent : tuple of str
-        Rows that impose nothing to first order here, and yet may not be left out: they hold a
-        shaky mechanism.
-    essential : tuple of str
-        Kept rows that nothing repeats: without any one there would, in general, be a motion more.
-    groups : tuple of RowGroup
-    weak : tuple of str
-        Rows with a large part in what hardly acts, at every configuration: with dimensions a
-        little different they would be redundant.
-    strength : float
-        How much of that acts, of 1: the smallest singular value that counts, where the rank is the
-        generic one. Inf where none does.
     """
 
     kept: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -195,7 +176,7 @@ def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vec
 
 
 def _groups(
-    names: tuple[str, ...], kept: Indices, redundant: Indices, follows: NDArray[np.bool_]
+    names: tuple[str, ...], kept: Indices, redundant: Indices, follows: Mask
 ) -> tuple[RowGroup, ...]:
     r, k = follows.shape
     if r == 0:

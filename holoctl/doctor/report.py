@@ -16,8 +16,7 @@ from holoctl.doctor.counting import Counts
 from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.dimensions import Dimensions
 from holoctl.doctor.margins import Margins
-from holoctl.doctor.motion import Motion
-from holoctl.doctor.motions import Motions
+from holoctl.doctor.motions import Motion, Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
 from holoctl.doctor.sensors import SensorReport

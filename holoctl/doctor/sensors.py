@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -23,8 +22,7 @@ from holoctl.closing.bodies import bodies_at
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within
 from holoctl.closing.samples import Sample, Samples
-from holoctl.doctor.motion import Motion, described
-from holoctl.doctor.motions import without
+from holoctl.doctor.motions import Motion, described, without
 from holoctl.estimation.measurement_model import (
     MeasurementModel,
     measurement_model,
@@ -39,9 +37,6 @@ __all__ = ["SensorReport", "sensors", "sensors_asked"]
 WORTH_A_SENSOR = 0.9
 """One more sensor helps where the noise gain with it is at most so much of that without."""
 
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 INF, NONE = float("inf"), np.zeros(0, dtype=np.intp)
 
@@ -88,7 +83,7 @@ class SensorReport:
         return bool(self.measured) and not self.unseen
 
 
-class _Place(NamedTuple):
+class _SensedPlace(NamedTuple):
     """A configuration; all scaled."""
 
     at: Sample
@@ -123,7 +118,7 @@ def sensors(
     places = []
     for at, motions in _looked_at(s):
         more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
-        places.append(_Place(at, motions, measured.scaled_jacobian(at.q), more))
+        places.append(_SensedPlace(at, motions, measured.scaled_jacobian(at.q), more))
     sights = [observability_of(p.motions, p.S) for p in places]
     usual = max(range(len(places)), key=lambda i: sights[i].observed.shape[1])
     place, here, own = places[usual], sights[usual], places[0].at is s.here
@@ -152,7 +147,7 @@ def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
 
 def _others(
     mech: Mechanism, measured: MeasurementModel, single: MeasurementModel | None
-) -> tuple[list[str], Indices, NDArray[np.bool_]]:
+) -> tuple[list[str], Indices, Mask]:
     """Joints of one coordinate that are not measured: their names, which of `single` they are, and
     whether they are hinges of a ball, which no sensor fits."""
     if single is None:
@@ -168,7 +163,7 @@ def _others(
     return [single.labels[i] for i in which], np.array(which, dtype=np.intp), np.array(balls, bool)
 
 
-def _in_balls(mech: Mechanism) -> NDArray[np.bool_]:
+def _in_balls(mech: Mechanism) -> Mask:
     """(nv,): coordinates of joints of which three follow each other without mass between them."""
     model = plain(mech.model)
     row = list(range(model.njoints))  # the first joint of those in a row
@@ -177,7 +172,7 @@ def _in_balls(mech: Mechanism) -> NDArray[np.bool_]:
         if above > 0 and model.inertias[above].mass == 0.0:
             row[j] = row[above]
     many = np.bincount(row, minlength=model.njoints) > 2
-    found: NDArray[np.bool_] = many[np.array(row)[mech.joint_of]]
+    found: Mask = many[np.array(row)[mech.joint_of]]
     return found
 
 
@@ -189,7 +184,7 @@ def _idle(mech: Mechanism, at: Sample, measured: MeasurementModel, t: float) -> 
         return np.zeros((mech.nv, 0))
 
 
-def _gains(places: Sequence[_Place], added: Indices) -> Vector:
+def _gains(places: Sequence[_SensedPlace], added: Indices) -> Vector:
     """Noise gains with some sensors added; inf where less is seen than elsewhere."""
     sights = [observability_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
     most = max(x.observed.shape[1] for x in sights)
@@ -206,7 +201,7 @@ def _told(gains: Vector, own: bool) -> tuple[float, float]:
 
 
 def _most_helpful(
-    places: Sequence[_Place], among: Indices, moved: tuple[Array, Array], gains: Vector
+    places: Sequence[_SensedPlace], among: Indices, moved: tuple[Array, Array], gains: Vector
 ) -> tuple[Indices, Vector]:
     """The sensors to be added, and the gains with them; none, and inf.
 

@@ -18,8 +18,7 @@ from holoctl.doctor.counting import Counts
 from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.dimensions import Dimensions
 from holoctl.doctor.margins import Margins
-from holoctl.doctor.motion import Motion
-from holoctl.doctor.motions import Motions
+from holoctl.doctor.motions import Motion, Motions
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
 from holoctl.doctor.sensors import SensorReport
@@ -34,10 +33,12 @@ __all__ = [
     "joints",
     "margins",
     "mobility",
+    "named",
     "redundancy",
     "rounded",
     "sensors",
     "size",
+    "verb",
     "wanted",
     "wrapped",
 ]
@@ -57,13 +58,12 @@ def wrapped(paragraph: str) -> str:
 def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
     """Why not, as far as it is known."""
     if found.contradictions:
-        one = len(found.contradictions) == 1
-        rows = _rows(found.contradictions)
-        what = f"{rows} cannot be met" if one else f"{rows} pull against each other"
+        word = verb(found.contradictions, "cannot be met", "pull against each other")
         yield (
             f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
-            f"from starts around it: {what}. At best the error is {found.error:.2g} (lengths in "
-            "units of the size of their loop, angles in rad), and no small motion makes it less."
+            f"from starts around it: {_rows(found.contradictions)} {word}. At best the error is "
+            f"{found.error:.2g} (lengths in units of the size of their loop, angles in rad), and "
+            "no small motion makes it less."
         )
         yield (
             "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
@@ -82,7 +82,7 @@ def closes(found: Closing, c: Counts) -> Iterator[str]:
     """How well, and how far away."""
     if found.opposite:
         yield (
-            f"Frames the wrong way round: it closes only with the axes of {_names(found.opposite)} "
+            f"Frames the wrong way round: it closes only with the axes of {named(found.opposite)} "
             "in opposite directions. Turn one of the two frames by half a turn about an axis "
             "across it. What follows is about the closed configuration with opposite axes."
         )
@@ -90,7 +90,7 @@ def closes(found: Closing, c: Counts) -> Iterator[str]:
         yield f"It closes: the largest error is {found.error:.0e} of the size of its loop."
         if found.far:
             yield (
-                f"That is far from the configuration given: {_names(found.far)} had to move a long "
+                f"That is far from the configuration given: {named(found.far)} had to move a long "
                 "way. Is it the posture that was meant, and are its axes the right way round?"
             )
     else:
@@ -105,11 +105,11 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
     if g.off < CLOSED_ALREADY:
         text = "Rounded: all rows are met here, but some hardly act. "
     if r.redundant:
-        one = len(r.redundant) == 1
+        repeat = verb(r.redundant, "repeats", "repeat")
         text += (
-            f"It looks like rounding: {_rows(r.redundant)} {'repeats' if one else 'repeat'} others "
-            f"to {max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
-            f"{'is' if one else 'are'} left out; the mechanism then has "
+            f"It looks like rounding: {_rows(r.redundant)} {repeat} others to "
+            f"{max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
+            f"{verb(r.redundant)} left out; the mechanism then has "
             f"{counted(c.finite_dof, 'motion')}."
         )
     yield text.rstrip()
@@ -152,10 +152,8 @@ def size(d: Dimensions) -> str:
     """Metres and kilograms, to be looked at."""
     sizes = d.loop_sizes or (d.size,)
     least, most = f"{min(sizes):.3g} m", f"{max(sizes):.3g} m"
-    what = "it measures"
-    if d.loop_sizes:
-        several = "the groups of coupled loops measure"
-        what = "its loops measure" if len(sizes) == 1 else several
+    several = verb(sizes, "its loops measure", "the groups of coupled loops measure")
+    what = several if d.loop_sizes else "it measures"
     span = least if least == most else f"{least} to {most}"
     text = f"Size: {what} {span}, and all that moves weighs {d.mass:.3g} kg."
     if max(d.size, *sizes) > _LARGE:
@@ -179,34 +177,34 @@ def mobility(c: Counts) -> Iterator[str]:
     )
     text = f"Mobility: {head} The open tree has {counted(c.open_dof, 'degree')} of freedom"
     if c.rows:
-        act = "acts" if c.generic_rank == 1 else "act"
+        act = verb(c.generic_rank, "acts", "act")
         text += f"; of {counted(c.rows, 'constraint row')} {c.generic_rank} {act} in general"
         text += f", which leaves {c.open_dof - c.generic_rank}"
     yield text + "."
     if c.finite_dof == 0 and not c.shaky:
         yield "It is rigid: a locked structure, not a mechanism."
     if c.shaky:
-        what = "is shaky and" if c.finite_dof == 0 else "also"
+        also = "also " if c.finite_dof else ""
         yield (
-            f"Shaky: it {what} gives way in {counted(c.shaky, 'direction')} that the constraints "
-            "do not resist to first order, yet cannot move on: a chain of bars stretched flat, or "
-            "a plane framework whose bars meet in a point. Forces there are very large, and no "
-            "torque can be computed from them. Change the dimensions."
-            + (" For finite motions it is rigid." if c.finite_dof == 0 else "")
+            f"Shaky: it is {also}shaky, infinitesimally mobile in "
+            f"{counted(c.shaky, 'direction')}, which the constraints do not resist to first order, "
+            "yet cannot move on: a chain of bars stretched flat, or a plane framework whose bars "
+            "meet in a point. Forces there are very large, and no torque can be computed from "
+            "them. Change the dimensions."
+            + ("" if c.finite_dof else " For finite motions it is rigid.")
         )
     if c.active < c.generic_rank:
         extra = counted(c.generic_rank - c.active, "row loses", "rows lose")
         yield (
             f"Bifurcation: here {extra} effect, which nearby configurations do not share: the "
             f"rank is {c.active} here and {c.generic_rank} nearby. Paths of the mechanism cross or "
-            "end here, and torques do not decide which one it takes. Keep away from it, or add a "
-            "constraint that leaves one path."
+            f"end here, and torques do not decide which one it takes. {_KEEP_AWAY}"
         )
     elif c.crossing:
         yield (
             f"Bifurcation: paths of the mechanism cross here. Each of {c.dof} motions may start, "
-            f"but no more than {c.finite_dof} go on together; torques do not decide which. Keep "
-            "away from it, or add a constraint that leaves one path."
+            f"but no more than {c.finite_dof} go on together; torques do not decide which. "
+            f"{_KEEP_AWAY}"
         )
     if c.gruebler == c.dof:
         if c.rows:
@@ -216,6 +214,9 @@ def mobility(c: Counts) -> Iterator[str]:
             f"Counting joints and rows (Gruebler-Kutzbach) gives {c.open_dof} - {c.rows} = "
             f"{c.gruebler}, not {c.dof}: {c.reason}."
         )
+
+
+_KEEP_AWAY = "Keep away from it, or add a constraint that leaves one path."
 
 
 def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
@@ -246,24 +247,23 @@ def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
     if r.latent:
         yield (
             f"Not redundant, though without first-order effect here: {_rows(r.latent)}; without "
-            f"{'it' if len(r.latent) == 1 else 'them'} the mechanism would move."
+            f"{verb(r.latent, 'it', 'them')} the mechanism would move."
         )
 
 
 def _trivial(rows: Sequence[str]) -> str:
-    means = [
-        f"{said} ({_joined(list(dict.fromkeys(_meaning(row) for row in group)))})"
-        for said, group in _row_groups(rows)
-    ]
-    verb = "holds by itself" if len(rows) == 1 else "hold by themselves"
-    return f"{_joined(means)} {verb}."
+    means = []
+    for said, group in _row_groups(rows):
+        of = [_MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied") for row in group]
+        means.append(f"{said} ({_joined(list(dict.fromkeys(of)))})")
+    return f"{_joined(means)} {verb(rows, 'holds by itself', 'hold by themselves')}."
 
 
 def _group(g: RowGroup) -> str:
-    rows, among, one = _rows(g.redundant), _rows(g.among), len(g.redundant) == 1
+    rows, among = _rows(g.redundant), _rows(g.among)
     if g.kind == "duplicate":
-        return f"{rows} {'repeats' if one else 'repeat'} {among}."
-    return f"{rows} {'follows' if one else 'follow'} from {among} together."
+        return f"{rows} {verb(g.redundant, 'repeats', 'repeat')} {among}."
+    return f"{rows} {verb(g.redundant, 'follows', 'follow')} from {among} together."
 
 
 _MEANINGS = {
@@ -277,25 +277,19 @@ _MEANINGS = {
 }
 
 
-def _meaning(row: str) -> str:
-    return _MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied")
-
-
 def joints(m: Motions) -> Iterator[str]:
     """Joints that cannot move, and motions that move nothing else."""
     if m.locked_joints:
-        many = len(m.locked_joints) > 1
         yield (
-            f"Locked joints: {_names(m.locked_joints)} cannot move; "
-            f"{'they' if many else 'it'} might as well be fixed."
+            f"Locked joints: {named(m.locked_joints)} cannot move; "
+            f"{verb(m.locked_joints, 'it', 'they')} might as well be fixed."
         )
     if m.idle:
-        many = len(m.idle) > 1
         loaded = _loaded(m.idle, [f"'{name}'" for name in m.idle_names])
         yield (
-            f"Idle: {'the motions' if many else 'the motion'} of {_names(m.idle_names)} "
-            f"{'move' if many else 'moves'} no other body, as the spin of a rod between two ball "
-            f"joints.{loaded}"
+            f"Idle: {verb(m.idle, 'the motion', 'the motions')} of {named(m.idle_names)} "
+            f"{verb(m.idle, 'moves', 'move')} no other body, as the spin of a rod between two "
+            f"ball joints.{loaded}"
         )
 
 
@@ -304,7 +298,7 @@ def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
     loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
     if not loaded:
         return ""
-    them = "it" if len(loaded) == 1 else "them"
+    them = verb(loaded, "it", "them")
     return f" Gravity works on {_joined(loaded)} here: no motor can hold {them} at rest."
 
 
@@ -316,13 +310,13 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
     yield f"Motors: {_verdict(m, c, len(motors))}."
     if m.coupled:
         yield (
-            f"  - {_names(m.coupled)} {'adds' if len(m.coupled) == 1 else 'add'} no motion: "
+            f"  - {named(m.coupled)} {verb(m.coupled, 'adds', 'add')} no motion: "
             "couplings tie what it drives to what other motors drive, as where a joint that mimics "
             "another one has a motor too. Leave it out of the motors, unless it is meant."
         )
     single = [x.rates[0][0] for x in m.undriven if len(x.rates) == 1]
     if single:
-        yield f"  - No motor moves {_names(single)}."
+        yield f"  - No motor moves {named(single)}."
     for motion in m.undriven:
         if len(motion.rates) > 1:
             yield f"  - No motor drives {_motion(motion)}."
@@ -331,15 +325,15 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
         yield f"  -{loaded}"
     if m.actuation_rank < m.generic_actuation_rank:
         yield (
-            "Actuation singularity: this is a dead point. Motors that drive "
-            f"{counted(m.generic_actuation_rank, 'motion')} in general drive {m.actuation_rank} "
-            "here; no motor torque has an effect along the rest, and nearby a load would take a "
-            "torque without bound."
+            "Actuation singularity: this is a dead point, a type-2 (parallel) singularity. Motors "
+            f"that drive {counted(m.generic_actuation_rank, 'motion')} in general drive "
+            f"{m.actuation_rank} here; no motor torque has an effect along the rest, and nearby a "
+            "load would take a torque without bound."
         )
     elif margin < 0.02:
         yield (
-            f"Close to a dead point: the weakest grip of the motors is {margin:.1g} "
-            "(1 is strong), so some torques are very large."
+            "Close to a dead point, a type-2 (parallel) singularity: the smallest singular value "
+            f"of gamma' B is {margin:.1g} (1 is strong), so some torques are very large."
         )
 
 
@@ -359,25 +353,16 @@ def _verdict(m: Motions, c: Counts, n: int) -> str:
     if m.actuation == "fully":
         return f"fully actuated{' but for idle motions' if idle else ''}; {counts}"
     if m.actuation == "under":
-        return f"under-actuated; {counts}, so {k - driven} {_missing(k - driven)} missing"
+        return f"under-actuated; {counts}, so {k - driven} {verb(k - driven)} missing"
     if m.actuation == "redundantly":
         spare = n - driven
         return f"redundantly actuated; {counts}, so {spare} can only work against the others"
     return f"{counts}; together they drive {driven}, so there are both too many and too few"
 
 
-def _missing(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
 def _motion(motion: Motion) -> str:
     name, *others = [name for name, _ in motion.rates]
-    shown = [f"'{other}'" for other in others[:3]]
-    if len(others) > 3:
-        shown.append(counted(len(others) - 3, "other"))
-    if not shown:
-        return f"the motion of '{name}'"
-    return f"the motion of '{name}', with {_joined(shown)}"
+    return f"the motion of '{name}'" + (f", with {named(others, 3, 'other')}" if others else "")
 
 
 def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterator[str]:
@@ -385,18 +370,18 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     count = s.seen + len(s.unseen)
     if not count:
         return
-    one, more = len(s.measured) == 1, _with_more(s.more)
+    more = _with_more(s.more)
     rest = s.measured[: len(s.measured) - len(motors)]
     own = [*rest, *motors] == list(s.measured) and len(rest) <= 1 <= len(motors)
-    who = _names(s.measured)
+    who = named(s.measured)
     if own:
-        driven = "the motors" if len(motors) > 1 else "the motor"
+        driven = verb(motors, "the motor", "the motors")
         who = _joined([*(f"'{name}'" for name in rest), driven])
-    they, see, theirs = ("it", "sees", "of it") if one else ("they", "see", "of theirs")
-    idle = f" ({s.idle} more {'is' if s.idle == 1 else 'are'} idle)" if s.idle else ""
+    they, theirs = verb(s.measured, "it sees", "they see"), verb(s.measured, "it", "theirs")
+    idle = f" ({s.idle} more {verb(s.idle)} idle)" if s.idle else ""
     if s.unseen:
         yield (
-            f"Sensors: {who} {'does' if one else 'do'} not suffice; {they} {see} {s.seen} of "
+            f"Sensors: {who} {verb(s.measured, 'does', 'do')} not suffice; {they} {s.seen} of "
             f"{counted(count, 'motion')}{idle}, not {_unseen(s.unseen, own)}."
         )
         if s.more:
@@ -406,10 +391,10 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
             yield "  - Joints of one coordinate do not show all of that: measure others whole."
         return
     seen = {1: "the one motion", 2: "both motions"}.get(count, f"all {count} motions")
-    yield f"Sensors: {who} {'suffices' if one else 'suffice'}; {they} {see} {seen}{idle}."
+    yield f"Sensors: {who} {verb(s.measured, 'suffices', 'suffice')}; {they} {seen}{idle}."
     then = _gain(s.more_gain, s.more_nearby_gain)
     if s.gain == INF and not bifurcation:
-        text = f"  - But here is a dead point {theirs}: nothing tells how it goes on"
+        text = f"  - But here is a dead point of {theirs}: nothing tells how it goes on"
         yield f"{text}; {more} it is told, at a noise gain of {then}." if s.more else f"{text}."
         return
     text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
@@ -424,14 +409,14 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
 def _with_more(names: Sequence[str]) -> str:
     if not names:
         return ""
-    return f"with {_names(names)} as {counted(len(names), 'more sensor')}".replace(" 1 ", " one ")
+    return f"with {named(names)} as {counted(len(names), 'more sensor')}".replace(" 1 ", " one ")
 
 
 def _unseen(motions: Sequence[Motion], told: bool) -> str:
     """Motions by their own coordinates; one alone with the others, unless that was told already."""
     if len(motions) == 1:
         return f"that of '{motions[0].rates[0][0]}'" if told else _motion(motions[0])
-    return f"those of {_names([motion.rates[0][0] for motion in motions])}"
+    return f"those of {named([motion.rates[0][0] for motion in motions])}"
 
 
 def _gain(here: float, nearby: float) -> str:
@@ -456,9 +441,9 @@ def forces(f: ActingForces) -> Iterator[str]:
             "have some: is it missing?"
         )
     if f.springs:
-        yield f"Springs: {_names(f.springs)}."
+        yield f"Springs: {named(f.springs)}."
     if f.others:
-        yield f"Other forces: {_names(f.others)}."
+        yield f"Other forces: {named(f.others)}."
 
 
 def _share(names: Sequence[str], all_joints: int) -> str:
@@ -466,7 +451,7 @@ def _share(names: Sequence[str], all_joints: int) -> str:
     if len(names) == all_joints > 1:
         return f"all {all_joints} joints"
     share = f"{len(names)} of {counted(all_joints, 'joint')}"
-    return share if len(names) > _FEW else f"{_names(names)} ({share})"
+    return share if len(names) > _FEW else f"{named(names)} ({share})"
 
 
 _FEW = 4
@@ -476,38 +461,33 @@ def coordinates(chosen: Choice, c: Counts, motors: Sequence[str]) -> Iterator[st
     """Which coordinates to use."""
     if not c.rows or not chosen.independent:
         return
+    names, condition = named(chosen.independent), chosen.independent_condition
     if chosen.actuated_condition is None:
-        text = f"Independent coordinates: {_names(chosen.independent)}"
-        text += ", motors first" if set(motors) & set(chosen.independent) else ""
-        text += f" (condition number {_number(chosen.independent_condition)})"
-    elif chosen.actuated_condition < float("inf"):
-        verb = "determines" if len(motors) == 1 else "determine"
-        text = f"Independent coordinates: {_names(motors)}, which the motors move, {verb} all "
-        text += f"others with condition number {_number(chosen.actuated_condition)}"
+        first = ", motors first" if set(motors) & set(chosen.independent) else ""
+        text = f"{names}{first} (condition number {_number(condition)})"
+    elif chosen.actuated_condition < INF:
+        condition, word = chosen.actuated_condition, verb(motors, "determines", "determine")
+        text = f"{named(motors)}, which the motors move, {word} all others with condition number "
+        text += _number(condition)
     else:
-        text = f"Independent coordinates: not {_names(motors)}, which the motors move and which "
-        text += f"do not determine the others, but {_names(chosen.independent)} (condition number "
-        text += f"{_number(chosen.independent_condition)})"
-    told = chosen.actuated_condition
-    if told is None or told == float("inf"):
-        told = chosen.independent_condition
-    if told < 100.0 or chosen.best_condition > told / 3.0:
-        yield text + "."
-    else:
-        best = f"{_names(chosen.best_independent)} ({_number(chosen.best_condition)})"
-        yield f"{text}; a better choice is {best}."
+        text = f"not {named(motors)}, which the motors move and which do not determine the others, "
+        text += f"but {names} (condition number {_number(condition)})"
+    if condition >= 100.0 and chosen.best_condition <= condition / 3.0:
+        best = f"{named(chosen.best_independent)} ({_number(chosen.best_condition)})"
+        text += f"; a better choice is {best}"
+    yield f"Independent coordinates: {text}."
 
 
 def margins(g: Margins) -> str:
     """How clear all this is."""
     parts = []
-    if g.margin < float("inf"):
+    if g.margin < INF:
         text = f"the weakest active row combination has size {g.margin:.2g} (1 is strong)"
-        if g.gap < float("inf"):
+        if g.gap < INF:
             text += f", the strongest that does not count is {g.gap:.0e} times weaker"
         parts.append(text)
-    if g.actuation_margin < float("inf"):
-        parts.append(f"the weakest grip of the motors is {g.actuation_margin:.2g}")
+    if g.actuation_margin < INF:
+        parts.append(f"the smallest singular value of gamma' B is {g.actuation_margin:.2g}")
     text = "Margins: " + "; ".join(parts) + "." if parts else "Margins: nothing to measure."
     if g.margin < min(0.02, 0.3 * g.usual_margin):
         text += f" This is close to a singular configuration: nearby it is {g.usual_margin:.2g}."
@@ -553,20 +533,26 @@ def _range(names: Sequence[str]) -> str:
         numbers = [number for *_, number in found]
         if len(same) == 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
             return f"'{names[0]}' ... '{names[-1]}'"
-    return _names(names)
+    return named(names)
 
 
-def _names(names: Sequence[str]) -> str:
-    """Names in a sentence."""
-    return _joined([f"'{n}'" for n in names])
+def named(names: Sequence[str], most: int = 12, rest: str = "more") -> str:
+    """Names in a sentence; of many the first ones, and how many more there are."""
+    return _joined([f"'{name}'" for name in names], most, rest)
 
 
-def _joined(parts: Sequence[str]) -> str:
-    """a, b and c; the first twelve."""
-    shown = list(parts[:12])
-    if len(parts) > len(shown):
-        shown.append(f"{len(parts) - len(shown)} more")
+def _joined(parts: Sequence[str], most: int = 12, rest: str = "more") -> str:
+    """a, b and c."""
+    left = len(parts) - most
+    shown = list(parts[:most])
+    if left > 0:
+        shown.append(counted(left, rest, "more" if rest == "more" else None))
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def verb(of: int | Sequence[object], one: str = "is", many: str = "are") -> str:
+    """The word that goes with one thing, or with several."""
+    return one if (of if isinstance(of, int) else len(of)) == 1 else many
 
 
 def _number(x: float) -> str:

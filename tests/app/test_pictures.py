@@ -17,7 +17,7 @@ from PIL import Image
 
 import holoctl as hc
 from holoctl.app.gif import write_gif
-from holoctl.app.pencil import view_of
+from holoctl.app.skeleton_lines import view_of
 from holoctl.base.tolerances import TOLERANCES
 
 

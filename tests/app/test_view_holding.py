@@ -10,7 +10,7 @@ import zoo
 
 import holoctl as hc
 from holoctl.app.cli import main
-from holoctl.app.view.holding import holding
+from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.app.view.panel import holding_table
 from holoctl.app.view.posture import dragged, opened
 from holoctl.app.view.recorded import frames, recorded
@@ -21,7 +21,7 @@ def test_holding_is_what_the_inverse_dynamics_say(name):
     start = opened(hc.load(hc.robot_file(name)))
     at = dragged(start, 0, start.motors[0] + 0.02)
     rest = np.zeros(at.mech.nv)
-    found = holding(at.mech, at.q, at.part)
+    found = holding_efforts(at.mech, at.q, at.part)
     right = hc.inverse_dynamics(at.mech, at.q, rest, rest, coordinates="all")
     assert found.certified
     assert not found.words
@@ -33,7 +33,7 @@ def test_holding_is_what_the_inverse_dynamics_say(name):
 
 def test_limits_are_shown_on_the_side_of_the_effort():
     start = opened(zoo.four_bar())
-    free = holding(start.mech, start.q)
+    free = holding_efforts(start.mech, start.q)
     u = free.rows[0].effort
     assert free.rows[0].limit is None
     for limits, limit, past in (
@@ -43,34 +43,34 @@ def test_limits_are_shown_on_the_side_of_the_effort():
         ((u - 2.0, u - 1.0), u - 1.0, True),
     ):
         mech = dataclasses.replace(start.mech, limits=hc.Limits(effort={"crank": limits}))
-        row = holding(mech, start.q).rows[0]
+        row = holding_efforts(mech, start.q).rows[0]
         assert row.limit == pytest.approx(limit)
         assert row.past == past
 
 
 def test_what_is_not_held_is_told():
     under = opened(dataclasses.replace(zoo.five_bar(), actuated=("left",)))
-    found = holding(under.mech, under.q, under.part)
+    found = holding_efforts(under.mech, under.q, under.part)
     assert not found.certified
     assert found.unbalanced > 0.1
     assert "NOT certified (dynamics)" in found.words
     assert "On motions without motor" in found.words
     assert "They move 'right" in found.words
     dead = opened(zoo.slider_crank(reference=zoo.DEAD_CENTRE))
-    found = holding(dead.mech, dead.q, dead.part)
+    found = holding_efforts(dead.mech, dead.q, dead.part)
     assert found.rows == ()
     assert "dead point" in found.words
     flat = opened(dataclasses.replace(zoo.parallelogram(), reference=[0.0, 0.0, 0.0]))
-    assert "singular configuration" in holding(flat.mech, flat.q).words
+    assert "singular configuration" in holding_efforts(flat.mech, flat.q).words
     with pytest.raises(hc.InputError):
-        holding(dead.mech, [0.0])
+        holding_efforts(dead.mech, [0.0])
 
 
 def test_the_command_says_the_same(capsys):
     mech = hc.load(hc.robot_file("stewart"))
     assert main(["torque", "stewart", "--csv"]) == 0
     lines = capsys.readouterr().out.split()[1:]
-    efforts = [row.effort for row in holding(mech, opened(mech).q).rows]
+    efforts = [row.effort for row in holding_efforts(mech, opened(mech).q).rows]
     assert [float(line.split(",")[1]) for line in lines[: mech.nu]] == pytest.approx(efforts)
 
 
@@ -139,6 +139,6 @@ def test_a_limit_on_the_other_side_keeps_its_sign():
     start = opened(zoo.four_bar())  # takes +1.91 N m
     for limits, told in (((-5.0, 1.0), ">of 1<"), ((-5.0, -1.0), ">limit \N{MINUS SIGN}1<")):
         mech = dataclasses.replace(start.mech, limits=hc.Limits(effort={"crank": limits}))
-        table = holding_table(holding(mech, start.q))
+        table = holding_table(holding_efforts(mech, start.q))
         assert told in table
         assert "#d62728" in table

@@ -87,7 +87,7 @@ def test_it_stops_where_the_motions_end_and_says_why():
         assert float(at.get_attribute("aria-valuenow")) == pytest.approx(
             mech.motor_positions(q)[0], abs=0.02
         )
-        shot(page, "stopped")
+        shot(page, "stop_reason")
         page.get_by_role("button", name="Back to the start").click()
         page.wait_for_selector("#holoctl-stop", state="detached")
         assert np.array_equal(posture_in(page), start)

@@ -10,7 +10,7 @@ import pytest
 import zoo
 
 import holoctl as hc
-from holoctl.app.view.leading import motions_at
+from holoctl.app.view.dragging import motions_at
 from holoctl.app.view.posture import dragged, opened, sliders
 from holoctl.closing.rank import scaled_jacobian
 

@@ -17,7 +17,7 @@ from inside import Hand
 import holoctl as hc
 from holoctl.app.cli import main
 from holoctl.app.view import panel
-from holoctl.app.view.holding import holding
+from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.app.view.motions import motions
 from holoctl.app.view.posture import opened
 
@@ -162,7 +162,7 @@ def test_the_efforts_that_are_told_hold_what_is_shown(hand):
     time.sleep(0.7)
     hand.slide(0, hand.values[0] + 1e-3)  # stops it there
     time.sleep(0.4)
-    wanted = holding(hand.posture.mech, hand.posture.q)
+    wanted = holding_efforts(hand.posture.mech, hand.posture.q)
     efforts = numbers_held(hand.held)[: len(wanted.rows)]
     assert efforts == pytest.approx([row.effort for row in wanted.rows], rel=1e-3)
 

@@ -8,7 +8,7 @@ is, as in pictures: a rod that were fixed in either body would stand out beyond 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import pinocchio as pin
@@ -89,14 +89,13 @@ def _capsule(model: pin.Model, joint: int, a: Vector, b: Vector, radius: float) 
     return Shape.of(capsule(radius, length), joint, placement, model.names[joint])
 
 
-def _once(lines: tuple[BodyLine, ...]) -> Iterator[BodyLine]:
+def _once(lines: tuple[BodyLine, ...]) -> Iterable[BodyLine]:
     """Lines of some length, one of several that are the same."""
-    seen = set[tuple[float, ...]]()
+    once = dict[tuple[float, ...], BodyLine]()
     for line in lines:
-        key = (line.joint, *np.round(line.end, 9).tolist())
-        if np.linalg.norm(line.end) > DRAWN_LENGTH and key not in seen:
-            seen.add(key)
-            yield line
+        if np.linalg.norm(line.end) > DRAWN_LENGTH:
+            once.setdefault((line.joint, *np.round(line.end, 9).tolist()), line)
+    return once.values()
 
 
 # ---------------------------------------------------------------------------------- slides

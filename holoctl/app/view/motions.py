@@ -7,17 +7,17 @@ configuration or of a shaky mechanism, is told, and not played: every frame is c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings
+from holoctl.app.view.drag_path import DragPoint
+from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.app.view.playing import once_round, to_and_fro
-from holoctl.app.view.stops import named
-from holoctl.app.view.walk import Spot
-from holoctl.base.checks import Vector, quiet, read_only, whole
+from holoctl.app.view.stop_reason import some
+from holoctl.base.checks import Array, Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import (
@@ -27,16 +27,14 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.samples import goes_on, sample
-from holoctl.doctor import motion as doctors
 from holoctl.doctor.examination import mobility
+from holoctl.doctor.motions import Motion
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
 __all__ = ["ShownMotion", "motions", "played"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +69,12 @@ _SINGULAR = " (singular here: nothing tells whether and how it goes on)"
 
 
 class _Found(NamedTuple):
+    """A motion before it is shown; t is scaled."""
+
     words: str
     t: Vector
-    idle: bool
-    motor: int
+    idle: bool = False
+    motor: int = -1
 
 
 @quiet
@@ -108,25 +108,22 @@ def motions(
         return ()
     report = mobility(mech, q) if report is None else report
     found, left = list[_Found](), T
-    idle = [(" + ".join(m.bodies), _direction(mech, m)) for m in report.idle_motions]
-    for one in (*_led(mech, T), *_undriven(mech, report.undriven, T)):
-        found, left = _with(found, left, one)
-    for words, t in idle:
-        found, left = _with(found, left, _Found(f"idle: {words}", T @ (T.T @ t), True, -1))
+    for one in _candidates(mech, report, T):
+        size, share = float(np.linalg.norm(one.t)), left.T @ one.t
+        if size > 0.0 and float(np.linalg.norm(share)) > IDLE_NEW * size:  # it is another one
+            found.append(one)
+            left = left @ null_space_by_svd(share[None], 1)[3]
     while left.shape[1]:
         i = int(pivoted_qr(left.T, 1).pivots[0])
         t = left @ left[i] / float(left[i] @ left[i])
-        found, left = _with(found, left, _Found(_moved(mech, t, i), t, False, -1))
-    if part is None:
-        return tuple(_motion(mech, one, _SINGULAR) for one in found)
-    if not report.counts.shaky:
-        return tuple(_motion(mech, one, "") for one in found)
-    at = sample(mech, q, 0.0, tolerance=part.tolerance)
-    on = [goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found]
-    return tuple(
-        _motion(mech, one, "" if ahead else _DOES_NOT_GO_ON)
-        for one, ahead in zip(found, on, strict=True)
-    )
+        found.append(_Found(_moved(mech, t, i), t))
+        left = left @ null_space_by_svd((left.T @ t)[None], 1)[3]
+    why = [_SINGULAR if part is None else ""] * len(found)
+    if part is not None and report.counts.shaky:
+        at = sample(mech, q, 0.0, tolerance=part.tolerance)
+        on = (goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found)
+        why = ["" if ahead else _DOES_NOT_GO_ON for ahead in on]
+    return tuple(_shown(mech, *pair) for pair in zip(found, why, strict=True))
 
 
 def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
@@ -140,39 +137,27 @@ def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
     return motions_at(mech, part, q), part
 
 
-def _with(found: list[_Found], left: Array, one: _Found) -> tuple[list[_Found], Array]:
-    """One motion more, if it is another one; and what is left of all."""
-    size = float(np.linalg.norm(one.t))
-    share = left.T @ one.t
-    if not size > 0.0 or not float(np.linalg.norm(share)) > IDLE_NEW * size:
-        return found, left
-    return [*found, one], left @ null_space_by_svd(share[None], 1)[3]
-
-
-def _led(mech: Mechanism, T: Array) -> list[_Found]:
-    found, rows = list[_Found](), np.zeros((0, T.shape[1]))
-    for i, row in enumerate(motor_rows(mech).rows @ T):
+def _candidates(mech: Mechanism, report: MobilityReport, T: Array) -> Iterator[_Found]:
+    """Of motors, each with the others at rest as far as they can be; without motor, and idle ones,
+    as the doctor lists them and as they are here."""
+    rows = np.zeros((0, T.shape[1]))
+    for i, row in enumerate(drag_model(mech).rows @ T):
         rest = row - rows.T @ (rows @ row)
         t = least_motion(mech, T, i)
-        if t is None or not float(np.linalg.norm(rest)) > DRAG_LOCKED:
-            continue
-        rows = np.vstack([rows, rest / np.linalg.norm(rest)])
-        found.append(_Found(f"motor {mech.actuator_names[i]}", t, False, i))
-    return found
-
-
-def _undriven(mech: Mechanism, listed: list[doctors.Motion], T: Array) -> list[_Found]:
-    """Motions without motor that the doctor lists, as they are here."""
-    found = []
-    for motion in listed:
+        if t is not None and float(np.linalg.norm(rest)) > DRAG_LOCKED:
+            rows = np.vstack([rows, rest / np.linalg.norm(rest)])
+            yield _Found(f"motor {mech.actuator_names[i]}", t, motor=i)
+    for motion in report.undriven:
         t = T @ (T.T @ _direction(mech, motion))
         i = mech.coordinate_names.index(motion.rates[0][0])
         more = ", gravity works on it" if motion.loaded else ""
-        found.append(_Found(f"no motor: {_moved(mech, t, i)}{more}", t, False, -1))
-    return found
+        yield _Found(f"no motor: {_moved(mech, t, i)}{more}", t)
+    for motion in report.idle_motions:
+        t = T @ (T.T @ _direction(mech, motion))
+        yield _Found(f"idle: {' + '.join(motion.bodies)}", t, idle=True)
 
 
-def _direction(mech: Mechanism, motion: doctors.Motion) -> Vector:
+def _direction(mech: Mechanism, motion: Motion) -> Vector:
     """Scaled."""
     t = np.zeros(mech.nv)
     for name, rate in motion.rates:
@@ -185,10 +170,10 @@ def _moved(mech: Mechanism, t: Vector, first: int) -> str:
     size = np.abs(t)
     order = [first, *(i for i in np.argsort(-size).tolist() if i != first)]
     names = [mech.coordinate_names[i] for i in order if size[i] > UNSEEN_MOTION * size.max()]
-    return named(names, 2) if names else repr(mech.coordinate_names[first])
+    return some(names, 2) if names else repr(mech.coordinate_names[first])
 
 
-def _motion(mech: Mechanism, one: _Found, why: str) -> ShownMotion:
+def _shown(mech: Mechanism, one: _Found, why: str) -> ShownMotion:
     v = one.t * mech.column_scale
     if one.motor >= 0:
         v /= float(mech.B[:, one.motor] @ v)
@@ -240,6 +225,6 @@ def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -
     if not largest(t) > 0.0:
         return still
     gap = largest(scaled_jacobian(mech, q, 0.0)[1])
-    start = Spot(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
+    start = DragPoint(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
     turn = once_round(mech, start, 4 * count) if motion.idle else None
     return to_and_fro(mech, start, motion.motor, count) if turn is None else turn

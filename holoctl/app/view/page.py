@@ -207,9 +207,8 @@ class Page:
             self._tell_pose(hand=True)
 
     def _tell_pose(self, keep: int | None = None, hand: bool = False) -> None:
-        """The posture in words and sliders, but for one; `hand`: nor where a hand has just put
-        another, for `_dragged` is on its way."""
-        self._told.content = panel.pose(self.posture)
+        """The posture in sliders, but for one, and then in words; `hand`: nor where a hand has just
+        put another, for `_dragged` is on its way."""
         for i, (handle, one) in enumerate(zip(self._sliders, sliders(self.posture), strict=True)):
             if handle.disabled is self.posture.closed:
                 handle.disabled = not self.posture.closed
@@ -220,6 +219,7 @@ class Page:
                     handle.min, handle.max = min(handle.min, one.value), max(handle.max, one.value)
                 handle.value = one.value
             self._values[i] = float(handle.value)
+        self._told.content = panel.pose(self.posture)
 
     def _stop(self) -> None:
         """End what plays by itself."""
@@ -265,8 +265,8 @@ class Page:
             with self._lock:
                 if not self._ended.is_set():
                     self._examined, self._report = at.q, told
-                    self._mark(renewed=True)
                     self._offer(found)
+                    self._mark(renewed=True)
 
     def _moves(self) -> bool:
         still = time.monotonic() - self._moved_at > AT_REST

@@ -7,19 +7,18 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.app.view.holding import holding
+from holoctl.app.view.holding_efforts import holding_efforts
+from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:
-    from holoctl.app.view.holding import Holding
+    from holoctl.app.view.holding_efforts import HoldingEfforts
     from holoctl.app.view.posture import Posture
     from holoctl.app.view.recorded import Recorded
 
 __all__ = ["chart", "doctor", "held", "holding_table", "marker", "pose", "words"]
 
-Array = NDArray[np.float64]
 
 RED = "#d62728"
 COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#17becf")
@@ -54,12 +53,12 @@ def held(posture: Posture) -> str:
     if not posture.closed:
         return words("It does not close, so nothing holds it.", "holoctl-holding")
     try:
-        return holding_table(holding(posture.mech, posture.q, posture.part))
+        return holding_table(holding_efforts(posture.mech, posture.q, posture.part))
     except HoloctlError as error:
         return words(str(error), "holoctl-holding")
 
 
-def holding_table(found: Holding) -> str:
+def holding_table(found: HoldingEfforts) -> str:
     """What each motor gives at rest, red past its limit."""
     lines = []
     for row in found.rows:

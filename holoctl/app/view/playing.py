@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, rotors
-from holoctl.app.view.walk import Spot, walked
-from holoctl.base.checks import Vector
+from holoctl.app.view.drag_path import DragPoint, drag_along
+from holoctl.app.view.dragging import drag_model, least_motion, motions_at
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.bodies import Bodies
@@ -29,25 +28,22 @@ PLAYED_BACK = 0.02  # scaled
 it is not."""
 
 
-Array = NDArray[np.float64]
-
-
-def to_and_fro(mech: Mechanism, start: Spot, motor: int, count: int) -> Array:
+def to_and_fro(mech: Mechanism, start: DragPoint, motor: int, count: int) -> Array:
     """``(4 count + 1, nq)``, from the start to both sides and back; of its motion, or a motor."""
     q = start.q
     there, back = (_side(mech, start, motor, sign, count) for sign in (1.0, -1.0))
     return np.array([q, *there, *there[-2::-1], q, *back, *back[-2::-1], q])
 
 
-def _side(mech: Mechanism, start: Spot, motor: int, sign: float, count: int) -> list[Vector]:
+def _side(mech: Mechanism, start: DragPoint, motor: int, sign: float, count: int) -> list[Vector]:
     """Configurations to one side, slower and slower."""
     if motor >= 0:
         t = least_motion(mech, motions_at(mech, start.part, start.q), motor)
         if t is None:
             return [start.q] * count
-        others = np.delete(t, rotors(mech))
+        others = np.delete(t, drag_model(mech).rotors)
         size = largest(others) if others.size and others.any() else largest(t)
-        reach = PLAYED_ANGLE * float(motor_rows(mech).unit[motor]) / size
+        reach = PLAYED_ANGLE * float(drag_model(mech).unit[motor]) / size
         start = start._replace(motion=None)
     else:
         reach = PLAYED_ANGLE
@@ -59,12 +55,12 @@ def _side(mech: Mechanism, start: Spot, motor: int, sign: float, count: int) -> 
 
 
 def _along(
-    mech: Mechanism, start: Spot, motor: int, places: Vector
+    mech: Mechanism, start: DragPoint, motor: int, places: Vector
 ) -> tuple[list[Vector], float]:  # fmt: skip
     """Configurations at some places of a way, and how far it went."""
     here, at, found = start, 0.0, list[Vector]()
     for place in places.tolist():
-        there, words = walked(mech, here, place - at, motor)
+        there, words = drag_along(mech, here, place - at, motor)
         if words:
             went = there.motors[motor] - start.motors[motor] if motor >= 0 else at
             return found, float(went)
@@ -73,7 +69,7 @@ def _along(
     return found, at
 
 
-def once_round(mech: Mechanism, start: Spot, count: int) -> Array | None:
+def once_round(mech: Mechanism, start: DragPoint, count: int) -> Array | None:
     """A whole turn of the body that turns fastest; None where it does not come back."""
     here, found = start, [start.q]
     for _ in range(count):
@@ -87,7 +83,7 @@ def once_round(mech: Mechanism, start: Spot, count: int) -> Array | None:
         )
         if not rate > UNSEEN_MOTION:
             return None
-        here, words = walked(mech, here, 2.0 * np.pi / count / rate)
+        here, words = drag_along(mech, here, 2.0 * np.pi / count / rate)
         if words:
             return None
         found.append(here.q)

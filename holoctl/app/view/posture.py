@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.app.view.leading import least_motion, motions_at, motor_rows, readings, rotors, slides
-from holoctl.app.view.walk import Spot, limits_bound, walked
-from holoctl.base.checks import Vector, number, quiet, read_only, whole
+from holoctl.app.units import motor_units
+from holoctl.app.view.drag_path import DragPoint, drag_along
+from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
+from holoctl.base.checks import Array, Vector, number, quiet, read_only, whole
 from holoctl.base.errors import AssemblyError, HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.closing.assembly import assemble
@@ -34,9 +34,6 @@ slide goes as far as the second both ways."""
 
 ROTOR_MOVES = 1e-6
 """The slider of a rotor goes as far as if it moved something else by this part at least."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +119,8 @@ def opened(mech: Mechanism, q: Any = None) -> Posture:
         found, words = (guess if error.q is None else error.q), str(error)
     gap = _gap(mech, found)
     closed = not words and gap <= limit("closure", mech.tolerance)
-    part = None
-    if closed:
-        try:
-            part = partition(mech, found)
-        except HoloctlError as error:
-            words = str(error)
+    part, singular = _part_at(mech, found, 0.0) if closed else (None, "")
+    words = words or singular
     motors = readings(mech, found, np.zeros(mech.nu))
     ranges = _ranges(mech, found, motors, part)
     return Posture(
@@ -174,15 +167,13 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     if motor >= mech.nu:
         raise InputError(f"motor must be less than {mech.nu}, the number of motors; got {motor}")
     target = number("target", target, "rad or m")
-    if not posture.closed:
-        return posture
-    if posture.part is None:  # singular: the words say so
+    if not posture.closed or posture.part is None:  # open, or singular: the words say so
         return posture
     way = target - float(posture.motors[motor])
-    start = Spot(posture.q, posture.motors.copy(), posture.part, posture.gap)
+    start = DragPoint(posture.q, posture.motors.copy(), posture.part, posture.gap)
     if way == 0.0:
         return replace(posture, words="")
-    there, words = walked(mech, start, way, motor)
+    there, words = drag_along(mech, start, way, motor)
     if not words:
         there.motors[motor] = target  # not what rounding made of it
     part = repartitioned(mech, there.part, there.q, np.zeros(mech.nv))
@@ -211,11 +202,7 @@ def moved(posture: Posture, q: Vector, t: float = 0.0) -> Posture:
     """
     mech, gap, words, part = posture.mech, _gap(posture.mech, q, t), "", posture.part
     if closed := gap <= limit("closure", mech.tolerance):
-        try:
-            rest = np.zeros(mech.nv)
-            part = repartitioned(mech, part, q, rest, t) if part else partition(mech, q)
-        except HoloctlError as error:
-            words = str(error)
+        part, words = _part_at(mech, q, t, part)
     motors = readings(mech, q, posture.motors + mech.B.T @ pin.difference(mech.model, posture.q, q))
     return replace(
         posture, q=read_only(q), gap=gap, closed=closed, words=words, motors=read_only(motors),
@@ -231,20 +218,26 @@ def sliders(posture: Posture) -> tuple[Slider, ...]:
     others, goes as far as moves these so much.
     """
     mech = posture.mech
+    units = [{"N": "m", "N m": "rad"}.get(unit, "") for unit in motor_units(mech)]
     return tuple(
         Slider(name, unit, float(low), float(high), float(value))
         for name, unit, low, high, value in zip(
-            mech.actuator_names, _units(mech), *posture.ranges, posture.motors, strict=True
+            mech.actuator_names, units, *posture.ranges, posture.motors, strict=True
         )
     )
 
 
-def _units(mech: Mechanism) -> list[str]:
-    def found() -> list[str]:
-        lengths = [np.isin(np.flatnonzero(column), mech.lengths[1]) for column in mech.B.T]
-        return ["m" if x.all() else "" if x.any() else "rad" for x in lengths]
-
-    return mech.per_thread("view units", found)
+def _part_at(
+    mech: Mechanism, q: Vector, t: float, part: Partition | None = None
+) -> tuple[Partition | None, str]:
+    """The partition at a closed configuration, by the one before; where it is singular the words
+    of the error."""
+    try:
+        if part is None:
+            return partition(mech, q), ""
+        return repartitioned(mech, part, q, np.zeros(mech.nv), t), ""
+    except HoloctlError as error:
+        return part, str(error)
 
 
 def _gap(mech: Mechanism, q: Vector, t: float = 0.0) -> float:
@@ -256,7 +249,7 @@ def _gap(mech: Mechanism, q: Vector, t: float = 0.0) -> float:
 
 def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) -> Array:
     """(2, nu): lowest and highest positions of sliders."""
-    bound = limits_bound(mech)
+    bound, slides = drag_model(mech).limits, drag_model(mech).slides
     found = np.zeros((2, mech.nu))
     for i, here in enumerate(motors.tolist()):
         reach = _reach(mech, q, part, i)
@@ -267,7 +260,7 @@ def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) 
             b = float(mech.B[on[0], i])
             ends = sorted((b * bound.position[:, at[0]]).tolist())
             wide = ends[1] - ends[0] > max(SLIDER_TURNS, 2.0 * reach)
-            if wide and not slides(mech, i):
+            if wide and not slides[i]:
                 low, high = max(low, ends[0]), min(high, ends[1])
             else:
                 low = ends[0] if np.isfinite(ends[0]) else low
@@ -280,10 +273,11 @@ def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) 
 
 def _reach(mech: Mechanism, q: Vector, part: Partition | None, motor: int) -> float:
     """How far a motor goes both ways where nothing limits it."""
-    unit, slide = float(motor_rows(mech).unit[motor]), slides(mech, motor)
-    reach = SLIDER_SLIDE * unit if slide else np.pi * unit
+    model = drag_model(mech)
+    unit = float(model.unit[motor])
+    reach = SLIDER_SLIDE * unit if model.slides[motor] else np.pi * unit
     on = np.flatnonzero(mech.B[:, motor])
-    if part is None or on.size != 1 or not np.isin(on, rotors(mech)).all():
+    if part is None or on.size != 1 or not np.isin(on, model.rotors).all():
         return reach
     t = least_motion(mech, motions_at(mech, part, q), motor)
     if t is None:

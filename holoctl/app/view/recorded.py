@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.plot_run import check_run
 from holoctl.app.units import motor_units
-from holoctl.app.view.walk import limits_bound
-from holoctl.base.checks import Vector, counted, positive, quiet, read_only
+from holoctl.app.view.dragging import drag_model
+from holoctl.base.checks import Array, Indices, Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
@@ -25,7 +24,6 @@ from holoctl.simulation.run import Run
 
 __all__ = ["Recorded", "frames", "recorded"]
 
-Array = NDArray[np.float64]
 
 PLACES = 300
 """Of a chart."""
@@ -132,7 +130,7 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     if not run.t.size:
         raise InputError("run has no instant, so there is nothing to show")
     t, u = _thinned(run.t, run.u)
-    bounds = (limits_bound(mech) if limits is None else bound_limits(mech, limits)).effort
+    bounds = (drag_model(mech).limits if limits is None else bound_limits(mech, limits)).effort
     units = sorted({unit or "N m, N" for unit in motor_units(mech)})
     marks = _marks_of(run)
     return Recorded(
@@ -141,7 +139,7 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     )  # fmt: skip
 
 
-def frames(shown: Recorded, rate: float = 30.0) -> tuple[Vector, NDArray[np.intp], Array]:
+def frames(shown: Recorded, rate: float = 30.0) -> tuple[Vector, Indices, Array]:
     """Times (n,), s; the recorded instants (n,) nearest to them; and the configurations (n, nq).
 
     Raises
@@ -158,7 +156,7 @@ def frames(shown: Recorded, rate: float = 30.0) -> tuple[Vector, NDArray[np.intp
     return times, which, shown.run.q[which]
 
 
-def _nearest(t: Vector, wanted: Vector) -> NDArray[np.intp]:
+def _nearest(t: Vector, wanted: Vector) -> Indices:
     after = np.clip(np.searchsorted(t, wanted), 1, max(t.size - 1, 1))
     after = np.minimum(after, t.size - 1)
     before = np.maximum(after - 1, 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.shapes import Bar, Geometry, Shape, cylinder
 from holoctl.app.view.triangles import joined
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LAYERS", "Scene", "upright"]
 
-Array = NDArray[np.float64]
 
 LAYERS = ("bodies", "closures", "joints", "frames", "names")
 """What can be shown and hidden."""
@@ -180,19 +179,25 @@ class Scene:
         node.visible = layer in self._shown
         self._parts[layer].append(node)
 
+    def _add_mesh(
+        self, where: str, vertices: Array, faces: NDArray[np.int64], color: Sequence[float],
+        **how: Any,
+    ) -> Any:  # fmt: skip
+        node = self._server.scene.add_mesh_simple(
+            where, vertices.astype(np.float32), faces.astype(np.uint32),
+            color=np.array([round(255 * c) for c in color[:3]]), **how,
+        )  # fmt: skip
+        self._add("bodies", node)
+        return node
+
     def _add_looks(self, looks: Sequence[_Look]) -> None:
         for i, look in enumerate(looks):
-            red, green, blue, there = (*look.color, 1.0)[:4]
-            node = self._server.scene.add_mesh_simple(
-                f"/joints/{look.joint}/shape {i}",
-                look.vertices.astype(np.float32),
-                look.faces.astype(np.uint32),
-                color=np.array([round(255 * c) for c in (red, green, blue)]),
-                opacity=there if there < 1.0 else None,
-                material="toon3",
+            there = (*look.color, 1.0)[3]
+            self._add_mesh(
+                f"/joints/{look.joint}/shape {i}", look.vertices, look.faces, look.color,
+                opacity=there if there < 1.0 else None, material="toon3",
                 side="double" if look.from_file else "front",  # those of files may be open
-            )
-            self._add("bodies", node)
+            )  # fmt: skip
 
     def _add_closures(self) -> None:
         for k, rows in enumerate(self._mech.bound):
@@ -216,13 +221,8 @@ class Scene:
         self._bars = (*rods, *slides)
         for i, bar in enumerate(self._bars):  # one unit long, and stretched
             solid = Shape.of(cylinder(bar.radius, 1.0), 0, pin.SE3.Identity(), "bar", bar.color)
-            vertices, faces = joined([solid])
-            node = self._server.scene.add_mesh_simple(
-                f"/bars/{i}", vertices.astype(np.float32), faces.astype(np.uint32),
-                color=np.array([round(255 * c) for c in bar.color[:3]]),
-            )  # fmt: skip
+            node = self._add_mesh(f"/bars/{i}", *joined([solid]), bar.color)
             self._drawn_bars.append(node)
-            self._add("bodies", node)
 
     def _stretched(self, bar: Bar) -> tuple[Any, Any, tuple[float, float, float]]:
         """Where a bar is, how it is turned, and how much it is stretched."""
@@ -239,17 +239,16 @@ class Scene:
             self._add("joints", self._ball(f"/joints/{j}/joint", color, np.zeros(3)))
 
     def _add_frames(self) -> None:
-        seen = set[tuple[int, str]]()
         named = [
             (f.parentJoint, f.placement, f.name)
             for f in self._model.frames
             if f.type in (pin.FrameType.JOINT, pin.FrameType.BODY, pin.FrameType.OP_FRAME)
         ]
         held = [(f.joint, f.placement, f.name) for b in self._mech.bound for f in b.anchors]
-        for i, (j, X, name) in enumerate([*named, *held]):
-            if (key := (j, str(np.round(X.homogeneous, 9).tolist()))) in seen:
-                continue
-            seen.add(key)
+        once = dict[tuple[int, str], tuple[int, pin.SE3, str]]()
+        for j, X, name in (*named, *held):
+            once.setdefault((j, str(np.round(X.homogeneous, 9).tolist())), (j, X, name))
+        for i, (j, X, name) in enumerate(once.values()):
             axes = self._server.scene.add_frame(
                 f"/joints/{j}/frame {i}",
                 axes_length=AXIS * self.size,

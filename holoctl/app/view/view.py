@@ -23,7 +23,7 @@ from holoctl.app.view.server import (
     stop_server,
     viser_or_error,
 )
-from holoctl.app.view.standing_page import standing_page
+from holoctl.app.view.standalone_page import standalone_page
 from holoctl.base.checks import Vector, one_of, quiet
 from holoctl.base.errors import InputError
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -204,7 +204,7 @@ def save_view(
     path = Path(path)
     one_of("save_view: the suffix of path", path.suffix.lower(), (".html", ".htm"))
     start, shapes, played = _checked(mech, run, q, geometry)
-    text = standing_page(start, shapes, played)
+    text = standalone_page(start, shapes, played)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")

@@ -1,75 +1,46 @@
-"""Pictures, for where one would rather look than read. Needs the extra ``holoctl[plot]``."""
+"""What the demo writes: its runs, and a picture of the figure and of how well it was drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.app.pencil import matplotlib_or_error
-from holoctl.app.skeleton import skeleton
-from holoctl.base.checks import Vector
-from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.run import Run
+from holoctl.app.demo import Demo
+from holoctl.app.draw import draw_mechanism
+from holoctl.app.skeleton_lines import new_figure
+from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-__all__ = ["draw_mechanism", "new_figure", "tracking_picture"]
-
-Array = NDArray[np.float64]
+__all__ = ["make_folder", "write"]
 
 
-class _Scenario(Protocol):
-    @property
-    def label(self) -> str: ...
-    @property
-    def run(self) -> Run: ...
-    @property
-    def tip(self) -> Array: ...
-    @property
-    def error(self) -> Vector: ...
-    @property
-    def most(self) -> float: ...
+def write(result: Demo, out: Path) -> list[Path]:
+    """Save the runs (.npz) and the picture (.png); return the paths."""
+    make_folder(out)
+    names = ("exact", "continuous", "encoders", "heavier", "limited")
+    try:
+        paths = [
+            s.run.save(out / f"{result.mech.name}_{name}.npz")
+            for s, name in zip(result.scenarios, names, strict=True)
+        ]
+        return [*paths, _tracking_picture(result, out / f"{result.mech.name}.png")]
+    except OSError as error:
+        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error
 
 
-class _Drawing(Protocol):
-    @property
-    def plane(self) -> tuple[int, int]: ...
+def make_folder(out: Path) -> None:
+    """The folder to write to, or a `HoloctlError`: to be asked before the work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HoloctlError(f"the demo cannot be written to {out}: {error}") from error
 
 
-class _Demo(Protocol):
-    @property
-    def mech(self) -> Mechanism: ...
-    @property
-    def figure(self) -> Array: ...
-    @property
-    def scenarios(self) -> Sequence[_Scenario]: ...
-    @property
-    def transient(self) -> float: ...
-    @property
-    def drawing(self) -> _Drawing: ...
-
-
-def new_figure(width: float, height: float) -> Figure:
-    return matplotlib_or_error()(figsize=(width, height), layout="constrained")
-
-
-def draw_mechanism(
-    axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
-) -> None:
-    """Draw bodies and slides, as `draw` does, as lines alone."""
-    look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
-    found = skeleton(mech, q)
-    for line in (*found.bodies, *found.slides):
-        axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]
-
-
-def tracking_picture(result: _Demo, path: Path) -> Path:
+def _tracking_picture(result: Demo, path: Path) -> Path:
     """Path, tracking error and motor efforts of a demo, as a PNG.
 
     Where the figure lies level, it is shown from above and the robot from the side.
@@ -109,19 +80,18 @@ def tracking_picture(result: _Demo, path: Path) -> Path:
     )  # fmt: skip
     torque.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     torque.grid(alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, dpi=120)
     return path
 
 
-def _draw_robot(axes: Axes, result: _Demo, plane: tuple[int, int]) -> None:
+def _draw_robot(axes: Axes, result: Demo, plane: tuple[int, int]) -> None:
     """The robot at the start, and at half time in a lighter grey."""
     q = result.scenarios[-1].run.q
     draw_mechanism(axes, result.mech, q[len(q) // 2], plane, color="0.85")
     draw_mechanism(axes, result.mech, q[0], plane)
 
 
-def _draw_figure(axes: Axes, result: _Demo, plane: tuple[int, int]) -> None:
+def _draw_figure(axes: Axes, result: Demo, plane: tuple[int, int]) -> None:
     """The figure, and the path of the tip in each scenario."""
     x, y = plane
     axes.plot(*result.figure[:, [x, y]].T, color="k", linewidth=4, alpha=0.25, label="figure")

@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.doctor.examination import mobility
 
-__all__ = ["standing_page"]
+__all__ = ["standalone_page"]
 
 RATE = 30.0
 """Pictures a second of the film."""
@@ -46,7 +46,7 @@ body #root { position: relative; height: 100vh; overflow: hidden; }
 """
 
 
-def standing_page(posture: Posture, geometry: Geometry, recorded: Recorded | None = None) -> str:
+def standalone_page(posture: Posture, geometry: Geometry, recorded: Recorded | None = None) -> str:
     """The page as text: a run, or each motion of the mechanism in turn."""
     shown = motions(posture.mech, posture.q) if recorded is None and posture.closed else ()
     server = start_server(port=0, name=posture.mech.name)

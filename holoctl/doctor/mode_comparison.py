@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Indices, Mask, Vector, listing
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
 from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
@@ -30,24 +27,13 @@ from holoctl.closing.newton import Problem
 from holoctl.closing.samples import sample
 from holoctl.doctor.actuation import motor_rows
 from holoctl.doctor.mode_search import Closed, Search, allowed, tried
-from holoctl.doctor.rolled import Joints, apart, joints_at, may_roll, rolled
+from holoctl.doctor.rolling_legs import LegJoints, apart, joints_at, may_roll, rolled
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
-__all__ = [
-    "Comparison",
-    "Group",
-    "Grouped",
-    "Same",
-    "Signs",
-    "comparison",
-    "group_of",
-    "grouped",
-    "nearest_idle",
-    "signs",
-]
+__all__ = ["Comparison", "Group", "grouped", "nearest_idle", "signs"]
 
 MODE_SINGULAR = 1e-6  # scaled
 """An assembly mode is singular where the least singular value that counts is smaller, or smaller
@@ -66,10 +52,6 @@ held."""
 
 NEARER_BY = 1e-6
 """Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass
@@ -92,7 +74,7 @@ class Group:
         How far rows that are left open may move it, scaled.
     places : list of pin.SE3
         Of all bodies there.
-    joints : Joints or None
+    joints : LegJoints or None
         There, once they were asked for.
     count : int
     """
@@ -104,14 +86,13 @@ class Group:
     clear: float
     inexact: float
     places: list[pin.SE3]
-    joints: Joints | None = None
+    joints: LegJoints | None = None
     count: int = 1
 
     def take_nearer(self, new: Group) -> None:
         """Be another configuration of this mode, if that is nearer to the reference."""
         if new.distance < self.distance * (1.0 - NEARER_BY):
-            for name in ("q", "distance", "G", "least", "clear", "inexact", "places", "joints"):
-                setattr(self, name, getattr(new, name))
+            vars(self).update(vars(new) | {"count": self.count})
 
     @property
     def singular(self) -> bool:
@@ -119,18 +100,8 @@ class Group:
         return self.least <= self.clear
 
 
-class Grouped(NamedTuple):
-    """All modes, the rank that they have in general, how many motions are idle, and how many starts
-    closed where motions go on that do not in general."""
-
-    groups: list[Group]
-    rank: int
-    idle: int
-    moving: int
-
-
-class Comparison(NamedTuple):
-    """By what configurations compare.
+class Comparison:
+    """By what closed configurations compare, with the motors held.
 
     Attributes
     ----------
@@ -138,90 +109,107 @@ class Comparison(NamedTuple):
         That of G by the free coordinates, in general.
     idle : int
         How many motions are.
-    same : Same
-    jacobians : list of (m, nv) arrays
-        Of each configuration, scaled.
-    ranks : list of int
+    resting : mask of bodies
+        Those that rest in all idle motions.
+    size : float
+        Of the mechanism, m.
+    rolls : mask of bodies
+        Those that may have rolled.
+    some_rolled : bool
+        Whether any did, in what was compared so far.
     """
 
-    rank: int
-    idle: int
-    same: Same
-    jacobians: list[Array]
-    ranks: list[int]
+    def __init__(self, p: Problem, closed: Sequence[Closed]) -> None:
+        """Raises `NotActuatedError` where something moves, and not idly."""
+        mech, self.p = p.mech, p
+        jacobians = [_jacobian(p, x.q) for x in closed]
+        ranks = [_rank(p, x, G) for x, G in zip(closed, jacobians, strict=True)]
+        first = ranks.index(max(ranks))
+        idle = _idle(p, closed[first], jacobians[first], ranks[first])
+        # what neither is idle nor goes on is singular: all that was found may be
+        self.idle = idle.shape[1]
+        self.rank = min(p.free.size - self.idle, len(mech.row_names))
+        self.resting = np.ones(int(mech.model.njoints), dtype=bool)
+        if self.idle:
+            self.resting &= _resting(p, closed[first].q, idle)
+            for x, G, r in zip(closed, jacobians, ranks, strict=True):
+                if r == self.rank:
+                    self.resting &= _resting(p, x.q, _null(p, G, r))
+        origins = np.array([X.translation for X in _places(mech, p.guess)])
+        self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
+        self.rolls, self.some_rolled = may_roll(mech), False
+
+    def group(self, x: Closed) -> Group:
+        """A group of one, to be compared."""
+        p, mech, q = self.p, self.p.mech, _turned_back(self.p, x.q)
+        G = _jacobian(p, q)[:, p.free]
+        least = float(singular_values(G)[self.rank - 1]) if self.rank else 1.0
+        # rows that were left out of rounded geometry may move it
+        inexact = mech.tolerance if x.error > MODE_CLOSED else 0.0
+        clear, far = _least_that_counts(mech, x.error), distance(mech, p.guess, q)
+        return Group(q, far, G, least, clear, inexact, _places(mech, q))
+
+    def group_at(self, q: Vector) -> Group:
+        """The same of a configuration."""
+        return self.group(Closed(q, largest(self.p.scaled_rows(q)[0]), ()))
+
+    def same(self, g: Group, new: Group) -> bool:
+        """Whether bodies that rest are where they were, or only rolled."""
+        share, singular = SAME_MODE
+        near = max(share * min(g.least, new.least), singular, 10.0 * max(g.inexact, new.inexact))
+        pairs = zip(g.places, new.places, strict=True)
+        moved = np.array([apart(A, B, self.size) > near for A, B in pairs]) & self.resting
+        if not moved.any():
+            return True
+        if (moved & ~self.rolls).any():
+            return False
+        a, b = self._joints(g), self._joints(new)
+        as_before = rolled(a, b, g.places, new.places, moved, near, self.size)
+        self.some_rolled |= as_before
+        return as_before
+
+    def place(self, q: Vector) -> Vector:
+        """Numbers of the places of bodies that count, lengths in units of the size."""
+        bodies = itertools.compress(_places(self.p.mech, q), self.resting)
+        return np.concatenate(
+            [np.append(X.translation / self.size, X.rotation.ravel()) for X in bodies]
+        )
+
+    def _joints(self, g: Group) -> LegJoints:
+        if g.joints is None:
+            g.joints = joints_at(self.p.mech, g.q, self.p.t, self.size)
+        return g.joints
 
 
-def grouped(found: Search) -> Grouped:
-    """Put what closed together.
-
-    Raises
-    ------
-    NotActuatedError
-        Where something moves, and not idly, with the motors held.
-    """
-    p = found.problem
-    sight = comparison(p, found.closed)
-    rank, same = sight.rank, sight.same
-    groups, moving = list[Group](), 0
-    for x, G, r in zip(found.closed, sight.jacobians, sight.ranks, strict=True):
-        new = group_of(p, x, rank)
-        group = next((g for g in groups if same(g, new)), None)
+def grouped(found: Search, by: Comparison) -> tuple[list[Group], int]:
+    """All modes, and how many starts closed where motions go on that do not in general."""
+    p, groups, moving = found.problem, list[Group](), 0
+    for x in found.closed:
+        new = by.group(x)
+        group = next((g for g in groups if by.same(g, new)), None)
         if group is not None:
             group.count += 1
             group.take_nearer(new)
-        elif r < rank and _goes_on(p, new.q, *_null(p, G, r).T):
+        elif _moves(p, x, new.q, by.rank):
             moving += 1
         else:
             groups.append(new)
-    if same.some_rolled:
-        for group in groups:
-            _roll_back(p, group, same, rank)
-    return Grouped(groups, rank, sight.idle, moving)
+    for group in groups if by.some_rolled else ():
+        _roll_back(group, by)
+    return groups, moving
 
 
-def comparison(p: Problem, closed: Sequence[Closed]) -> Comparison:
-    """By what these configurations compare.
-
-    Raises
-    ------
-    NotActuatedError
-        Where something moves, and not idly, with the motors held.
-    """
-    mech, rest = p.mech, np.zeros(p.mech.nv)
-    jacobians = [scaled_rows_at(mech, x.q, rest, p.t).jacobian for x in closed]
-    values = [singular_values(G[:, p.free]) for G in jacobians]
-    clear = [_least_that_counts(mech, x.error) for x in closed]
-    ranks = [int(np.count_nonzero(s > at)) for s, at in zip(values, clear, strict=True)]
-    most = max(ranks)
-    first = ranks.index(most)
-    idle = _idle(p, closed[first], jacobians[first], most)
-    # what neither is idle nor goes on is singular: all that was found may be
-    rank = min(p.free.size - idle.shape[1], len(mech.row_names))
-    resting = np.ones(int(mech.model.njoints), dtype=bool)
-    if idle.shape[1]:
-        resting &= _resting(p, closed[first].q, idle)
-        for x, G, r in zip(closed, jacobians, ranks, strict=True):
-            if r == rank:
-                resting &= _resting(p, x.q, _null(p, G, rank))
-    return Comparison(rank, idle.shape[1], Same(p, resting), jacobians, ranks)
+def _moves(p: Problem, x: Closed, q: Vector, rank: int) -> bool:
+    """Whether it moves there with its motors held, as it does not in general."""
+    r = _rank(p, x, G := _jacobian(p, x.q))
+    return r < rank and _goes_on(p, q, *_null(p, G, r).T)
 
 
-def group_of(p: Problem, x: Closed, rank: int) -> Group:
-    """A group of one, to be compared."""
-    mech, q = p.mech, _turned_back(p, x.q)
-    G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian[:, p.free]
-    least = float(singular_values(G)[rank - 1]) if rank else 1.0
-    clear, inexact = _least_that_counts(mech, x.error), 0.0
-    if x.error > MODE_CLOSED:  # rows that were left out of rounded geometry may move it
-        inexact = mech.tolerance
-    far = distance(mech, p.guess, q)
-    return Group(q, far, G, least, clear, inexact, _places(mech, q))
-
-
-def _roll_back(p: Problem, group: Group, same: Same, rank: int) -> None:
+def _roll_back(group: Group, by: Comparison) -> None:
     """Legs that are turned over as against the reference turn back, one after the other, so that
     they do not turn signs over."""
-    model, axis_signs = plain(p.mech.model), axis_sign_rows(p.mech)
+    p, model = by.p, plain(by.p.mech.model)
+    axis_signs = axis_sign_rows(p.mech)
     parts = [slice(i, i + n) for i, n in zip(model.idx_qs, model.nqs, strict=True)]
     passive = [j for j in range(1, model.njoints) if model.idx_vs[j] in p.free]
     pairs = [(j, model.parents[j]) for j in passive if model.parents[j] in passive]
@@ -231,52 +219,20 @@ def _roll_back(p: Problem, group: Group, same: Same, rank: int) -> None:
             start[parts[j]] = p.guess[parts[j]]
         x = tried(p, start, axis_signs)
         if x is not None and x.error <= allowed(p.mech) and not x.opposite:
-            new = group_of(p, x, rank)
-            if same(group, new):
+            new = by.group(x)
+            if by.same(group, new):
                 group.take_nearer(new)
 
 
-class Same:
-    """Whether two configurations are the same mode: `resting` bodies are where they were, or only
-    rolled."""
+def _jacobian(p: Problem, q: Vector) -> Array:
+    """(m, nv), scaled."""
+    return scaled_rows_at(p.mech, q, np.zeros(p.mech.nv), p.t).jacobian
 
-    def __init__(self, p: Problem, resting: NDArray[np.bool_]) -> None:
-        self.p, self.resting = p, resting
-        origins = np.array([X.translation for X in _places(p.mech, p.guess)])
-        self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
-        self.may_roll, self.some_rolled = may_roll(p.mech), False
 
-    def __call__(self, g: Group, new: Group) -> bool:
-        share, singular = SAME_MODE
-        near = max(share * min(g.least, new.least), singular, 10.0 * max(g.inexact, new.inexact))
-        pairs = zip(g.places, new.places, strict=True)
-        moved = np.array([apart(A, B, self.size) > near for A, B in pairs]) & self.resting
-        if not moved.any():
-            return True
-        if (moved & ~self.may_roll).any():
-            return False
-        a, b = self._joints(g), self._joints(new)
-        as_before = rolled(a, b, g.places, new.places, moved, near, self.size)
-        self.some_rolled |= as_before
-        return as_before
-
-    def only(self, bodies: NDArray[np.bool_]) -> Same:
-        """Which lets no others roll."""
-        same = copy(self)
-        same.may_roll = self.may_roll & bodies
-        return same
-
-    def place(self, q: Vector) -> Vector:
-        """Numbers of the places of bodies that count, lengths in units of the size."""
-        bodies = itertools.compress(_places(self.p.mech, q), self.resting)
-        return np.concatenate(
-            [np.append(X.translation / self.size, X.rotation.ravel()) for X in bodies]
-        )
-
-    def _joints(self, g: Group) -> Joints:
-        if g.joints is None:
-            g.joints = joints_at(self.p.mech, g.q, self.p.t, self.size)
-        return g.joints
+def _rank(p: Problem, x: Closed, G: Array) -> int:
+    return int(
+        np.count_nonzero(singular_values(G[:, p.free]) > _least_that_counts(p.mech, x.error))
+    )
 
 
 def _least_that_counts(mech: Mechanism, error: float) -> float:
@@ -338,7 +294,7 @@ def _goes_on(p: Problem, q: Vector, *ways: Vector) -> bool:
     return False
 
 
-def _resting(p: Problem, q: Vector, Z: Array) -> NDArray[np.bool_]:
+def _resting(p: Problem, q: Vector, Z: Array) -> Mask:
     """Which bodies rest in motions Z."""
     here = bodies_at(p.mech, sample(p.mech, q, p.t), p.t)
     bodies = range(int(p.mech.model.njoints))
@@ -373,17 +329,9 @@ def _as_closed(p: Problem, q: Vector, x: Vector) -> bool:
 # ------------------------------------------------------------------------------------------- signs
 
 
-@dataclass(frozen=True, eq=False)
-class Signs:
-    """Signs of ``det G'[rows, columns]``, columns among the free coordinates, in order of modes."""
-
-    rows: Indices
-    columns: Indices
-    of: list[int]
-
-
-def signs(groups: list[Group], rank: int) -> Signs:
-    """By those rows and columns that are independent at all modes, as far as there are such."""
+def signs(groups: list[Group], rank: int) -> tuple[Indices, Indices, list[int]]:
+    """Rows, columns among the free coordinates, and the sign of ``det G[rows, columns]`` of each
+    mode: those that are independent at all modes, as far as there are such."""
     regular = [g for g in groups if not g.singular]
     best: tuple[float, Indices, Indices] | None = None
     for at in regular:
@@ -395,15 +343,14 @@ def signs(groups: list[Group], rank: int) -> Signs:
         if rank == min(at.G.shape) == max(at.G.shape):
             break  # there is no choice
     if best is None:
-        nothing = np.zeros(0, dtype=np.intp)
-        return Signs(nothing, nothing, [0] * len(groups))
+        return np.zeros(0, np.intp), np.zeros(0, np.intp), [0] * len(groups)
     _, rows, columns = best
     found = []
     for g in groups:
         sub = g.G[np.ix_(rows, columns)]
         clear = _least(g.G, rows, columns) > g.clear
         found.append(int(np.linalg.slogdet(sub)[0]) if clear else 0)
-    return Signs(rows, columns, found)
+    return rows, columns, found
 
 
 def _least(G: Array, rows: Indices, columns: Indices) -> float:

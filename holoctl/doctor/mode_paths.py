@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
@@ -35,10 +34,6 @@ PATH_LONGEST = 10_000
 
 OFF_WAY = 0.5
 """Share of a step by which motors may miss it, where they are more than motions."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class ModeStop(NamedTuple):

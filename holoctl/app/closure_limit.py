@@ -10,10 +10,10 @@ from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import partition
 
-__all__ = ["most_open"]
+__all__ = ["closure_limit"]
 
 
-def most_open(mech: Mechanism, q: Vector, t: float, error: float) -> float:
+def closure_limit(mech: Mechanism, q: Vector, t: float, error: float) -> float:
     """What the closure error may be at most, scaled; `error` is how large it is at q.
 
     The tolerance of a mechanism counts where its geometry is rounded, and `partition` knows whether
@@ -24,7 +24,7 @@ def most_open(mech: Mechanism, q: Vector, t: float, error: float) -> float:
         return exact if not error > rounded else rounded
     try:
         found = mech.per_thread(
-            "most_open", lambda: np.float64(limit("closure", partition(mech, q, t=t).tolerance))
+            "closure_limit", lambda: np.float64(limit("closure", partition(mech, q, t=t).tolerance))
         )
     except InconsistentError:
         return exact  # nothing is rounded: it is open

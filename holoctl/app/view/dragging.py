@@ -18,71 +18,99 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import DRAG_AT_REST, DRAG_LOCKED
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.design.paths.following import System, system_of
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
-    "Led",
-    "MotorRows",
+    "DragDrive",
+    "DragModel",
+    "drag_model",
+    "drag_system",
     "least_motion",
-    "led_along",
     "motions_at",
-    "motor_rows",
-    "numbered",
     "readings",
-    "rotors",
-    "slides",
 ]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-
-class MotorRows(NamedTuple):
-    """The motors of a mechanism as rows.
+class DragModel(NamedTuple):
+    """What does not change while a mechanism is dragged.
 
     Attributes
     ----------
     rows : (nu, nv) array
-        Rates by scaled velocities, pure numbers, the largest entry of each 1.
+        Rates of the motors by scaled velocities, pure numbers, the largest entry of each 1.
     unit : (nu,) array
         What a motor moves, rad or m, where its row moves by one.
-    base : (b,) int array
+    slides, numbered : (nu,) masks
+        Motors that drive lengths alone; motors on coordinates that are numbers of their own, not of
+        a ball or so.
+    base : int array
         Coordinates of joints at the world that float or slide in a plane, without motor.
+    rotors : int array
+        Those of bodies to which nothing is fastened, and which couplings tie to others.
+    places : (nv,) int array
+        Where each coordinate stands in q, -1 where it is no number.
+    continuous : (nv,) mask
+        Coordinates of continuous joints.
+    limits : BoundLimits
     """
 
     rows: Array
     unit: Vector
+    slides: Mask
+    numbered: Mask
     base: Indices
+    rotors: Indices
+    places: Indices
+    continuous: Mask
+    limits: BoundLimits
 
 
-def motor_rows(mech: Mechanism) -> MotorRows:
-    """The motors as rows, once for each thread."""
-    return mech.per_thread("view motors", lambda: _motor_rows(mech))
+def drag_model(mech: Mechanism) -> DragModel:
+    """It, made once for each thread."""
+    return mech.per_thread("drag model", lambda: _drag_model(mech))
 
 
-def _motor_rows(mech: Mechanism) -> MotorRows:
+def _drag_model(mech: Mechanism) -> DragModel:
+    model, driven, lengths = plain(mech.model), mech.B != 0.0, translational(mech.model)
     rows = mech.B.T * mech.column_scale
     unit = np.abs(rows).max(axis=1, initial=0.0)
     unit[unit == 0.0] = 1.0
-    model, driven = plain(mech.model), (mech.B != 0.0).any(axis=1)
-    base = list[int]()
+    places, continuous = np.full(mech.nv, -1, dtype=np.intp), np.zeros(mech.nv, dtype=bool)
+    base, held = list[int](), np.array([len(children) > 0 for children in model.children])
     for j in range(1, model.njoints):
-        columns = list(range(model.idx_vs[j], model.idx_vs[j] + model.nvs[j]))
+        columns = model.idx_vs[j] + np.arange(model.nvs[j])
+        flat = model.nqs[j] == model.nvs[j]
+        if flat or model.nvs[j] == 1:
+            places[columns] = model.idx_qs[j] + np.arange(model.nvs[j])
+            continuous[columns] = not flat
         floats = model.joints[j].shortname() in ("JointModelFreeFlyer", "JointModelPlanar")
         if model.parents[j] == 0 and floats and not driven[columns].any():
-            base += columns
-    return MotorRows(rows / unit[:, None], unit, np.array(base, dtype=np.intp))
+            base += columns.tolist()
+    coupled = np.zeros(mech.nv, dtype=bool)
+    for bound in mech.bound:
+        if isinstance(bound, WrenchRows):
+            held[[f.joint for f in (*bound.frames1, *bound.frames2)]] = True
+        else:
+            coupled |= bound.support.any(axis=0)
+    return DragModel(
+        rows / unit[:, None], unit,
+        np.array([lengths[on].all() for on in driven.T], dtype=bool),
+        np.array([(places[on] >= 0).all() for on in driven.T], dtype=bool),
+        np.array(base, dtype=np.intp), np.flatnonzero(coupled & ~held[mech.joint_of]),
+        places, continuous, bound_limits(mech, limits_of(mech)),
+    )  # fmt: skip
 
 
 def readings(mech: Mechanism, q: Vector, near: Vector) -> Vector:
@@ -91,68 +119,21 @@ def readings(mech: Mechanism, q: Vector, near: Vector) -> Vector:
     Parameters
     ----------
     near : (nu,) array
-        What turns without end is counted on from there. A motor on a coordinate that is no number
-        of its own, as of a ball joint, is where `near` says.
+        Turns of continuous joints are counted on from there. A motor on a coordinate that is no
+        number of its own, as of a ball joint, is where `near` says.
     """
-    places, turning = _places(mech)
-    found = near.copy()
-    for i, column in enumerate(mech.B.T):
+    model, found = drag_model(mech), near.copy()
+    places, continuous = model.places, model.continuous
+    for i in np.flatnonzero(model.numbered):
+        column = mech.B[:, i]
         on = np.flatnonzero(column)
-        if not numbered(mech, i) or (on.size > 1 and turning[on].any()):
-            continue
-        if on.size == 1 and turning[on[0]]:
+        if not continuous[on].any():
+            found[i] = column[on] @ q[places[on]]
+        elif on.size == 1:
             at, turn = places[on[0]], 2.0 * np.pi * abs(column[on[0]])
             x = column[on[0]] * np.arctan2(q[at + 1], q[at])
             found[i] = x + turn * np.round((near[i] - x) / turn)
-        else:
-            found[i] = column[on] @ q[places[on]]
     return found
-
-
-def numbered(mech: Mechanism, motor: int) -> bool:
-    """Whether a motor acts on coordinates that are numbers of their own, not of a ball or so."""
-    places, _ = _places(mech)
-    return bool((places[mech.B[:, motor] != 0.0] >= 0).all())
-
-
-def _places(mech: Mechanism) -> tuple[Indices, NDArray[np.bool_]]:
-    """Where each coordinate stands in q, -1 where it is no number; and which turn without end."""
-
-    def found() -> tuple[Indices, NDArray[np.bool_]]:
-        model = plain(mech.model)
-        places = np.full(mech.nv, -1, dtype=np.intp)
-        turning = np.zeros(mech.nv, dtype=bool)
-        for j in range(1, model.njoints):
-            flat = model.nqs[j] == model.nvs[j]
-            for i in range(model.nvs[j]) if flat or model.nvs[j] == 1 else ():
-                places[model.idx_vs[j] + i] = model.idx_qs[j] + i
-                turning[model.idx_vs[j] + i] = not flat
-        return places, turning
-
-    return mech.per_thread("view places", found)
-
-
-def slides(mech: Mechanism, motor: int) -> bool:
-    """Whether a motor drives lengths alone."""
-    return bool(translational(mech.model)[mech.B[:, motor] != 0.0].all())
-
-
-def rotors(mech: Mechanism) -> Indices:
-    """The coordinates of bodies to which nothing is fastened, and which couplings tie to others."""
-
-    def found() -> Indices:
-        model, held = plain(mech.model), np.zeros(mech.model.njoints, dtype=bool)
-        coupled = np.zeros(mech.nv, dtype=bool)
-        for rows in mech.bound:
-            if isinstance(rows, WrenchRows):
-                held[[f.joint for f in (*rows.frames1, *rows.frames2)]] = True
-            else:
-                coupled |= rows.support.any(axis=0)
-        carries = np.array([len(children) > 0 for children in model.children])
-        alone = coupled & ~(held | carries)[mech.joint_of]
-        return np.flatnonzero(alone).astype(np.intp)
-
-    return mech.per_thread("view rotors", found)
 
 
 # ------------------------------------------------------------------------------- the direction
@@ -169,7 +150,7 @@ def least_motion(mech: Mechanism, T: Array, motor: int) -> Vector | None:
 
     None where no motion moves the motor.
     """
-    motors = motor_rows(mech)
+    motors = drag_model(mech)
     own = motors.rows[motor] @ T
     size = float(np.linalg.norm(own))
     if not size > DRAG_LOCKED:
@@ -192,7 +173,7 @@ def least_motion(mech: Mechanism, T: Array, motor: int) -> Vector | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Led:
+class DragDrive:
     """A drive of paths: one row that is led, motors that are held; measured from a home.
 
     Attributes
@@ -224,14 +205,14 @@ class Led:
         return np.zeros(self.scale.size)
 
 
-def led_along(
+def drag_system(
     mech: Mechanism, part: Partition, q: Vector, T: Array, t: Vector, motor: int = -1
 ) -> tuple[System, Indices]:
     """The system that leads along the motion t (nv,), scaled, and the motors that are held.
 
     Row 0 of what drives it is the motor, or where that is -1 the motion itself.
     """
-    motors = motor_rows(mech)
+    motors = drag_model(mech)
     size = float(np.linalg.norm(t))
     own = motors.rows[motor] if motor >= 0 else t / size**2
     still = np.abs(motors.rows @ t) <= DRAG_AT_REST * largest(t)
@@ -245,5 +226,5 @@ def led_along(
     rows = np.vstack([own[None], motors.rows[held]]) / mech.column_scale
     names = [mech.actuator_names[i] for i in ([motor] if motor >= 0 else [])]
     labels = (*(names or ["motion"]), *(mech.actuator_names[i] for i in held))
-    drive = Led(mech, q, labels, np.ones(rows.shape[0]), rows)
+    drive = DragDrive(mech, q, labels, np.ones(rows.shape[0]), rows)
     return system_of(mech, part, drive, N), held

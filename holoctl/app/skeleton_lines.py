@@ -1,14 +1,13 @@
-"""The pencil: how a skeleton is seen, and the lines of it in axes of matplotlib."""
+"""The lines: how a skeleton is seen, and the lines of it in axes of matplotlib."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.skeleton import Skeleton, normal_of_plane
-from holoctl.base.checks import Vector, quoted, shown
+from holoctl.base.checks import Array, Vector, quoted, shown
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import LETTERS
@@ -19,17 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AS_WRITTEN",
-    "Pencil",
+    "SkeletonLines",
     "check_axes",
     "check_color",
     "frame",
     "label",
     "matplotlib_or_error",
+    "new_figure",
     "view_of",
     "view_points",
 ]
 
-Array = NDArray[np.float64]
 
 _LOOKS: dict[str, dict[str, Any]] = {
     "bodies": {"color": "0.55", "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
@@ -148,7 +147,7 @@ def frame(ax: Axes, points: Array) -> None:
     ax.set_aspect("equal", adjustable="box")
 
 
-class Pencil:
+class SkeletonLines:
     """The lines of one mechanism in one picture, drawn again as it moves."""
 
     def __init__(self, ax: Axes, view: Array, color: str = "0.55") -> None:
@@ -223,6 +222,11 @@ def matplotlib_or_error() -> type[Figure]:
             "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
         ) from None
     return Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Of so many inches; an `InputError` where matplotlib is missing."""
+    return matplotlib_or_error()(figsize=(width, height), layout="constrained")
 
 
 def check_color(color: Any) -> None:

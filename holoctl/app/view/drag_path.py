@@ -8,33 +8,31 @@ well at the limits of joints, and where rows that were left out as redundant wou
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.app.view.leading import (
+from holoctl.app.view.dragging import (
+    drag_model,
+    drag_system,
     least_motion,
-    led_along,
     motions_at,
-    motor_rows,
-    numbered,
     readings,
 )
-from holoctl.app.view.stops import locked, row_open, stopped
-from holoctl.base.checks import Vector
+from holoctl.app.view.stop_reason import locked, row_opens, stop_reason
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
 from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
 from holoctl.design.paths.rows import Wanted
-from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["Spot", "limits_bound", "walked"]
+__all__ = ["DragPoint", "drag_along"]
 
 DRAG_STEP, DRAG_LONGEST = 0.1, 0.5  # scaled
 """A drag goes in steps in which nothing is expected to go farther than the first; a motor itself,
@@ -53,11 +51,7 @@ LIMIT_MET, LIMIT_OVER = 1e-7, 1e-10  # rad, m
 the second is at it."""
 
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-
-class Spot(NamedTuple):
+class DragPoint(NamedTuple):
     """A closed configuration on a way.
 
     Attributes
@@ -79,51 +73,60 @@ class Spot(NamedTuple):
     motion: Vector | None = None
 
 
-def limits_bound(mech: Mechanism) -> BoundLimits:
-    """The limits of a mechanism, once for each thread."""
-    return mech.per_thread("view limits", lambda: bound_limits(mech, limits_of(mech)))
-
-
-def walked(mech: Mechanism, here: Spot, way: float, motor: int = -1) -> tuple[Spot, str]:
+def drag_along(
+    mech: Mechanism, here: DragPoint, way: float, motor: int = -1
+) -> tuple[DragPoint, str]:
     """Where a way ends, and why there, in words; empty where that is its end.
 
     Parameters
     ----------
-    here : Spot
+    here : DragPoint
         Its `motion` is led where no motor is.
     way : float
         rad or m of the motor; of a motion its length, scaled. Below zero: backwards.
     motor : int
         -1 for none.
     """
-    unit = float(motor_rows(mech).unit[motor]) if motor >= 0 else 1.0
-    left, sign, words = abs(way) / unit, 1.0 if way > 0.0 else -1.0, ""
+    drag = _Drag(mech, motor, 1.0 if way > 0.0 else -1.0)
+    unit = float(drag_model(mech).unit[motor]) if motor >= 0 else 1.0
+    left, words = abs(way) / unit, ""
     while left > 0.0 and not words:
         T = motions_at(mech, here.part, here.q)
-        t = least_motion(mech, T, motor) if motor >= 0 else _onwards(T, here.motion)
+        t = _direction(drag, T, here)
         if t is None:
             return here, locked(mech, here.q, here.part, motor)
-        if words := _pressed(mech, here.q, sign * t * mech.column_scale):
+        if words := _pressed(mech, here.q, drag.sign * t * mech.column_scale):
             return here, words
-        here, gone, words = _step(mech, here, T, t, motor, sign, min(left, _length(mech, t, motor)))
+        here, gone, words = _step(drag, here, T, t, min(left, _length(drag, t)))
         left -= gone
     return here, words
 
 
-def _onwards(T: Array, motion: Vector | None) -> Vector | None:
-    """A motion that goes on: the one before, as far as it is one here, of the same size."""
-    if motion is None or not T.size:
+class _Drag(NamedTuple):
+    """What is dragged: a motor, or where that is -1 the motion of a point; and which way."""
+
+    mech: Mechanism
+    motor: int
+    sign: float
+
+
+def _direction(drag: _Drag, T: Array, here: DragPoint) -> Vector | None:
+    """The motion of the drag among those in T, scaled: the least one of a motor; else the one
+    before, as far as it is one here, of the same size."""
+    if drag.motor >= 0:
+        return least_motion(drag.mech, T, drag.motor)
+    if here.motion is None or not T.size:
         return None
-    t: Vector = T @ (T.T @ motion)
+    t: Vector = T @ (T.T @ here.motion)
     size = largest(t)
-    return t / size if size > 0.5 * largest(motion) else None
+    return t / size if size > 0.5 * largest(here.motion) else None
 
 
-def _length(mech: Mechanism, t: Vector, motor: int) -> float:
+def _length(drag: _Drag, t: Vector) -> float:
     """How far a step may be: nothing but the motor itself goes farther than a short way."""
     others = t.copy()
-    if motor >= 0:
-        others[mech.B[:, motor] != 0.0] = 0.0
+    if drag.motor >= 0:
+        others[drag.mech.B[:, drag.motor] != 0.0] = 0.0
     return min(max(DRAG_STEP / max(largest(others), DRAG_STEP), DRAG_STEP), DRAG_LONGEST)
 
 
@@ -137,43 +140,39 @@ class _Way(NamedTuple):
 
 
 def _step(
-    mech: Mechanism, here: Spot, T: Array, t: Vector, motor: int, sign: float, length: float
-) -> tuple[Spot, float, str]:
+    drag: _Drag, here: DragPoint, T: Array, t: Vector, length: float
+) -> tuple[DragPoint, float, str]:
     """A step, how far it went, and why it ended before its end."""
-    system, held = led_along(mech, here.part, here.q, T, t, motor)
-    way = _way(mech, here, system, held, sign)
+    mech, motor = drag.mech, drag.motor
+    system, held = drag_system(mech, here.part, here.q, T, t, motor)
+    way = _way(drag, here, system, held)
     if way is None:
-        return here, 0.0, stopped(system, here.q, np.zeros(system.drive.scale.size), motor)
-    way = _by_the_middle(mech, here, way, motor, sign, length)
-    path, begin = way.path, way.begin
-    last, there = _followed(way.system, path, begin, length)
-    gain, before = (largest(x.d1 / mech.column_scale) for x in (there, begin))
+        return here, 0.0, stop_reason(system, here.q, np.zeros(system.drive.scale.size), motor)
+    way = _by_the_middle(drag, here, way, length)
+    last, there = _followed(way, length)
+    why = partial(stop_reason, last, there.q, way.path(there.s).value, motor)
+    gain, before = (largest(x.d1 / mech.column_scale) for x in (there, way.begin))
     if gain > max(DRAG_GAIN, before):
-        return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
-    if motor >= 0 and not numbered(mech, motor) and _turned_back(mech, last, there, motor, sign):
+        return here, 0.0, why()
+    if motor >= 0 and not drag_model(mech).numbered[motor] and _turned_back(drag, last, there):
         if length > DRAG_SHORTEST:
-            return _step(mech, here, T, t, motor, sign, 0.5 * length)
-        return here, 0.0, stopped(last, there.q, path(there.s).value, motor)
+            return _step(drag, here, T, t, 0.5 * length)
+        return here, 0.0, why()
     if there.worst > max(LEFT_OPEN, here.part.tolerance):
-        return here, 0.0, row_open(mech, there.q, here.part)
-
-    met = _at_a_limit(mech, begin, there, lambda s: _followed(way.system, path, begin, s)[1])
-    if met is not None:
-        there, words = met
-    else:
-        whole = there.s == length
-        words = "" if whole else stopped(last, there.q, path(there.s).value, motor)
+        return here, 0.0, row_opens(mech, there.q, here.part)
+    met = _at_a_limit(mech, way.begin, there, lambda s: _followed(way, s)[1])
+    there, words = met or (there, "" if there.s == length else why())
     return _arrived(mech, here, last, there, way.held, t), there.s, words
 
 
-def _way(mech: Mechanism, here: Spot, system: System, held: Indices, sign: float) -> _Way | None:
-    """A straight way of what is led; None where it cannot begin."""
-    away = np.zeros(system.drive.scale.size)
+def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _Way | None:
+    """A straight way of what is dragged; None where it cannot begin."""
+    mech, away = drag.mech, np.zeros(system.drive.scale.size)
     if held.size:  # what rounding has left is made up for
         off = here.motors - readings(mech, here.q, here.motors)
-        away[1:] = (off / motor_rows(mech).unit)[held]
+        away[1:] = (off / drag_model(mech).unit)[held]
     along, rest = np.zeros(away.size), np.zeros(away.size)
-    along[0] = sign
+    along[0] = drag.sign
 
     def path(s: float) -> Wanted:
         return Wanted(away + s * along, along, rest)
@@ -182,36 +181,34 @@ def _way(mech: Mechanism, here: Spot, system: System, held: Indices, sign: float
     return None if begin is None else _Way(system, held, path, begin)
 
 
-def _turned_back(mech: Mechanism, system: System, there: PathNode, motor: int, sign: float) -> bool:
+def _turned_back(drag: _Drag, system: System, there: PathNode) -> bool:
     """Whether a dead point was passed: the motion that a motor leads there is the way back.
 
     The determinant tells of other motors. Of one on a ball joint it does not: its rates are not
     those of what a step is measured by, but at its beginning.
     """
-    t = least_motion(mech, motions_at(mech, system.part, there.q), motor)
-    return t is None or not sign * float(t @ (there.d1 / mech.column_scale)) > 0.0
+    mech = drag.mech
+    t = least_motion(mech, motions_at(mech, system.part, there.q), drag.motor)
+    return t is None or not drag.sign * float(t @ (there.d1 / mech.column_scale)) > 0.0
 
 
-def _by_the_middle(
-    mech: Mechanism, here: Spot, way: _Way, motor: int, sign: float, length: float
-) -> _Way:
+def _by_the_middle(drag: _Drag, here: DragPoint, way: _Way, length: float) -> _Way:
     """The same way with the least motion of its middle, where that changes: so it is nearly the
     same way there and back."""
     if not way.system.idle.shape[1]:
         return way
-    middle = _followed(way.system, way.path, way.begin, 0.5 * length)[1]
-    T = motions_at(mech, here.part, middle.q)
-    t = least_motion(mech, T, motor) if motor >= 0 else _onwards(T, here.motion)
+    middle = _followed(way, 0.5 * length)[1]
+    T = motions_at(drag.mech, here.part, middle.q)
+    t = _direction(drag, T, here)
     if middle.s < 0.5 * length or t is None:
         return way
-    system, held = led_along(mech, here.part, here.q, T, t, motor)
-    return _way(mech, here, system, held, sign) or way
+    system, held = drag_system(drag.mech, here.part, here.q, T, t, drag.motor)
+    return _way(drag, here, system, held) or way
 
 
-def _followed(
-    system: System, path: Path, begin: PathNode, length: float
-) -> tuple[System, PathNode]:
+def _followed(way: _Way, length: float) -> tuple[System, PathNode]:
     """As far as it goes; right beside a dead point in shorter steps, if they lead away from it."""
+    system, path, begin = way.system, way.path, way.begin
     last, there = as_far(system, path, begin, length, DRAG_SHORTEST)
     if there.s > 0.0:
         return last, there
@@ -222,15 +219,14 @@ def _followed(
 
 
 def _arrived(
-    mech: Mechanism, here: Spot, system: System, there: PathNode, held: Indices, t: Vector
-) -> Spot:
+    mech: Mechanism, here: DragPoint, system: System, there: PathNode, held: Indices, t: Vector
+) -> DragPoint:
+    motors = here.motors
     if mech.nu:
         moved = pin.difference(mech.model, here.q, there.q)
         motors = readings(mech, there.q, here.motors + mech.B.T @ moved)
         motors[held] = here.motors[held]  # what they are held at, not what rounding made of it
-    else:
-        motors = here.motors
-    return Spot(there.q, motors, system.part, there.worst, None if here.motion is None else t)
+    return DragPoint(there.q, motors, system.part, there.worst, None if here.motion is None else t)
 
 
 # -------------------------------------------------------------------------------------- limits
@@ -238,7 +234,7 @@ def _arrived(
 
 def _pressed(mech: Mechanism, q: Vector, v: Vector) -> str:
     """Which limit a motion would leave at once; empty for none."""
-    bound = limits_bound(mech)
+    bound = drag_model(mech).limits
     if not bound.names:
         return ""
     at = coordinates_at(mech, bound, q, np.zeros(mech.nv), 0.0)
@@ -262,7 +258,7 @@ def _at_a_limit(
 
     What was outside may come back, and goes no farther out.
     """
-    bound = limits_bound(mech)
+    bound = drag_model(mech).limits
     if not bound.names:
         return None
     start = _positions(mech, bound, begin.q)

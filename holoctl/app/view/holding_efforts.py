@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.app.units import motor_units, unbalanced_words
-from holoctl.app.view.leading import motions_at, motor_rows
-from holoctl.app.view.stops import named
-from holoctl.app.view.walk import limits_bound
+from holoctl.app.view.dragging import drag_model, motions_at
+from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest, null_space_by_svd
@@ -27,12 +25,10 @@ from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
-__all__ = ["Held", "Holding", "holding"]
-
-Array = NDArray[np.float64]
+__all__ = ["HoldingEffort", "HoldingEfforts", "holding_efforts"]
 
 
-class Held(NamedTuple):
+class HoldingEffort(NamedTuple):
     """What a motor gives.
 
     Attributes
@@ -54,12 +50,12 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Holding:
+class HoldingEfforts:
     """What holds a posture at rest.
 
     Attributes
     ----------
-    rows : tuple of Held
+    rows : tuple of HoldingEffort
         In the order of u; empty where there is no answer.
     certified : bool
         Whether the efforts are the answer, by their certificate.
@@ -69,14 +65,14 @@ class Holding:
         What is left on motions that no motor holds, N m or N.
     """
 
-    rows: tuple[Held, ...]
+    rows: tuple[HoldingEffort, ...]
     certified: bool
     words: str
     unbalanced: float = 0.0
 
 
 @quiet
-def holding(mech: Mechanism, q: Vector, part: Partition | None = None) -> Holding:
+def holding_efforts(mech: Mechanism, q: Vector, part: Partition | None = None) -> HoldingEfforts:
     """The efforts that hold a closed configuration at rest against gravity and springs.
 
     Parameters
@@ -89,7 +85,7 @@ def holding(mech: Mechanism, q: Vector, part: Partition | None = None) -> Holdin
 
     Returns
     -------
-    Holding
+    HoldingEfforts
         Errors of the dynamics are its words: at a dead point there are no efforts.
 
     Raises
@@ -104,8 +100,8 @@ def holding(mech: Mechanism, q: Vector, part: Partition | None = None) -> Holdin
     except InputError:
         raise
     except HoloctlError as error:
-        return Holding((), False, str(error))
-    bounds = limits_bound(mech).effort.T.tolist()
+        return HoldingEfforts((), False, str(error))
+    bounds = drag_model(mech).limits.effort.T.tolist()
     u = np.where(np.abs(found.u) > PRINTED_AS_ZERO * largest(found.u), found.u, 0.0)
     rows = tuple(
         _held(name, unit, effort, lower, upper)
@@ -114,25 +110,25 @@ def holding(mech: Mechanism, q: Vector, part: Partition | None = None) -> Holdin
         )
     )
     if found.certificate.ok:
-        return Holding(rows, True, "")
+        return HoldingEfforts(rows, True, "")
     words = [f"These efforts are {verdict(found.certificate)}."]
     if found.unbalanced.any():
         words += [f"{unbalanced_words(found)} {_passive(mech, q, part)}".strip()]
-    return Holding(rows, False, "\n".join(words), largest(found.unbalanced))
+    return HoldingEfforts(rows, False, "\n".join(words), largest(found.unbalanced))
 
 
-def _held(name: str, unit: str, u: float, lower: float, upper: float) -> Held:
+def _held(name: str, unit: str, u: float, lower: float, upper: float) -> HoldingEffort:
     near = upper if u > upper or (u >= lower and u >= 0.0) else lower
     limit = float(near) if np.isfinite(near) else None
-    return Held(name, unit, u, limit, not lower <= u <= upper)
+    return HoldingEffort(name, unit, u, limit, not lower <= u <= upper)
 
 
 def _passive(mech: Mechanism, q: Vector, part: Partition) -> str:
     """Which coordinates move where all motors stand still."""
     T = motions_at(mech, part, q)
-    S = motor_rows(mech).rows @ T
+    S = drag_model(mech).rows @ T
     passive = np.linalg.norm(T @ null_space_by_svd(S, rank_within(S, UNSEEN_MOTION))[3], axis=1)
     if not passive.any():
         return ""
     order = [i for i in np.argsort(-passive).tolist() if passive[i] > LED_SHARE * passive.max()]
-    return f"They move {named([mech.coordinate_names[i] for i in order])}."
+    return f"They move {some([mech.coordinate_names[i] for i in order])}."

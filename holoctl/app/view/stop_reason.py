@@ -12,20 +12,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted
+from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import DRAG_LOCKED, LED_SHARE
 from holoctl.closing.bodies import Bodies
 from holoctl.design.paths.following import System
 from holoctl.doctor.examination import mobility
+from holoctl.doctor.sentences import named, verb
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["locked", "named", "row_open", "stopped"]
+__all__ = ["locked", "row_opens", "some", "stop_reason"]
 
 LED_UNSEEN = 0.05
 """A drag stopped at a dead point where the smallest singular value of what leads it is less."""
@@ -34,12 +34,10 @@ IN_LINE = 0.03
 """Axes of two bars count as parallel, and their turns as pure, up to this."""
 
 
-Array = NDArray[np.float64]
-
 MOST_NAMED = 4
 
 
-def stopped(system: System, q: Vector, value: Any, motor: int) -> str:
+def stop_reason(system: System, q: Vector, value: Any, motor: int) -> str:
     """Why what is led goes no further from a closed configuration."""
     mech = system.mech
     K = system.filled(q, value)[0].copy()
@@ -52,7 +50,7 @@ def stopped(system: System, q: Vector, value: Any, motor: int) -> str:
     x = Vt[-1]
     parts = np.argsort(-np.abs(x))
     parts = parts[np.abs(x[parts]) > LED_SHARE * np.abs(x).max()]
-    who = named([mech.coordinate_names[i] for i in parts.tolist()])
+    who = some([mech.coordinate_names[i] for i in parts.tolist()])
     r = system.part.rank
     weakest = float(singular_values(K[:r])[-1]) if r else 1.0
     if weakest < 3.0 * float(s[-1]):
@@ -62,14 +60,10 @@ def stopped(system: System, q: Vector, value: Any, motor: int) -> str:
         )
     bars = _bars(mech, q, system.part, x)
     leads = "the motors no longer tell" if motor >= 0 else "nothing tells"
-    return f"{what} stops before a dead point: {bars}{leads} where {who} {_are(parts.size)} going."
+    return f"{what} stops before a dead point: {bars}{leads} where {who} {verb(parts.size)} going."
 
 
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
-def row_open(mech: Mechanism, q: Vector, part: Partition) -> str:
+def row_opens(mech: Mechanism, q: Vector, part: Partition) -> str:
     """Which of the rows that were left out would open."""
     error = np.abs(mech.row_scale * rows_at(mech, q, np.zeros(mech.nv), 0.0).error)
     error[part.rows] = 0.0
@@ -136,9 +130,9 @@ def _bars(mech: Mechanism, q: Vector, part: Partition, x: Vector) -> str:
             moving.setdefault(int(bodies.welded[j]), _Turn(j, w))
     shown = _bodies(bodies, [turn.body for turn in moving.values()])
     if len(moving) == 2 and _in_line(bodies, *moving.values()):
-        return f"{named(shown)} are in line, and "
+        return f"{some(shown)} are in line, and "
     together = "" if len(shown) == 1 else " together"
-    return f"{named(shown)} can move{together} while all that is held stands still: "
+    return f"{some(shown)} can move{together} while all that is held stands still: "
 
 
 def _bodies(bodies: Bodies, shown: list[int]) -> list[str]:
@@ -168,9 +162,6 @@ def _in_line(bodies: Bodies, one: _Turn, two: _Turn) -> bool:
     return held and mine in ties
 
 
-def named(names: list[str], most: int = MOST_NAMED) -> str:
-    """Some names, quoted."""
-    shown = [f"'{name}'" for name in names[:most]]
-    if len(names) > most:
-        shown.append(counted(len(names) - most, "other"))
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def some(names: list[str], most: int = MOST_NAMED) -> str:
+    """The first of these names, quoted."""
+    return named(names, most, "other")
