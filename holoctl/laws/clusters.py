@@ -51,12 +51,12 @@ class Cluster(NamedTuple):
 
 class ClusterTree(Protocol):
     """The open tree at a state, and gamma. What belongs to a body, wrenches (6,), accelerations
-    (6,) and yields (6, 6), is in its axes at its origin, linear part first; a body that is not
-    named has none."""
+    (6,) and yields (6, 6: what the motions that stand on it take off its inertia), is in its axes
+    at its origin, linear part first; a body that is not in a table has none."""
 
     @property
     def inertia(self) -> Callable[[Cluster, dict[int, Any]], tuple[Callable[[Any], Any], Any, Any]]:
-        """b -> D^-1 b, F' (k, 6), and what the base yields where x is held (6, 6)."""
+        """b -> D^-1 b, F' (k, 6), and the yields of the bodies as one of the base (6, 6)."""
         ...
 
     @property
@@ -108,23 +108,25 @@ def clusters_of(parents: Sequence[int], coupled: Iterable[Iterable[int]]) -> lis
 def caused_by_clusters(tree: ClusterTree, clusters: Sequence[Cluster]) -> Callable[[Any], Any]:
     """The function w -> ``gamma W^-1 gamma' w`` of efforts on the coordinates (nv,)."""
     yields: dict[int, Any] = {}
-    inertias = {}
+    factors = {}
     for c in reversed(clusters):
         solve, F_T, held = tree.inertia(c, yields)
-        inertias[c] = solve, F_T, solve(F_T)
-        add_to(yields, c.base, held + times(F_T.T, inertias[c][2]))
+        per_base = solve(F_T)
+        factors[c] = solve, F_T, per_base
+        add_to(yields, c.base, held + times(F_T.T, per_base))
 
     def caused(w: Any) -> Any:
         pushes: dict[int, Any] = {}
-        at_rest = {}
+        at_rest = {}  # D^-1 r: x where the base rests
         for c in reversed(clusters):
-            solve, F_T, _ = inertias[c]
+            solve, F_T, _ = factors[c]
             r, p = tree.gathered(c, w, pushes)
             at_rest[c] = solve(r)
             add_to(pushes, c.base, p - times(F_T.T, at_rest[c]))
         a, accelerations = tree.zeros(w.shape[0]), {0: tree.zeros(6)}
         for c in clusters:
-            x = at_rest[c] - times(inertias[c][2], accelerations[c.base])
+            _, _, per_base = factors[c]
+            x = at_rest[c] - times(per_base, accelerations[c.base])
             tree.spread(c, x, accelerations, a)
         return a
 
@@ -132,4 +134,5 @@ def caused_by_clusters(tree: ClusterTree, clusters: Sequence[Cluster]) -> Callab
 
 
 def add_to(table: dict[int, Any], body: int, x: Any) -> None:
+    """Add to what a body has."""
     table[body] = table[body] + x if body in table else x

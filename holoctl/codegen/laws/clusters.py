@@ -50,7 +50,7 @@ class SymbolicClusters:
     doubt: list[SX] = field(default_factory=list)
 
     def inertia(self, c: Cluster, yields: dict[int, SX]) -> tuple[Callable[[SX], SX], SX, SX]:
-        """``b -> D^-1 b``, F' (k, 6), and what the bodies yield together at the base (6, 6)."""
+        """``b -> D^-1 b``, F' (k, 6), and the yields of the bodies as one of the base (6, 6)."""
         ca, (at, gamma), (M, P) = casadi_module(), self._motions[c], self._rigid
         C, Q = ca.SX(*M.shape), ca.SX(*P.shape)
         felt = {i: yields[i] for i in c.bodies if i in yields}
