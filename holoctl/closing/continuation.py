@@ -25,7 +25,7 @@ from holoctl.base.tolerances import (
     SHORTEST_SUBSTEP,
 )
 
-__all__ = ["Corrected", "Linearised", "Steps", "corrected", "determinant_kept", "in_substeps"]
+__all__ = ["Linearised", "Steps", "corrected", "determinant_kept", "in_substeps"]
 
 _P = TypeVar("_P")
 
@@ -60,58 +60,46 @@ class Steps(NamedTuple):
     stalled: float
 
 
-class Corrected(NamedTuple):
-    """The end of a prediction and its corrections.
+def corrected(
+    steps: Steps, linearised: Linearised, q: Vector, d: Vector
+) -> tuple[str, Vector, float, int, float]:
+    """Newton's method from q moved by a predicted step d.
 
-    Attributes
-    ----------
+    Returns
+    -------
     why : str
         Empty where it counts. Else ``"far"`` (the prediction is long), ``"first"`` (the first
-        correction is long), ``"slow"`` (corrections do not contract), or the word of
-        `Linearised`.
+        correction is long), ``"slow"`` (corrections do not contract), or the word of `Linearised`.
     q : (nq,) array
         The configuration that was evaluated last; a quaternion in it may have to be normalized.
     size : float
         The largest entry of the right side there.
-    steps : int
+    count : int
         How many corrections were made.
     contraction : float
         The largest ratio of a correction to the one before.
     """
-
-    why: str
-    q: Vector
-    size: float = 0.0
-    steps: int = 0
-    contraction: float = 0.0
-
-
-def corrected(steps: Steps, linearised: Linearised, q: Vector, d: Vector) -> Corrected:
-    """Newton's method from q moved by a predicted step d."""
     solved, size_of, moved, stalled = steps
     if not size_of(d) <= PREDICTED_STEP:
-        return Corrected("far", q)
+        return "far", q, 0.0, 0, 0.0
     q, before, count, contraction = moved(q, d), 0.0, 0, 0.0
     while True:
         found = linearised(q)
         if isinstance(found, str):
-            return Corrected(found, q, 0.0, count, contraction)
+            return found, q, 0.0, count, contraction
         right, size = found
         if size <= SETTLED_TICK:
-            break
+            return "", q, size, count, contraction
         d = solved(right)
         length = size_of(d)
         if not before:
             if not length <= FIRST_CORRECTION:
-                return Corrected("first", q, size, count, contraction)
-        elif not length <= CONTRACTION * before:
-            if size <= stalled:
-                break  # it falls no more
-            return Corrected("slow", q, size, count, contraction)
-        else:
+                return "first", q, size, count, contraction
+        elif length <= CONTRACTION * before:
             contraction = max(contraction, length / before)
+        else:  # it falls no more
+            return "" if size <= stalled else "slow", q, size, count, contraction
         before, count, q = length, count + 1, moved(q, d)
-    return Corrected("", q, size, count, contraction)
 
 
 def determinant_kept(ratio: float) -> bool:

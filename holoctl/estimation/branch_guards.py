@@ -7,7 +7,7 @@ refused. Numbers of all guards: base/tolerances.py; why: docs/derivations-motion
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
@@ -39,7 +39,8 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["BranchMemory", "dead_point_ahead", "dead_point_passed"]
 
 
-class BranchMemory(NamedTuple):
+@dataclass(slots=True)
+class BranchMemory:
     """What an estimator remembers of its branch from call to call.
 
     Attributes
@@ -66,25 +67,29 @@ class BranchMemory(NamedTuple):
     size: float
     refused: int
 
-    def without_past(self) -> BranchMemory:
-        """Where the past tells nothing of now."""
-        return self._replace(before=None, read=0)
+    def forget(self) -> None:
+        """The past tells nothing of now."""
+        self.before, self.read = None, 0
 
-    def refusing(self, size: float = np.inf) -> BranchMemory:
-        """After a call that is refused, with a step of the sensors of this size, if that counts."""
-        usual = max(size, SIZE_FADES * self.size) if size <= FAR_TICK else self.size
-        return self._replace(size=usual, refused=self.refused + 1)
+    def refuse(self, size: float = np.inf) -> None:
+        """A call is refused, with a step of the sensors of this size, if that counts."""
+        if size <= FAR_TICK:
+            self.size = max(size, SIZE_FADES * self.size)
+        self.refused += 1
 
-    def at(
+    def follow(
         self, there: Place, way: Vector, size: float, back: bool, rates: Vector | None
-    ) -> BranchMemory:
-        """After a call that led to a place; `back` where the sensors took back a glitch."""
-        usual = max(min(size, FAR_TICK), SIZE_FADES * self.size)
+    ) -> None:
+        """A call led to a place; `back` where the sensors took back a glitch."""
         if size > FAR_TICK:
-            return BranchMemory(there, None, 0, way, usual, 0)
-        proves = self.read < 2 and rates is not None and bool(rates.any())  # not so at rest
-        before = self.before if back else self.place
-        return BranchMemory(there, before, self.read + proves, way, usual, 0)
+            self.forget()
+        else:
+            if self.read < 2 and rates is not None and rates.any():  # at rest nothing is proved
+                self.read += 1
+            if not back:
+                self.before = self.place
+        self.size, self.way = max(min(size, FAR_TICK), SIZE_FADES * self.size), way
+        self.place, self.refused = there, 0
 
 
 def dead_point_ahead(

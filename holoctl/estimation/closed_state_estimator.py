@@ -7,7 +7,7 @@ What it remembers belongs to one loop; another loop takes another one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -305,8 +305,9 @@ class ClosedStateEstimator:
     def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
         """`state`, for callers that do not write to what they get."""
         x, rates, t = self._checked(q_measured, v_measured, t)
-        if not self._latched and t < self.place.t - FIRST_TICK:
-            raise self._noted(went_back(self.mech, self.place.t, t))
+        last = self._memory.place.t
+        if not self._latched and t < last - FIRST_TICK:
+            raise self._noted(went_back(self.mech, last, t))
         place = self._followed(x, rates, t, FACTORED_TICK)
         return place.q, velocity_at(self.system, place, rates)
 
@@ -321,11 +322,11 @@ class ClosedStateEstimator:
 
     def handed_over(self) -> BranchMemory | None:
         """What it remembers, for another loop that goes on from there; None where it is lost."""
-        return None if self._latched else self._memory
+        return None if self._latched else replace(self._memory)
 
     def take_over(self, what: BranchMemory) -> None:
         """Go on from what another loop of the same sensors and rows remembers."""
-        self._memory, self._latched = what, ""
+        self._memory, self._latched = replace(what), ""
 
     @property
     def q(self) -> Vector:
@@ -351,7 +352,8 @@ class ClosedStateEstimator:
         """
         x, _, t = self._checked(q_measured, None, t)
         self._followed(x, None, t, FACTORED_START)
-        self._memory = self._memory.without_past()._replace(size=0.0)
+        self._memory.forget()
+        self._memory.size = 0.0
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -473,7 +475,7 @@ class ClosedStateEstimator:
                 raise InputError("q_measured or v_measured is out of range")
             return sensors.checked("q_measured", x) if self._whole else x, rates, t
         except InputError:
-            self._memory = self._memory.refusing()  # the mechanism moved on all the same
+            self._memory.refuse()  # the mechanism moved on all the same
             raise
 
     def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
@@ -500,18 +502,18 @@ class ClosedStateEstimator:
         while error is not None and self._with_other_rows():
             error = self._tried(x, rates, t, most)
         if error is None:
-            return self.place
-        self._memory = self._memory.refusing(self._moved)
+            return self._memory.place
+        self._memory.refuse(self._moved)
         raise self._noted(error)
 
     def _tried(self, x: Vector, rates: Vector | None, t: float, most: int) -> HoloctlError | None:
         """Go where the readings lead, or say why not."""
         mech, system, tally = self.mech, self.system, Tally(most)
         self._tally, self._missed, self._moved = tally, (), np.inf
-        if t - self.place.t > FIRST_GAP:  # the past tells nothing of now
-            self._memory = self._memory.without_past()
         memory = self._memory
         here = memory.place
+        if t - here.t > FIRST_GAP:
+            memory.forget()
         way = system.difference(here.q, x, here.cut)
         size = largest(way if self._alike else way * self._per_unit)
         if here.drift is not None:
@@ -535,7 +537,7 @@ class ClosedStateEstimator:
             and dead_point_passed(mech, system, memory, there, rates, size)
         ):
             return dead_point_behind(mech, self.measured)
-        self._memory = memory.at(there, way, size, back, rates)
+        memory.follow(there, way, size, back, rates)
         return None
 
     def _left_open(self) -> float:
@@ -553,7 +555,7 @@ class ClosedStateEstimator:
         off = self.system.difference(there.q, x, there.cut)
         self._missed = tuple(off.tolist())
         if not largest(off / sensors.unit) <= SENSORS_AGREE:
-            self._memory = self._memory.refusing()
+            self._memory.refuse()
             raise sensors_disagree(self.mech, sensors, off)
 
     def _with_other_rows(self) -> bool:
@@ -575,7 +577,7 @@ class ClosedStateEstimator:
             det = system.factor(place.borders)
             before = before._replace(det=det, determinant=det / place.det)
             place = placed_at(system, place.q, place.t, place.borders)
-        self._memory = self._memory._replace(place=place, before=before)
+        self._memory.place, self._memory.before = place, before
         self.system, self._follow, self.partition = system, following(mech, system), part
         return True
 

@@ -192,14 +192,15 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
             det = factor(borders)
             return right(q, goal, borders) if determinant_kept(det / here.det) else "singular"
 
-        found = corrected(steps, linearised, here.q, d)
-        tally.newton += found.steps
-        tally.contraction = max(tally.contraction, found.contraction)
-        if found.why:
-            tally.why = found.why
+        why, q, size, count, contraction = corrected(steps, linearised, here.q, d)
+        tally.newton += count
+        tally.contraction = max(tally.contraction, contraction)
+        if why:
+            tally.why = why
             return None
-        tally.closure = found.size
-        q = found.q if flat else pin.normalize(model, found.q)
+        tally.closure = size
+        if not flat:
+            q = pin.normalize(model, q)
         gamma = system.gamma()
         most = gain_at_most(gamma, borders)
         if not most <= GAIN_LIMIT and not system.gain(gamma, borders) <= GAIN_LIMIT:

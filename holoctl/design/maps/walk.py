@@ -105,15 +105,16 @@ def reached(
             return x
 
         steps = Steps(solved, largest, moved, CORRECTED)
-        found = corrected(steps, linearised, here.q, here.K.lu.solve(here.right(here, goal)))
-        if found.why:
-            why = found.why
+        predicted = here.K.lu.solve(here.right(here, goal))
+        failed, q, *_ = corrected(steps, linearised, here.q, predicted)
+        if failed:
+            why = failed
         elif turned_over(here.K.lu.solve(K)):
             why = "singular"
         elif worst > max(LEFT_OPEN, here.part.tolerance):
             why = "open"
         else:
-            q = pin.normalize(mech.model, found.q)
+            q = pin.normalize(mech.model, q)
             return _place(mech, t, q, repartitioned(mech, here.part, q, np.zeros(mech.nv), t), left)
         return None
 

@@ -278,10 +278,12 @@ def _corrected(
         return moved(mech, q, mech.column_scale * d)
 
     steps = Steps(solved, largest, scaled_move, PATH_STALLED)
-    found = corrected(steps, linearised, q, np.zeros(mech.nv) if step is None else step)
-    if found.why or (before is not None and turned_over(before.K.lu.solve(K))):
+    step = np.zeros(mech.nv) if step is None else step
+    why, q, *_ = corrected(steps, linearised, q, step)
+    if why or (before is not None and turned_over(before.K.lu.solve(K))):
         return None
-    q = found.q if mech.nq == mech.nv else pin.normalize(mech.model, found.q)
+    if mech.nq != mech.nv:
+        q = pin.normalize(mech.model, q)
     return _node(system, s, q, wanted, last, worst)
 
 
