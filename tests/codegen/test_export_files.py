@@ -181,6 +181,7 @@ def names_in(text):
 
 def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path, monkeypatch):
     """By exports and compiled code of all kinds, together."""
+    compilers()
     given, used, filled = set(), set(), c_text.filled
 
     def recorded(name, values=None):
