@@ -181,6 +181,7 @@ def names_in(text):
 
 def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path, monkeypatch):
     """By exports and compiled code of all kinds, together."""
+    compilers()
     given, used, filled = set(), set(), c_text.filled
 
     def recorded(name, values=None):
@@ -209,6 +210,9 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         path.name.removesuffix(".in"): path.read_text()
         for path in (Path(c_text.__file__).parent / "templates").iterdir()
     }
+    for name, text in texts.items():
+        words = re.findall(r"^@(if|else|end)\b", text, re.M)
+        assert words.count("if") == words.count("end") >= words.count("else"), name
     named, included = (set().union(*x) for x in zip(*map(names_in, texts.values()), strict=True))
     assert texts.keys() == used | included
     assert named - given == {x for x in named if hasattr(tolerances, x)}
