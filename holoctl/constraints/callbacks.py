@@ -105,29 +105,27 @@ class Callbacks:
 
     def value(self, q: Vector, t: float) -> Vector:
         """f alone."""
-        given = self.function(q.copy(), t) if self.time else self.function(q.copy())
-        return self._checked(self.called, given, (self.rows,))
+        return self._called(self.called, self.function, (self.rows,), t, q)
 
     def _jacobian(self, q: Vector, t: float) -> Array:
-        jacobian = self.jacobian
-        given = (
-            None
-            if jacobian is None
-            else jacobian(q.copy(), t) if self.time else jacobian(q.copy())
-        )  # fmt: skip
-        return self._checked("jacobian", given, (self.rows, self.model.nv))
+        return self._called("jacobian", self.jacobian, (self.rows, self.model.nv), t, q)
 
     def _phi_t(self, q: Vector, t: float) -> Vector:
         if not self.time:
             return np.zeros(self.rows)
         if self.rate_t is None:
             return self._along(q, t, np.zeros(self.model.nv), 1.0)
-        return self._checked("rate_t", self.rate_t(q.copy(), t), (self.rows,))
+        return self._called("rate_t", self.rate_t, (self.rows,), t, q)
 
     def _drift(self, q: Vector, v: Vector, t: float) -> Vector:
-        drift, when = self.drift, (t,) if self.time else ()
-        given = None if drift is None else drift(q.copy(), v.copy(), *when)
-        return self._checked("drift", given, (self.rows,))
+        return self._called("drift", self.drift, (self.rows,), t, q, v)
+
+    def _called(
+        self, what: str, function: Any, shape: tuple[int, ...], t: float, *state: Vector
+    ) -> Array:
+        """What one of the callbacks gives, checked."""
+        when = (t,) if self.time else ()
+        return self._checked(what, function(*(x.copy() for x in state), *when), shape)
 
     def _along(
         self, q: Vector, t: float, step: Vector, dt: float, h: float = FIRST_DIFFERENCE
