@@ -217,9 +217,13 @@ def _wrong_rates(bound: BoundGammaQ, chart: Chart, yd: Vector) -> str | None:
 def _check_derivatives(bound: BoundGammaQ, start: Chart) -> None:
     """Raise `InputError` where G is not the derivative of gamma, or gs not that of G yd."""
 
+    wrong_rates = list[str]()  # these are no kinks: once is enough
+
     def look(step: Vector, yd: Vector, reach: float) -> str | None:
         chart, dots = _differenced(bound, start, start.G @ step, yd, reach)
-        return _wrong_rates(bound, chart, yd) or _told(bound, chart, dots, yd)
+        if told := _wrong_rates(bound, chart, yd):
+            wrong_rates.append(told)
+        return wrong_rates[0] if wrong_rates else _told(bound, chart, dots, yd)
 
     check_at_seeded_states(start.G.shape[1], look)
 
