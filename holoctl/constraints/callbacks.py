@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,18 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, numbers, quoted, whole
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
-    DIFFERENCE_BESIDE,
     DIFFERENCE_PARTS,
-    DIFFERENCE_REACHES,
-    DIFFERENCE_STATES,
     DIFFERENCE_STEP,
     FIRST_DIFFERENCE,
     SECOND_DIFFERENCE,
 )
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.differences import Difference, difference, worst
+from holoctl.constraints.differences import (
+    Difference,
+    check_at_seeded_states,
+    difference,
+    worst,
+)
 
 __all__ = ["Callbacks", "check_callables", "check_derivatives", "scale_of"]
 
@@ -105,29 +108,27 @@ class Callbacks:
 
     def value(self, q: Vector, t: float) -> Vector:
         """f alone."""
-        given = self.function(q.copy(), t) if self.time else self.function(q.copy())
-        return self._checked(self.called, given, (self.rows,))
+        return self._called(self.called, self.function, (self.rows,), t, q)
 
     def _jacobian(self, q: Vector, t: float) -> Array:
-        jacobian = self.jacobian
-        given = (
-            None
-            if jacobian is None
-            else jacobian(q.copy(), t) if self.time else jacobian(q.copy())
-        )  # fmt: skip
-        return self._checked("jacobian", given, (self.rows, self.model.nv))
+        return self._called("jacobian", self.jacobian, (self.rows, self.model.nv), t, q)
 
     def _phi_t(self, q: Vector, t: float) -> Vector:
         if not self.time:
             return np.zeros(self.rows)
         if self.rate_t is None:
             return self._along(q, t, np.zeros(self.model.nv), 1.0)
-        return self._checked("rate_t", self.rate_t(q.copy(), t), (self.rows,))
+        return self._called("rate_t", self.rate_t, (self.rows,), t, q)
 
     def _drift(self, q: Vector, v: Vector, t: float) -> Vector:
-        drift, when = self.drift, (t,) if self.time else ()
-        given = None if drift is None else drift(q.copy(), v.copy(), *when)
-        return self._checked("drift", given, (self.rows,))
+        return self._called("drift", self.drift, (self.rows,), t, q, v)
+
+    def _called(
+        self, what: str, function: Any, shape: tuple[int, ...], t: float, *state: Vector
+    ) -> Array:
+        """What one of the callbacks gives, checked."""
+        when = (t,) if self.time else ()
+        return self._checked(what, function(*(x.copy() for x in state), *when), shape)
 
     def _along(
         self, q: Vector, t: float, step: Vector, dt: float, h: float = FIRST_DIFFERENCE
@@ -173,32 +174,15 @@ def check_derivatives(f: Callbacks, reference: Vector) -> None:
     a reference."""
     if f.jacobian is None and f.drift is None and f.rate_t is None:
         return
-    model, rng, looked_at = f.model, np.random.default_rng(0), 0
-    for reach in DIFFERENCE_REACHES:
-        step, v = rng.normal(size=(2, model.nv))
-        try:
-            told = _told(f, reference, reach * step, v, reach)
-        except Exception:  # callbacks need not be defined everywhere, and say so as they like
-            continue
-        if told is not None:
-            try:
-                again = _told(f, reference, DIFFERENCE_BESIDE * reach * step, v, reach)
-            except Exception:
-                again = told
-            if again is not None:
-                raise InputError(told)
-        looked_at += 1
-        if looked_at == DIFFERENCE_STATES:
-            return
+    check_at_seeded_states(f.model.nv, partial(_told, f, reference))
 
 
 def _told(f: Callbacks, reference: Vector, step: Vector, v: Vector, reach: float) -> str | None:
     """What is wrong with the derivatives a step from the reference; None if nothing."""
     h = min(DIFFERENCE_STEP, 0.1 * reach)
-    with np.errstate(all="ignore"):
-        q, t = pin.integrate(f.model, reference, step), reach if f.time else 0.0
-        tries = [_compared(f, q, v, t, part * h) for part in DIFFERENCE_PARTS]
-        terms = _terms(f, q, v, t, h)
+    q, t = pin.integrate(f.model, reference, step), reach if f.time else 0.0
+    tries = [_compared(f, q, v, t, part * h) for part in DIFFERENCE_PARTS]
+    terms = _terms(f, q, v, t, h)
     for what, (of, given, by_differences) in tries[0].items():
         if (i := worst(given, [found[what][2] for found in tries], terms)) is not None:
             return (

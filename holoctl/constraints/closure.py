@@ -11,7 +11,13 @@ from holoctl.base.checks import Vector, listing, number, one_of, positive, quote
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import SCREW, Row, direction, linear, orientation, screw
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.tree.frames import AXES, FrameLike, default_pair_name, own_frame, resolve_frame
+from holoctl.tree.frames import (
+    AXES,
+    FrameLike,
+    default_pair_name,
+    frames_of_two_bodies,
+    own_frame,
+)
 
 __all__ = ["JOINTS", "Closure", "check_pitch"]
 
@@ -138,14 +144,9 @@ class Closure:
         rows = JOINTS[self.joint] if self.joint is not None else _subset(str(self.axes), owner)
         if self.pitch is not None:
             rows = tuple(screw(r.label, self.pitch) if r.kind is SCREW else r for r in rows)
-        frame1 = resolve_frame(model, self.a, owner)
-        frame2 = resolve_frame(model, self.b, owner)
-        if frame1.joint == frame2.joint:
-            raise InputError(
-                f"{owner}: {frame1.name!r} and {frame2.name!r} are fixed to the same body, "
-                "so the closure cannot constrain any motion; is one of the names wrong?"
-            )
-        return wrench_rows(model, frame1, frame2, rows, name)
+        why = "the closure cannot constrain any motion"
+        frames = frames_of_two_bodies(model, (self.a, self.b), owner, why)
+        return wrench_rows(model, *frames, rows, name)
 
 
 def check_pitch(owner: str, joint: str | None, pitch: Any) -> None:

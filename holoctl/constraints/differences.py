@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
+from holoctl.base.errors import InputError
+from holoctl.base.tolerances import DIFFERENCE_BESIDE, DIFFERENCE_REACHES, DIFFERENCE_STATES
 
-__all__ = ["Difference", "difference", "worst"]
+__all__ = ["Difference", "check_at_seeded_states", "difference", "worst"]
 
 DERIVATIVES_AGREE = 1e-4
 """Derivatives given and differenced may differ by this much of their size."""
@@ -31,6 +33,35 @@ class Difference:
 
     def __getitem__(self, i: int) -> Difference:
         return Difference(self.value[i], self.error[i], self.rounding[i])
+
+
+def check_at_seeded_states(size: int, look: Callable[[Vector, Vector, float], str | None]) -> None:
+    """Raise `InputError` with what ``look(step, rates, reach)`` says is wrong at a state, where it
+    says so beside it too: there may be kinks.
+
+    States are seeded steps (size,) from far to near, with rates (size,); those at which `look`
+    raises an error are left out, for functions need not be defined everywhere, and say so as they
+    like.
+    """
+    rng, looked_at = np.random.default_rng(0), 0
+    for reach in DIFFERENCE_REACHES:
+        step, rates = rng.normal(size=(2, size))
+        try:
+            with np.errstate(all="ignore"):
+                wrong = look(reach * step, rates, reach)
+        except Exception:
+            continue
+        if wrong is not None:
+            try:
+                with np.errstate(all="ignore"):
+                    again = look(DIFFERENCE_BESIDE * reach * step, rates, reach)
+            except Exception:
+                again = wrong
+            if again is not None:
+                raise InputError(wrong)
+        looked_at += 1
+        if looked_at == DIFFERENCE_STATES:
+            return
 
 
 def worst(given: Vector, tries: Sequence[Difference], size: Vector) -> int | None:

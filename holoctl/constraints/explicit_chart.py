@@ -22,14 +22,16 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.tolerances import (
-    DIFFERENCE_BESIDE,
     DIFFERENCE_PARTS,
-    DIFFERENCE_REACHES,
-    DIFFERENCE_STATES,
     DIFFERENCE_STEP,
 )
 from holoctl.constraints.contract import Chart, Rows
-from holoctl.constraints.differences import Difference, difference, worst
+from holoctl.constraints.differences import (
+    Difference,
+    check_at_seeded_states,
+    difference,
+    worst,
+)
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
@@ -123,7 +125,8 @@ class GammaQ:
         labels = tuple(f"{name}.{names[i]}" for i in dependent)
         bound = BoundGammaQ(self.gamma_q, model, owner, labels, independent, dependent)
         chart = bound.chart(reference, np.ones(model.nv))
-        _check_rates(bound, chart, np.ones(independent.size))
+        if wrong := _wrong_rates(bound, chart, np.ones(independent.size)):
+            raise InputError(wrong)
         moved = np.abs(pin.difference(model, reference, chart.q)[independent]).max()
         if moved > IDEMPOTENT:
             raise InputError(f"{owner}: the callback changes the coordinates that are independent")
@@ -194,46 +197,35 @@ class BoundGammaQ:
         )
 
 
-def _check_rates(bound: BoundGammaQ, chart: Chart, yd: Vector) -> None:
-    """Raise `InputError` where G is not the identity for y, or v is not G yd."""
+def _wrong_rates(bound: BoundGammaQ, chart: Chart, yd: Vector) -> str | None:
+    """What is wrong where G is not the identity for y, or v is not G yd; None if nothing."""
     names = listing([coordinate_names(bound.model)[i] for i in bound.independent])
     if np.abs(chart.G[bound.independent] - np.eye(yd.size)).max() > IDEMPOTENT:
-        raise InputError(
+        return (
             f"{bound.owner}: the rows of G for {names} must be the identity, columns in that order"
         )
     rate = chart.G @ yd
     off = np.abs(chart.v - rate).max()
     if off > IDEMPOTENT * (1.0 + np.abs(rate).max()):
-        raise InputError(
+        return (
             f"{bound.owner}: the corrected velocity must be G times the rates of {names}; for "
             f"rates {yd.round(3).tolist()} it is off by {off:.1e}"
         )
+    return None
 
 
 def _check_derivatives(bound: BoundGammaQ, start: Chart) -> None:
     """Raise `InputError` where G is not the derivative of gamma, or gs not that of G yd."""
-    rng = np.random.default_rng(0)
-    looked_at = 0
-    for reach in DIFFERENCE_REACHES:
-        step, yd = rng.normal(size=(2, start.G.shape[1]))
-        try:
-            with np.errstate(all="ignore"):
-                chart, dots = _differenced(bound, start, start.G @ (reach * step), yd, reach)
-        except Exception:  # a chart need not be defined everywhere, and says so as it likes
-            continue
-        _check_rates(bound, chart, yd)
-        if (told := _told(bound, chart, dots, yd)) is not None:
-            try:
-                with np.errstate(all="ignore"):
-                    way = start.G @ (DIFFERENCE_BESIDE * reach * step)
-                    again = _told(bound, *_differenced(bound, start, way, yd, reach), yd)
-            except Exception:
-                again = told
-            if again is not None:
-                raise InputError(told)
-        looked_at += 1
-        if looked_at == DIFFERENCE_STATES:
-            return
+
+    wrong_rates = list[str]()  # these are no kinks: once is enough
+
+    def look(step: Vector, yd: Vector, reach: float) -> str | None:
+        chart, dots = _differenced(bound, start, start.G @ step, yd, reach)
+        if told := _wrong_rates(bound, chart, yd):
+            wrong_rates.append(told)
+        return wrong_rates[0] if wrong_rates else _told(bound, chart, dots, yd)
+
+    check_at_seeded_states(start.G.shape[1], look)
 
 
 def _told(bound: BoundGammaQ, chart: Chart, dots: Sequence[Difference], yd: Vector) -> str | None:

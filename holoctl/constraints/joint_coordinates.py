@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, counted, known_name, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
+from holoctl.constraints.wrench import upright_quaternion
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, support
 from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.frozen_model import has_joint, plain
@@ -225,14 +226,19 @@ class FramePair:
         X = A.actInv(B)
         R, p = X.rotation, X.translation
         if self.kind == "spherical" and len(self.axes) == 3:
-            return _quaternion(R)
+            return upright_quaternion(R)
         if self.kind == "free":
-            return np.concatenate([p, _quaternion(R)])
-        if self.kind == "universal":  # R = Rx(first) Ry(second): x of a, y of b at right angles
-            both = [np.arctan2(R[2, 1], R[1, 1]), np.arctan2(R[0, 2], R[0, 0])]
-            return np.array([both[AXES_OF["universal"].index(x)] for x in self.axes])
-        angle = np.arctan2(R[1, 0], R[0, 0])  # the only one: about z of a
-        return np.array([p[x.axis] if x.linear else angle for x in self.axes], dtype=float)
+            return np.concatenate([p, upright_quaternion(R)])
+        found = [p[x.axis] if x.linear else np.arctan2(*self.sine_cosine(x, R)) for x in self.axes]
+        return np.array(found, dtype=float)
+
+    def sine_cosine(self, x: Axis, R: Any) -> tuple[Any, Any]:
+        """Sine and cosine of the angle about an axis, of numbers and of expressions; R (3, 3) are
+        the axes of b seen from a."""
+        if self.kind != "universal":  # the only angle: about z of a
+            return R[1, 0], R[0, 0]
+        # R = Rx(first) Ry(second): x of a, y of b at right angles
+        return (R[2, 1], R[1, 1]) if x.of == "a" else (R[0, 2], R[0, 0])
 
 
 Joint = TreeJoint | FramePair
@@ -382,9 +388,3 @@ def _coordinate(model: pin.Model, name: str, column: int) -> Joint:
 
 def _fixed(places: Sequence[int]) -> NDArray[np.intp]:
     return read_only(np.array(places, dtype=np.intp))
-
-
-def _quaternion(R: Array) -> Vector:
-    """x y z w of a rotation; of the two that mean it, the one with w >= 0."""
-    xyzw: Vector = pin.Quaternion(R).coeffs()
-    return xyzw if xyzw[3] >= 0.0 else -xyzw

@@ -11,7 +11,7 @@ from holoctl.base.checks import Vector, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import rod
 from holoctl.constraints.wrench import WrenchRows, wrench_rows
-from holoctl.tree.frames import FrameLike, default_pair_name, own_frame, resolve_frame
+from holoctl.tree.frames import FrameLike, default_pair_name, frames_of_two_bodies, own_frame
 from holoctl.tree.kinematics import place
 
 __all__ = ["Rod"]
@@ -65,12 +65,8 @@ class Rod:
     def bind(self, model: pin.Model, name: str, reference: Vector) -> WrenchRows:
         """The row of this rod on `model`."""
         owner = f"Rod {name!r}"
-        frame1, frame2 = (resolve_frame(model, f, owner) for f in (self.a, self.b))
-        if frame1.joint == frame2.joint:
-            raise InputError(
-                f"{owner}: {frame1.name!r} and {frame2.name!r} are fixed to the same body, so "
-                "the rod cannot constrain any motion; is one of the names wrong?"
-            )
+        why = "the rod cannot constrain any motion"
+        frame1, frame2 = frames_of_two_bodies(model, (self.a, self.b), owner, why)
         length = self.length
         if length is None:
             p1 = place(model, reference, frame1).translation

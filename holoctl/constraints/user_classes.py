@@ -6,7 +6,7 @@ certificate: an error in them is in the torque and in its certificate alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 
 __all__ = [
+    "check_near_reference",
     "check_own",
     "checked_rows",
     "is_finite",
@@ -97,23 +98,43 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
         raise InputError(
             f"{owner}: anchors must be a tuple of frames, or (); got {quoted(anchors)}"
         )
-    looked_at, trouble = 0, ""
-    for q, v, t, again in seeded_states(model, reference):
+
+    def look(q: Vector, v: Vector, t: float, beside: Vector) -> str:
         found, why = rows_where_defined(bound, model, (q, v, t))
         if found is None:
-            trouble = trouble or why
-            continue
+            return why
         _check_support(owner, bound, model, support, found)
         told = _told(bound, model, (q, v, t), found)
-        if told and (_told(bound, model, (again, v, t), None) or told):
+        if told and (_told(bound, model, (beside, v, t), None) or told):
             raise InputError(f"{owner}: {told}")
-        looked_at += 1
+        return ""
+
+    check_near_reference(f"{owner}: its rows", model, reference, look)
+
+
+def check_near_reference(
+    what: str, model: pin.Model, reference: Vector,
+    look: Callable[[Vector, Vector, float, Vector], str],
+) -> None:  # fmt: skip
+    """Look at seeded states near the reference: ``look(q, v, t, beside)`` says why it could not
+    evaluate there, empty where it did, and raises what is wrong.
+
+    Raises
+    ------
+    InputError
+        Where it could evaluate nowhere.
+    """
+    looked_at, trouble = 0, ""
+    for state in seeded_states(model, reference):
+        why = look(*state)
+        trouble = trouble or why
+        looked_at += not why
         if looked_at == DIFFERENCE_STATES:
             return
     if not looked_at:
         raise InputError(
-            f"{owner}: its rows could not be evaluated at the reference configuration, nor near "
-            f"it: {trouble}; give the Mechanism another reference="
+            f"{what} could not be evaluated at the reference configuration, nor near it: "
+            f"{trouble}; give the Mechanism another reference="
         )
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "WrenchRows",
     "rows_between",
     "stacked",
+    "upright_quaternion",
     "wrench_rows",
 ]
 
@@ -491,7 +492,7 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
     R, omega = g.R, g.omega
-    quaternion = {j: _half_turn_free(R[0, j].T @ R[1, j]) for j in set(c.tolist())}
+    quaternion = {j: upright_quaternion(R[0, j].T @ R[1, j]) for j in set(c.tolist())}
     x = np.array([quaternion[j][:3] for j in c])
     E = np.array([_half_rotation(quaternion[j]) for j in c])
     every = np.arange(len(i))
@@ -531,8 +532,8 @@ def _composed_at(
     return value, kind.gradient(x, size), kind.curvature(x, xdot, size)
 
 
-def _half_turn_free(R: Array) -> Array:
-    """Quaternion (x, y, z, w) of a rotation matrix, with w >= 0."""
+def upright_quaternion(R: Array) -> Array:
+    """Quaternion (x, y, z, w) of a rotation matrix; of the two that mean it, that with w >= 0."""
     xyzw: Array = pin.Quaternion(R).coeffs()
     return xyzw if xyzw[3] >= 0.0 else -xyzw
 

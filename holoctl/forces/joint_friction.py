@@ -213,7 +213,7 @@ class BoundFriction:
 
     def law(self, r: Vector) -> Vector:
         """tau of the rates r."""
-        found: Vector = friction(r, *self._coefficients, np)
+        found: Vector = friction(np, r, *self._coefficients)
         return found
 
     @property
@@ -282,14 +282,14 @@ class BoundFriction:
         rows: list[dict[int, Any]] = [{k: 1.0} for k in range(self.rates.nv)]
         rows += rows_of_pairs(self.rates.pairs, between)
         laws = [
-            (lambda r, one=one: friction(r, *one, ca)) if any(one[:3]) else None
+            (lambda r, one=one: friction(ca, r, *one)) if any(one[:3]) else None
             for one in np.array(self._coefficients).T.tolist()
         ]
         return along_rows(rows, laws, v)
 
 
 def friction(
-    r: Any, viscous: Any, coulomb: Any, fall: Any, per_speed: Any, per_transition: Any, do: Any
+    do: Any, r: Any, viscous: Any, coulomb: Any, fall: Any, per_speed: Any, per_transition: Any
 ) -> Any:
     """tau at the rate r: the law, of arrays where `do` is numpy, of an expression where it is
     CasADi, which leaves out what is zero."""

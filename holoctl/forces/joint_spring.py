@@ -272,9 +272,7 @@ def _read(joint: FramePair, between: Between) -> list[Any]:
         return [*(x / (4.0 * w) for x in xyz), w]
     if joint.axes[0].linear:
         return [p[joint.axes[0].axis]]
-    if joint.kind == "universal":
-        return [R[1, 1], R[2, 1]] if joint.axes[0].of == "a" else [R[0, 0], R[0, 2]]
-    return [R[0, 0], R[1, 0]]
+    return list(joint.sine_cosine(joint.axes[0], R))[::-1]
 
 
 def _relative(rest: Array, value: list[Any]) -> list[Any]:

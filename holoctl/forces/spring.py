@@ -23,7 +23,13 @@ from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
 from holoctl.forces.contract import Between, Efforts, Tick, column
 from holoctl.tree.coordinates import support
-from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
+from holoctl.tree.frames import (
+    Frame,
+    FrameLike,
+    default_pair_name,
+    frames_of_two_bodies,
+    own_frame,
+)
 from holoctl.tree.kinematics import Kinematics, place
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
@@ -94,12 +100,8 @@ class Spring:
     ) -> BoundSpring:
         """This spring on `model`."""
         owner = f"Spring {name!r}"
-        a, b = (resolve_frame(model, f, owner) for f in (self.frame_a, self.frame_b))
-        if a.joint == b.joint:
-            raise InputError(
-                f"{owner}: {a.name!r} and {b.name!r} are fixed to the same body, so that nothing "
-                "stretches between them; is one of the names wrong?"
-            )
+        why = "that nothing stretches between them"
+        a, b = frames_of_two_bodies(model, (self.frame_a, self.frame_b), owner, why)
         at = [place(model, reference, f).translation for f in (a, b)]
         apart = float(np.linalg.norm(at[1] - at[0]))
         size = max(self.length, apart if self.damping else 0.0)

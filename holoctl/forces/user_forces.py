@@ -13,15 +13,10 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.base.tolerances import (
-    DIFFERENCE_PARTS,
-    DIFFERENCE_STATES,
-    DIFFERENCE_STEP,
-    TICK_AGREES,
-)
+from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP, TICK_AGREES
 from holoctl.constraints.contract import offered
 from holoctl.constraints.differences import difference, worst
-from holoctl.constraints.user_classes import of_library, seeded_states
+from holoctl.constraints.user_classes import check_near_reference, of_library
 from holoctl.forces.contract import BoundForce, Efforts
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import live_motion
@@ -70,8 +65,8 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
             f"{owner}: bind must return a bound force, see holoctl/forces/contract.py; got "
             f"{type(bound).__name__} without {', '.join(missing)}"
         )
-    looked_at, trouble = 0, ""
-    for q, v, t, _ in seeded_states(model, reference):
+
+    def look(q: Vector, v: Vector, t: float, beside: Vector) -> str:
         kin = kinematics(model, model.createData(), q, v, t)
         try:
             found = checked_efforts(bound, bound.at(kin), model.nv)
@@ -80,24 +75,15 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
         except InputError:
             raise
         except HoloctlError as error:
-            trouble = trouble or str(error)
-            continue
+            return str(error) or type(error).__name__
         except Exception as error:  # of a function that somebody else wrote
             raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
-        if not finite:
-            trouble = trouble or "efforts that are not finite"
-            continue
         if wrong:
             where = f"q = {q.round(4).tolist()}, v = {v.round(4).tolist()}, t = {t:g}"
             raise InputError(f"{owner}: {wrong} at {where}")
-        looked_at += 1
-        if looked_at == DIFFERENCE_STATES:
-            return
-    if not looked_at:
-        raise InputError(
-            f"{owner}: it could not be evaluated at the reference configuration, nor near it: "
-            f"{trouble}; give the Mechanism another reference="
-        )
+        return "" if finite else "efforts that are not finite"
+
+    check_near_reference(f"{owner}: it", model, reference, look)
 
 
 def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:

@@ -44,6 +44,7 @@ __all__ = [
     "bound_force",
     "bound_to",
     "check_not_needed",
+    "check_unique",
     "checked_constraints",
     "checked_forces",
     "checked_model",
@@ -52,9 +53,7 @@ __all__ = [
     "checked_reference",
     "checked_tolerance",
     "closures_among",
-    "unique_coordinates",
     "unique_names",
-    "unique_rows",
 ]
 
 FINEST_TOLERANCE = 1e-12  # scaled
@@ -76,14 +75,11 @@ def checked_tolerance(value: Any, owner: str) -> float:
     return x
 
 
-def unique_coordinates(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of coordinates, which must differ."""
-    if twice := _twice(names):
-        raise InputError(
-            f"Mechanism: coordinate names must differ; used twice: {listing(twice)} (a joint of "
-            "several coordinates names them joint[i])"
-        )
-    return names
+def check_unique(names: Sequence[str], must: str, hint: str = "") -> None:
+    """Raise `InputError` where one of the names stands twice."""
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    if twice:
+        raise InputError(f"Mechanism: {must}; used twice: {listing(twice)}{hint}")
 
 
 def checked_model(model: Any) -> pin.Model:
@@ -114,8 +110,7 @@ def checked_model(model: Any) -> pin.Model:
             f"a copy in a valid order, such as: {listing(order)}"
         )
     names = list(model.names)
-    if twice := _twice(names):
-        raise InputError(f"Mechanism: joint names must differ; used twice: {listing(twice)}")
+    check_unique(names, "joint names must differ")
     for j in range(1, model.njoints):
         _check_body(model, j)
         what = f"Mechanism: the placement of joint {names[j]!r}"
@@ -201,42 +196,37 @@ def checked_reference(model: pin.Model, reference: Any) -> Vector:
 
 def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
     """Constraints as a tuple, each with what the contract asks for."""
-    try:
-        found = tuple(constraints)
-    except TypeError:
-        raise InputError(
-            f"Mechanism: constraints must be a list of constraints; got {quoted(constraints)}"
-        ) from None
-    for c in found:
-        parts = ("bind", "name", "default_name", "t_stab")
-        if isinstance(c, type) or not all(hasattr(c, part) for part in parts):
-            several = isinstance(c, (list, tuple)) and all(hasattr(x, "bind") for x in c)
-            hint = "; give them one by one, with_constraints(*these)" if several and c else ""
-            raise InputError(
-                f"Mechanism: {quoted(c)} is not a constraint{hint}; expected hc.Closure, Rod, "
-                "Contact, Coupling, Custom or GammaQ, or a class of your own that follows "
-                "holoctl/constraints/contract.py"
-            )
-    return found
+    needs, kinds = ("bind", "name", "default_name", "t_stab"), "Closure, Rod, Contact, Coupling, "
+    return _descriptions(constraints, "constraint", needs, f"{kinds}Custom or GammaQ")
 
 
 def checked_forces(forces: Any) -> tuple[Force, ...]:
     """Forces as a tuple, each with what the contract asks for."""
-    try:
-        found = tuple(forces)
-    except TypeError:
-        raise InputError(
-            f"Mechanism: forces must be a list of forces; got {quoted(forces)}"
-        ) from None
+    kinds = "JointFriction, JointSpring, Spring or CustomForce"
+    found = _descriptions(forces, "force", ("bind", "name", "default_name"), kinds)
     for f in found:
-        if isinstance(f, type) or not all(hasattr(f, x) for x in ("bind", "name", "default_name")):
-            raise InputError(
-                f"Mechanism: {quoted(f)} is not a force; expected hc.JointFriction, JointSpring, "
-                "Spring or CustomForce, or a class of your own that follows "
-                "holoctl/forces/contract.py"
-            )
         if hasattr(f, "t_stab"):
             raise InputError(f"Mechanism: {quoted(f)} is a constraint; give it among constraints=")
+    return found
+
+
+def _descriptions(given: Any, what: str, needs: Sequence[str], kinds: str) -> tuple[Any, ...]:
+    """Constraints or forces as a tuple, each with the attributes it needs."""
+    try:
+        found = tuple(given)
+    except TypeError:
+        raise InputError(
+            f"Mechanism: {what}s must be a list of {what}s; got {quoted(given)}"
+        ) from None
+    for x in found:
+        if isinstance(x, type) or not all(hasattr(x, part) for part in needs):
+            several = isinstance(x, (list, tuple)) and x and all(hasattr(y, "bind") for y in x)
+            hint = "; give them one by one, with_constraints(*these)" if several else ""
+            raise InputError(
+                f"Mechanism: {quoted(x)} is not a {what}{hint if what == 'constraint' else ''}; "
+                f"expected hc.{kinds}, or a class of your own that follows "
+                f"holoctl/{what}s/contract.py"
+            )
     return found
 
 
@@ -307,21 +297,20 @@ def unique_names(constraints: Sequence[Constraint | Force]) -> tuple[str, ...]:
         t_stab = getattr(c, "t_stab", None)
         if t_stab is not None and t_stab is not False:
             positive(f"Mechanism: t_stab of constraint {c.default_name!r}", t_stab, "s")
-    if twice := _twice(names):
-        raise InputError(
-            "Mechanism: constraint names must differ, and those of forces; used twice: "
-            f"{listing(twice)}; give them a name="
-        )
+    must = "constraint names must differ, and those of forces"
+    check_unique(names, must, "; give them a name=")
     return names
 
 
-def checked_motors(actuated: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+def checked_motors(
+    actuated: Any, names: tuple[str, ...], owner: str = "Mechanism"
+) -> tuple[str, ...]:
     """Coordinates with a motor, each once."""
-    motors = tuple(name_list("Mechanism: actuated", actuated))
+    motors = tuple(name_list(f"{owner}: actuated", actuated))
     for motor in motors:
-        known_name(motor, names, "coordinate", "Mechanism: actuated")
+        known_name(motor, names, "coordinate", f"{owner}: actuated")
     if len(set(motors)) != len(motors):
-        raise InputError(f"Mechanism: actuated names a coordinate twice: {listing(motors)}")
+        raise InputError(f"{owner}: actuated names a coordinate twice: {listing(motors)}")
     return motors
 
 
@@ -353,13 +342,3 @@ def bound_to(c: Constraint, name: str, model: pin.Model, reference: Vector) -> B
     if is_own(bound):
         check_own(bound, name, model, reference)
     return bound
-
-
-def unique_rows(names: Sequence[str]) -> None:
-    """Raise `InputError` where two rows have one name."""
-    if twice := _twice(names):
-        raise InputError(f"Mechanism: names of rows must differ; used twice: {listing(twice)}")
-
-
-def _twice(names: Sequence[str]) -> list[str]:
-    return sorted(name for name, times in Counter(names).items() if times > 1)

@@ -35,6 +35,7 @@ from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.constraints.joint_coordinates import part_names
 from holoctl.forces.contract import Force
+from holoctl.mechanism.description import checked_motors
 from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -262,7 +263,8 @@ class Linkage:
         joints = [self._joints[name] for name in sorted(self._joints)]
         self._check_names()
         self._check_connected(joints)
-        motors = _motors(self.name, joints, actuated)
+        owners = {name: j for j in joints for name in j.coordinates}
+        motors = {name: owners[name] for name in checked_motors(actuated, tuple(owners), self.name)}
         order = preferred(joints, {j.name for j in motors.values()})
         given = tuple(name_list(f"{self.name}: cut", cut))
         tree = self._chosen(order, given) if given else spanning_tree(order)[0]
@@ -406,17 +408,6 @@ class Linkage:
                 q[model.idx_qs[i] : model.idx_qs[i] + n] = value[start : start + n]
                 start += n
         return q
-
-
-def _motors(owner: str, joints: Iterable[Joint], actuated: Any) -> dict[str, Joint]:
-    """The joint of each coordinate that has a motor."""
-    owners = {name: j for j in joints for name in j.coordinates}
-    motors = name_list(f"{owner}: actuated", actuated)
-    for motor in motors:
-        known_name(motor, tuple(owners), "coordinate", f"{owner}: actuated")
-    if len(set(motors)) != len(motors):
-        raise InputError(f"{owner}: actuated names a coordinate twice: {listing(motors)}")
-    return {motor: owners[motor] for motor in motors}
 
 
 # --------------------------------------------------------------------------------- the door

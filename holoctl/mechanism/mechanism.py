@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
-from holoctl.base.html_table import html_table
+from holoctl.base.html_table import Part, html_table, named
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
 from holoctl.forces.contract import BoundForce, Force
 from holoctl.mechanism.blocks import Block, blocks_of
@@ -33,6 +33,7 @@ from holoctl.mechanism.description import (
     bound_force,
     bound_to,
     check_not_needed,
+    check_unique,
     checked_constraints,
     checked_forces,
     checked_model,
@@ -41,14 +42,11 @@ from holoctl.mechanism.description import (
     checked_reference,
     checked_tolerance,
     closures_among,
-    unique_coordinates,
     unique_names,
-    unique_rows,
 )
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
 from holoctl.mechanism.scales import scales
-from holoctl.mechanism.table import parts_of
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
@@ -202,7 +200,9 @@ class Mechanism:
         put("tolerance", checked_tolerance(self.tolerance, "Mechanism"))
         put("nq", int(model.nq))
         put("nv", int(model.nv))
-        put("coordinate_names", unique_coordinates(coordinate_names(model)))
+        put("coordinate_names", coordinate_names(model))
+        several = " (a joint of several coordinates names them joint[i])"
+        check_unique(self.coordinate_names, "coordinate names must differ", several)
         put("joint_of", read_only(joint_of_coordinate(model)))
         put("reference", read_only(checked_reference(model, self.reference)))
         put("constraints", checked_constraints(self.constraints))
@@ -222,7 +222,7 @@ class Mechanism:
         put("chart", next(charts, None))
         put("stabilised", any(c.t_stab not in (None, False) for c in self.constraints))
         put("row_names", sum((bound.labels for bound in self.bound), ()))
-        unique_rows(self.row_names)
+        check_unique(self.row_names, "names of rows must differ")
         put("blocks", blocks_of(self.bound))
         put("lengths", _lengths(model))
         put("slides", _slides(self))
@@ -264,7 +264,7 @@ class Mechanism:
         )
 
     def _repr_html_(self) -> str:
-        return html_table(self, lambda: parts_of(self))
+        return html_table(self, lambda: _parts(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
@@ -445,6 +445,22 @@ class Mechanism:
 def workspace(mech: Mechanism) -> pin.Data:
     """Pinocchio's workspace for this mechanism, one per thread."""
     return mech.per_thread("data", mech.model.createData)
+
+
+def _parts(mech: Mechanism) -> Iterator[Part]:
+    """What a notebook shows of a mechanism."""
+    rows = [
+        f"{name} ({counted(len(bound.labels), 'row')})"
+        for name, bound in zip(mech.constraint_names, mech.bound, strict=True)
+    ]
+    yield "coordinates", named(mech.coordinate_names)
+    yield "motors", named(mech.actuator_names)
+    yield "constraints", named(rows)
+    if mech.forces:
+        yield "forces", named(mech.force_names)
+    yield "mass", f"{pin.computeTotalMass(plain(mech.model)):.4g} kg"
+    if mech.tolerance:
+        yield "tolerance of the geometry", f"{mech.tolerance:.0e} (scaled)"
 
 
 def _slides(mech: Mechanism) -> bool:

@@ -23,6 +23,7 @@ __all__ = [
     "Frame",
     "FrameLike",
     "default_pair_name",
+    "frames_of_two_bodies",
     "named_axes",
     "own_frame",
     "resolve_frame",
@@ -113,6 +114,25 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
             f"{suggestion(frame, names)}; valid names: {listing(names)}"
         )
     return Frame(found[0].parentJoint, found[0].placement.copy(), frame)
+
+
+def frames_of_two_bodies(
+    model: pin.Model, frames: tuple[Any, Any], owner: str, so: str
+) -> tuple[Frame, Frame]:
+    """`resolve_frame` of two, which must be fixed to two bodies; `so` says what one means.
+
+    Raises
+    ------
+    InputError
+        Where a name is unknown, or both are fixed to one body.
+    """
+    a, b = (resolve_frame(model, frame, owner) for frame in frames)
+    if a.joint == b.joint:
+        raise InputError(
+            f"{owner}: {a.name!r} and {b.name!r} are fixed to the same body, so {so}; is one of "
+            "the names wrong?"
+        )
+    return a, b
 
 
 def default_pair_name(*frames: Any) -> str:
