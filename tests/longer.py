@@ -149,7 +149,7 @@ LONGER = {
     "control/test_task_singular.py": (
         "test_several_tasks_are_damped_without_a_jump_too[x y-None]",
     ),
-    "control/test_viability.py": (
+    "control/test_viability_kernel.py": (
         "test_what_is_beyond_is_led_back_and_not_thrown[-1.0-0.6]",
         "test_what_is_beyond_is_led_back_and_not_thrown[-1.0-2.0]",
         "test_what_is_beyond_is_led_back_and_not_thrown[0.0-0.51]",

@@ -13,7 +13,7 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.codegen.laws.limited import bounding_functions
-from holoctl.control.viability import FLOATS
+from holoctl.control.viability_kernel import FLOATS
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
@@ -68,10 +68,8 @@ class Asked:
 
     def _general(self, v, target, known, rates):
         p = self.prepared
-        return general_efforts(
-            self.mech, self.part, self.q, v, target, 0.0, known, rates, weights=p.weights,
-            inconsistent=p.inconsistent, limits=p.limits,
-        )  # fmt: skip
+        options = p._paths.options
+        return general_efforts(self.mech, self.part, options, self.q, v, target, 0.0, known, rates)
 
     def others(self):
         P = hc.project(self.mech, self.q, self.v, partition=self.part)

@@ -43,7 +43,7 @@ from holoctl.base.tolerances import CLOSURE_LIMIT, HOLD_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.snapped import snapped
-from holoctl.control.limits_made import limits_law_of
+from holoctl.control.controller_limits import limits_law_of
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.report import plain
 from holoctl.dynamics.inverse import inverse_dynamics

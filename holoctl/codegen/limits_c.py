@@ -195,6 +195,6 @@ def _arrays(law: LimitsLaw) -> str:
         table("position_limit", bound.position),
         table("velocity_limit", bound.velocity),
         table("acceleration_limit", bound.acceleration),
-        table("brake", law.brakes),
+        table("brake", law.braking),
         array("length", bound.units if n else np.zeros(1), f"[{max(n, 1)}]"),
     ])  # fmt: skip

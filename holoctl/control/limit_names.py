@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
-from holoctl.control.viability import acceleration_bounds
+from holoctl.control.viability_kernel import acceleration_bounds
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 
 
 def limit_names(
-    mech: Mechanism, bound: BoundLimits, brakes: Array, tick: float,
+    mech: Mechanism, bound: BoundLimits, braking: Array, tick: float,
     positions: Vector, velocities: Vector, limiting: Vector,
 ) -> tuple[str, ...]:  # fmt: skip
     """The names of the limits whose entry of `limiting` (nu + n,) is not zero."""
     motors = [mech.actuator_names[i] for i in np.flatnonzero(limiting[: mech.nu]).tolist()]
     of_joints = limiting[mech.nu :]
-    return *motors, *joint_limit_names(bound, brakes, tick, positions, velocities, of_joints)
+    return *motors, *joint_limit_names(bound, braking, tick, positions, velocities, of_joints)
 
 
 def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def passed_names(bound: BoundLimits, positions: Vector, velocities: Vector) -> t
 
 
 def joint_limit_names(
-    bound: BoundLimits, brakes: Array, tick: float,
+    bound: BoundLimits, braking: Array, tick: float,
     positions: Vector, velocities: Vector, limiting: Vector,
 ) -> tuple[str, ...]:  # fmt: skip
     """``name.position``, ``name.velocity`` or ``name.acceleration`` of the entries of `limiting`
@@ -46,7 +46,7 @@ def joint_limit_names(
         return ()
     anywhere = np.full(bound.position.shape, np.inf) * [[-1.0], [1.0]]
     every, of_speed = (
-        acceleration_bounds(replace(bound, position=x), brakes, positions, velocities, tick)
+        acceleration_bounds(replace(bound, position=x), braking, positions, velocities, tick)
         for x in (bound.position, anywhere)
     )
     found = []

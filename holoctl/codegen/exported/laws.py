@@ -143,7 +143,7 @@ def exported_laws(
         still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, E.t]
         base = inverse.call(still, True, False)[:2]
         if moved:
-            a, base, doubt = as_it_moves(E, limits, u, a, base, doubt)
+            a, base, doubt = as_it_moves(E, limits, u, base[0], doubt)
         own = dict(zip(results[1:], [doubt, *outputs[2:]], strict=True))
         limited_law = limited(E, limits, "law", ([*given, *t], names), own, (u, a), base)
     if limits is not None and holding:

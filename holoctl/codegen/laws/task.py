@@ -166,10 +166,11 @@ class SymbolicTask:
     critical: Callable[[SX, SX], SX]
     natural: bool
     posture: Callable[[], SX]
-    square: Callable[[SX], tuple[Product, Product]] | None
+    factor: Callable[[SX], tuple[Product, Product]] | None
     damped: Callable[[SX, SX], SX] | None
-    solver: Callable[[SX, SX], Product]
+    factor_mobility: Callable[[SX, SX], Product]
     per_inertia: None = None  # nothing is felt from outside
+    levels: None = None  # nor is anything done by priority
 
 
 def _symbolic_task(
@@ -193,7 +194,7 @@ def _symbolic_task(
         doubt.extend(more)
         return column(found)
 
-    def square(J: SX) -> tuple[Product, Product]:
+    def factor(J: SX) -> tuple[Product, Product]:
         _check(E, subject, K, J)
         entries = [{k: J[i, k] for k in range(m) if not J[i, k].is_zero()} for i in range(m)]
         found = eliminated(E, entries, scale, per_unit, 1.0 / TASK_DOUBT)
@@ -211,7 +212,7 @@ def _symbolic_task(
         size = ca.fmax(own, law.usual[0].mobility / scale[0] ** 2)  # as `mobility_size`
         return A + ca.diag(lost[0] * size * ca.SX(1.0 / squares))
 
-    def solver(J: SX, A: SX) -> Product:
+    def factor_mobility(J: SX, A: SX) -> Product:
         _check(E, subject, K, J)
         found = factored_once(A)
         if not law.damped:
@@ -230,9 +231,9 @@ def _symbolic_task(
         critical=critical,
         natural=law.natural,
         posture=lambda: _posture(E, subject),
-        square=square if m == K.unit.size and not law.damped else None,
+        factor=factor if m == K.unit.size and not law.damped else None,
         damped=damped if law.damped else None,
-        solver=solver,
+        factor_mobility=factor_mobility,
     )
 
 
