@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, finite
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limit_names import passed_names
 from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
 from holoctl.control.viability_kernel import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
@@ -124,8 +123,7 @@ class LimitedTick:
         found = law.outcome(asked)
         limiting = Limiting(law, *asked.here, found)
         if found.scale == 1.0:  # unchanged; but a limit may be passed all the same
-            passed = passed_names(law.bound, *asked.here)
-            return u, limiting if passed else None
+            return u, limiting if law.passed(*asked.here) else None
         return found.u, limiting
 
     def _far_from_joints(

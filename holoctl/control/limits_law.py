@@ -18,7 +18,7 @@ and each row y of Y S is scaled so that y H~^-1 y' = 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,6 @@ from holoctl.base.tolerances import (
     UNMOVED,
 )
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.limit_names import joint_limit_names, limit_names, passed_names
 from holoctl.control.nearest_efforts import Program, Solver, by_daqp
 from holoctl.control.viability_kernel import acceleration_bounds, narrowed
 from holoctl.laws.limits import LimitedCoordinates, caused
@@ -308,15 +307,48 @@ class LimitsLaw:
         return Outcome(x, np.nan, acts, given_way)
 
     def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
-        """The names of what limits, of an `Outcome` or what is past."""
-        options = self.mech, self.bound, self.braking, self.dt
-        return limit_names(*options, positions, velocities, limiting)
+        """The names of what limits, of an `Outcome` or what is past (nu + n,): motors plainly,
+        those of joints with what is limited."""
+        nu = self.mech.nu
+        motors = [self.mech.actuator_names[i] for i in np.flatnonzero(limiting[:nu]).tolist()]
+        return *motors, *self._joint_names(positions, velocities, limiting[nu:])
 
     def given_way(self, positions: Vector, velocities: Vector, outcome: Outcome) -> tuple[str, ...]:
         """The names of limits of joints that gave way, and of those that are passed already."""
-        options = self.bound, self.braking, self.dt
-        gave_way = joint_limit_names(*options, positions, velocities, outcome.given_way)
-        return tuple(dict.fromkeys(gave_way + passed_names(self.bound, positions, velocities)))
+        gave_way = self._joint_names(positions, velocities, outcome.given_way)
+        return tuple(dict.fromkeys(gave_way + self.passed(positions, velocities)))
+
+    def passed(self, positions: Vector, velocities: Vector) -> tuple[str, ...]:
+        """``name.position`` and ``name.velocity`` of the limits that are passed at this state."""
+        bound, found = self.bound, list[str]()
+        for what, x in (("position", positions), ("velocity", velocities)):
+            limits = zip(bound.names, x.tolist(), *getattr(bound, what).tolist(), strict=True)
+            found += [f"{name}.{what}" for name, at, low, high in limits if at < low or at > high]
+        return tuple(found)
+
+    def _joint_names(
+        self, positions: Vector, velocities: Vector, limiting: Vector
+    ) -> tuple[str, ...]:
+        """``name.position``, ``name.velocity`` or ``name.acceleration`` of the entries (n,) that
+        are not zero: above zero the upper side acts, below the lower one."""
+        if not limiting.any():
+            return ()
+        bound, found = self.bound, list[str]()
+        anywhere = np.full(bound.position.shape, np.inf) * [[-1.0], [1.0]]
+        every, of_speed = (
+            acceleration_bounds(
+                replace(bound, position=x), self.braking, positions, velocities, self.dt
+            )
+            for x in (bound.position, anywhere)
+        )
+        for i in np.flatnonzero(limiting).tolist():
+            side, what = int(limiting[i] > 0.0), "position"
+            if every[side][i] == bound.acceleration[side, i]:
+                what = "acceleration"
+            elif every[side][i] == of_speed[side][i]:
+                what = "velocity"
+            found.append(f"{bound.names[i]}.{what}")
+        return tuple(found)
 
 
 def _slower(

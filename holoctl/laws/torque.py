@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["Efforts", "TorqueLaw", "base", "computed_torque", "feedback"]
+__all__ = ["MotorEfforts", "TorqueLaw", "base", "computed_torque", "feedback"]
 
-Efforts = Callable[[Any, Any], Any]
+MotorEfforts = Callable[[Any, Any], Any]
 """efforts(target, rates) -> u (nu,) of the inverse dynamics, with friction at these rates of the
 motors, or as measured without; those that hold still without a target."""
 
@@ -45,7 +45,7 @@ def feedback(law: TorqueLaw, e: Any, rate: Any, integral: Any = None) -> Any:
     return c if integral is None else c + integral
 
 
-def computed_torque(law: TorqueLaw, efforts: Efforts, c: Any, v_ref: Any, a_ref: Any) -> Any:
+def computed_torque(law: TorqueLaw, efforts: MotorEfforts, c: Any, v_ref: Any, a_ref: Any) -> Any:
     """The efforts of the motors u (nu,)."""
     if law.gravity:
         return efforts(None, None) + c
