@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from holoctl.base.angles import position_error
@@ -70,9 +71,14 @@ def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
     law = TorqueLaw(ca.SX(controller.kp), ca.SX(controller.kd), gravity, at)
     solved = list[tuple[SX, SX | None, SX]]()
 
+    @cache  # the same expressions serve the base
+    def held() -> list[SX]:
+        found: list[SX] = holding_function(E, subject.weights).call([E.q, E.t], True, False)
+        return found
+
     def efforts(target: SX | None, rates: SX | None) -> SX:
         if target is None:
-            u, doubt = holding_function(E, subject.weights).call([E.q, E.t], True, False)
+            u, doubt = held()
             solved.append((u, None, total([doubt, *state_doubt(E, subject.limits)])))
             return u
         options = subject.weights, subject.inconsistent, subject.limits
