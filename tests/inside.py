@@ -23,7 +23,7 @@ def general_path(prepared, *state):
     mech, part = prepared.mech, prepared.partition
     if isinstance(prepared, hc.PreparedForwardDynamics):
         return general_acceleration(mech, part, *state)
-    return general_efforts(mech, part, prepared._paths.options, *state)
+    return general_efforts(mech, part, options_of(prepared), *state)
 
 
 def fast_path(prepared):
@@ -31,11 +31,21 @@ def fast_path(prepared):
     mech, part = prepared.mech, prepared.partition
     if isinstance(prepared, hc.PreparedForwardDynamics):
         return forward_tick.prepare(mech, part)
-    found = inverse_tick.prepare(mech, part, prepared._paths.options)
+    found = inverse_tick.prepare(mech, part, options_of(prepared))
     if found is None:
         return None
     tick = found.tick
     return lambda q, v, target, t, efforts, rates=None: tick(q, v, target, t, efforts, rates)
+
+
+def options_of(prepared):
+    """What both paths of an inverse dynamics depend on besides the partition."""
+    return prepared._paths.options
+
+
+def last_solve(prepared):
+    """What may be asked after the last answer of an inverse dynamics."""
+    return prepared._paths.last()
 
 
 def prepared_of(controller):

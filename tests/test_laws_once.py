@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
-from inside import laws_in_numbers, was_fast
+from inside import laws_in_numbers, options_of, was_fast
 from support import closed_states, few, mechanism, shared_partition
 from zoo import ZOO
 
@@ -67,9 +67,8 @@ class Asked:
         return self._general(0.0 * self.v, None, None, None)
 
     def _general(self, v, target, known, rates):
-        p = self.prepared
-        options = p._paths.options
-        return general_efforts(self.mech, self.part, options, self.q, v, target, 0.0, known, rates)
+        given = self.q, v, target, 0.0, known, rates
+        return general_efforts(self.mech, self.part, options_of(self.prepared), *given)
 
     def others(self):
         P = hc.project(self.mech, self.q, self.v, partition=self.part)

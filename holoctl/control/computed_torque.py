@@ -38,7 +38,7 @@ from holoctl.control.loop import (
     track_from_motors,
 )
 from holoctl.control.loop_memory import Memory, report_of
-from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error, rate_error
+from holoctl.control.motor_feedback import FRICTION_AT, check_finite, motor_rates, position_error
 from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, Paths
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.given_assembly import check_assembly
@@ -67,7 +67,7 @@ class MotorFeedback(NamedTuple):
 
     law: TorqueLaw
     error_of: Callable[[Vector, Any], Vector]
-    rate_of: Callable[[Vector, Vector], Vector]
+    rates_of: Callable[[Vector], Vector]
     rest: Vector
 
 
@@ -192,7 +192,7 @@ class ComputedTorque:
         put("_prepared", prepared)
         gravity = self.compensation == "gravity"
         law = TorqueLaw(self.kp, self.kd, gravity, self.friction_at == "reference")
-        put("_law", MotorFeedback(law, position_error(mech), rate_error(mech), np.zeros(mech.nu)))
+        put("_law", MotorFeedback(law, position_error(mech), motor_rates(mech), np.zeros(mech.nu)))
         check_integral(mech, prepared.partition, self.ki)
         put("_limited", None)
         if self.limits is not None:
@@ -308,14 +308,10 @@ class ComputedTorque:
         known: Vector | None, q_ref: Any, v_ref: Vector, a_ref: Vector, out: Vector | None,
     ) -> Vector:  # fmt: skip
         """The efforts of the law with its integral, within limits."""
-        law, error_of, rate_of, rest = self._law
-
-        def efforts(target: Vector | None, rates: Vector | None) -> Vector:
-            return paths.efforts(q, v, target, t, known, rates)
-
+        law, error_of, rates_of, rest = self._law
         e, integral, found = error_of(q, q_ref), None if memory is None else memory.integral, None
-        c = feedback(law, e, rate_of(v, v_ref), integral)
-        u: Vector = computed_torque(law, efforts, c, v_ref, a_ref)
+        c = feedback(law, e, v_ref - rates_of(v), integral)
+        u: Vector = computed_torque(law, paths.efforts, c, v_ref, a_ref, q, v, t, known)
         if law.gravity and not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
             raise InputError("the torque is not finite")
         limited = self._limited

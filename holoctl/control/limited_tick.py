@@ -106,7 +106,7 @@ class LimitedTick:
                 found = last.efforts(q, v, target, t, known, rates)
             if found is not None and finite(found):
                 return found
-            return paths.efforts(q, v, target, t, known, rates)
+            return paths.efforts(target, rates, q, v, t, known)
 
         a = None
         if last is not None and target is not None and law.bound.names:

@@ -1,8 +1,9 @@
-"""Errors of positions and rates of the motors in numbers: what computed torque feeds back."""
+"""Positions and rates of the motors in numbers: what computed torque feeds back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,17 @@ from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 
-__all__ = ["FRICTION_AT", "check_finite", "position_error", "rate_error"]
+__all__ = ["FRICTION_AT", "check_finite", "motor_rates", "position_error"]
 
 FRICTION_AT = ("reference", "measured")
 """Rates that friction may be compensated at."""
 
 
-def rate_error(mech: Mechanism) -> Callable[[Vector, Vector], Vector]:
-    """A function (v, v_ref) that gives ``v_ref - B' v`` (nu,)."""
+def motor_rates(mech: Mechanism) -> Callable[[Vector], Vector]:
+    """A function (v) that gives ``B' v`` (nu,)."""
     if not mech.actuated:
-        BT = np.ascontiguousarray(mech.B.T)
-        return lambda v, v_ref: v_ref - BT.dot(v)
-    motors = np.argmax(mech.B, axis=0)  # B selects
-    return lambda v, v_ref: v_ref - v.take(motors)
+        return np.ascontiguousarray(mech.B.T).dot
+    return itemgetter(np.argmax(mech.B, axis=0))  # B selects
 
 
 def position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 __all__ = ["MotorEfforts", "TorqueLaw", "base", "computed_torque", "feedback"]
 
-MotorEfforts = Callable[[Any, Any], Any]
-"""efforts(target, rates) -> u (nu,) of the inverse dynamics, with friction at these rates of the
-motors, or as measured without; those that hold still without a target."""
+MotorEfforts = Callable[..., Any]
+"""efforts(target, rates, *state) -> u (nu,) of the inverse dynamics, with friction at these rates
+of the motors, or as measured without; those that hold still without a target."""
 
 
 class TorqueLaw(NamedTuple):
@@ -45,11 +45,13 @@ def feedback(law: TorqueLaw, e: Any, rate: Any, integral: Any = None) -> Any:
     return c if integral is None else c + integral
 
 
-def computed_torque(law: TorqueLaw, efforts: MotorEfforts, c: Any, v_ref: Any, a_ref: Any) -> Any:
-    """The efforts of the motors u (nu,)."""
+def computed_torque(
+    law: TorqueLaw, efforts: MotorEfforts, c: Any, v_ref: Any, a_ref: Any, *state: Any
+) -> Any:
+    """The efforts of the motors u (nu,), at a state as the machine has it."""
     if law.gravity:
-        return efforts(None, None) + c
-    return efforts(a_ref + c, v_ref if law.at_reference else None)
+        return efforts(None, None, *state) + c
+    return efforts(a_ref + c, v_ref if law.at_reference else None, *state)
 
 
 def base(law: TorqueLaw, v_ref: Any, rest: Any) -> tuple[Any, Any]:

@@ -150,7 +150,7 @@ class TaskController:
         """The efforts of the law, within limits."""
         known, outside = self._acting(q, v, t, f_ext, efforts)
         request, found, limited = TaskRequest(wanted, outside), None, self.limited
-        u = paths.efforts(q, v, request, t, known, None)
+        u = paths.efforts(request, None, q, v, t, known)
         if limited is not None and not limited.within(u):
             still = np.zeros(self.mech.nu), None if request.rates is None else request.rates()
             u, found = limited.kept(u, paths, q, v, t, known, *still)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import block_diag, lapack
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import cholesky
@@ -24,6 +24,7 @@ from holoctl.control.task_space.law import (
     TaskRequest,
     critical_damping,
     gains,
+    matrix,
     null_space,
 )
 from holoctl.control.tasks.contract import TaskTick, WantedMotion
@@ -76,7 +77,8 @@ def prepare_task(law: TaskLaw, context: Context, at_reference: bool) -> MotionOf
     pairs = zip(ticks, own, strict=True)
     of_tasks = [(x, rate[at], dep[at], ind[at], right[at]) for x, at in pairs]
     task = _numeric_task(law, context, ticks, (dep, ind), (rate, right))
-    several, dependent, independent = len(own) > 1, split.dependent, split.independent
+    dependent, independent = split.dependent, split.independent
+    stacked = _stacking(own) if len(own) > 1 else None
 
     def motion_of(q: Vector, v: Vector, t: float, request: TaskRequest) -> TaskResult | None:
         if by_levels and request.outside is not None:
@@ -88,7 +90,7 @@ def prepare_task(law: TaskLaw, context: Context, at_reference: bool) -> MotionOf
                 J.take(dependent, 1, of_dep, "clip")
                 J.take(independent, 1, of_ind, "clip")
                 of_right[:] = needed
-        wanted = _stacked(request.wanted) if several else request.wanted[0]
+        wanted = stacked(request.wanted) if stacked else request.wanted[0]
         found = task_motion(K, tree, task, wanted, request.outside, at_reference)
         if at_reference:
             request.rates = partial(context.motor_rates, found.rates)
@@ -108,11 +110,16 @@ def _slices(law: TaskLaw) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
-def _stacked(wanted: Sequence[WantedMotion]) -> WantedMotion:
-    """The references of several tasks as one."""
-    rates, accelerations = ([x[i] for x in wanted] for i in (1, 2))
-    values = [x.value for x in wanted]
-    return WantedMotion(values, np.concatenate(rates), np.concatenate(accelerations))
+def _stacking(own: Sequence[slice]) -> Callable[[Sequence[WantedMotion]], WantedMotion]:
+    """A function that makes one reference of those of several tasks."""
+    rate, acceleration = np.zeros((2, own[-1].stop))
+
+    def stacked(wanted: Sequence[WantedMotion]) -> WantedMotion:
+        for at, (_, rate_of, acceleration_of) in zip(own, wanted, strict=True):
+            rate[at], acceleration[at] = rate_of, acceleration_of
+        return WantedMotion(wanted, rate, acceleration)
+
+    return stacked
 
 
 def _numeric_task(
@@ -127,18 +134,24 @@ def _numeric_task(
         return task
     here, own = context.tree.here, _slices(law)
 
-    def each(products: Sequence[Product]) -> Product:
-        parts = list(zip(products, own, strict=True))
-        return lambda x: np.concatenate([product(x[at]) for product, at in parts])
+    e, by_task = np.zeros(own[-1].stop), list(zip(ticks, own, strict=True))
 
-    def error(values: Sequence[Any]) -> Vector:
-        pairs = zip(ticks, values, strict=True)
-        return np.concatenate([tick.error(here.q, value) for tick, value in pairs])
+    def error(wanted: Sequence[WantedMotion]) -> Vector:
+        for (tick, at), one in zip(by_task, wanted, strict=True):
+            e[at] = tick.error(here.q, one.value)
+        return e
 
     return task._replace(
-        error=error, stiffness=each([_product(gain) for gain in law.stiffness]),
-        damping=each([_product(gain) for gain in law.damping if gain is not None]),
+        error=error, stiffness=_product(_stacked_gain(law.stiffness)),
+        damping=_product(_stacked_gain([gain for gain in law.damping if gain is not None])),
     )  # fmt: skip
+
+
+def _stacked_gain(gains: Sequence[Array]) -> Array:
+    """One gain of those of several tasks."""
+    if all(gain.ndim == 1 for gain in gains):
+        return np.concatenate(gains)
+    return np.asarray(block_diag(*map(matrix, gains)))
 
 
 def _levels(law: TaskLaw, context: Context) -> Callable[[Array], Callable[[Vector, Any], Vector]]:

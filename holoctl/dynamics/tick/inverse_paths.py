@@ -36,8 +36,8 @@ class Paths(Protocol):
     """What a controller goes through."""
 
     def efforts(
-        self, q: Vector, v: Vector, target: Any, t: float, known: Vector | None,
-        rates: Vector | None,
+        self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
+        known: Vector | None,
     ) -> Vector:  # fmt: skip
         """The motor efforts, as `PreparedInverseDynamics` has them; without a target, those that
         hold still. `known` are other efforts on the coordinates; with rates, of the motors,
@@ -59,8 +59,8 @@ class InversePaths:
     local: threading.local = field(init=False, repr=False, default_factory=threading.local)
 
     def efforts(
-        self, q: Vector, v: Vector, target: Any, t: float, known: Vector | None,
-        rates: Vector | None,
+        self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
+        known: Vector | None,
     ) -> Vector:  # fmt: skip
         """See `Paths`."""
         local = self.local
@@ -129,8 +129,8 @@ class EstimatedPaths:
         return self._at, v
 
     def efforts(
-        self, q: Vector, v: Vector, target: Any, t: float, known: Vector | None,
-        rates: Vector | None,
+        self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
+        known: Vector | None,
     ) -> Vector:  # fmt: skip
         """See `Paths`; at the state that was found last."""
         see = self.assembly.seeing
@@ -141,7 +141,7 @@ class EstimatedPaths:
         self._shared = u is not None and finite(u)
         if u is not None and self._shared:
             return u
-        return self.otherwise.efforts(q, v, target, t, known, rates)
+        return self.otherwise.efforts(target, rates, q, v, t, known)
 
     def last(self) -> LastSolve | None:
         """See `Paths`."""

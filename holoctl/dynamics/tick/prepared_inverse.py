@@ -182,7 +182,7 @@ class PreparedInverseDynamics:
         target = as_given("target", target, mech.nu)
         if efforts is not None:
             efforts = vector("efforts", efforts, mech.nv, "efforts on the coordinates")
-        u = self._paths.efforts(q, v, target, t, efforts, None)
+        u = self._paths.efforts(target, None, q, v, t, efforts)
         return u if out is None else stored("out", out, u)
 
     @quiet
@@ -229,7 +229,7 @@ class PreparedInverseDynamics:
         target, t = as_given("target", target, mech.nu), instant(t)
         loop = self._own_loop()
         q, v = loop.state(q_motors, v_motors, t)
-        u = loop.efforts(q, v, target, t, None, None)
+        u = loop.efforts(target, None, q, v, t, None)
         return u if out is None else stored("out", out, u)
 
     def reset(self, q: Any, t: float = 0.0) -> None:
@@ -282,7 +282,7 @@ class PreparedInverseDynamics:
             As `torque`.
         """
         q, v, t = state_in_a_tick(self.mech, q, np.zeros(self.mech.nv), t)
-        u = self._paths.efforts(q, v, None, t, None, None)
+        u = self._paths.efforts(None, None, q, v, t, None)
         return u if out is None else stored("out", out, u)
 
     @quiet
