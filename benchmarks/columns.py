@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 import holoctl as hc
-from holoctl.dynamics.tick.inverse_tick import lay_out
+from holoctl.dynamics.tick.inverse_tick import prepare
 
 Array = NDArray[np.float64]
 
@@ -187,12 +187,10 @@ def path(case: Case) -> str:
     """Which path of the inverse dynamics serves: at how many states the fast one answers, or why
     it never does."""
     prepared = hc.PreparedInverseDynamics(case.mech, partition=case.part)
-    laid_out = lay_out(
-        prepared.mech, prepared.partition, prepared.weights, prepared.inconsistent, prepared.limits
-    )
-    if laid_out is None:
+    found = prepare(prepared.mech, prepared.partition, prepared._paths.options)
+    if found is None:
         return f"general: {prepared.general}"
-    answers = [laid_out.tick(s.q, s.v, s.target, 0.0, None, None) for s in case.states]
+    answers = [found.tick(s.q, s.v, s.target, 0.0, None, None) for s in case.states]
     served = sum(u is not None and bool(np.isfinite(u).all()) for u in answers)
     return f"fast {served}/{len(answers)}"
 

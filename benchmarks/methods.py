@@ -19,7 +19,7 @@ from columns import Array, Case, Column, constraint_dynamics
 from mechanisms import Loop
 
 import holoctl as hc
-from holoctl.dynamics.tick.forward_tick import Response, lay_out
+from holoctl.dynamics.tick.forward_tick import Response, prepare
 from holoctl.tree.frames import Frame, resolve_frame
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -81,7 +81,7 @@ def _named(constraint: Any) -> Any:
 def path(case: Case) -> str:
     """At how many states the fast path of the forward dynamics answers."""
     prepared = hc.PreparedForwardDynamics(case.mech, case.part)
-    tick = lay_out(prepared.mech, prepared.partition)
+    tick = prepare(prepared.mech, prepared.partition)
     if tick is None:
         return f"general: {prepared.general}"
     answers = [tick(s.q, s.v, s.tau, 0.0) for s in case.states]

@@ -72,10 +72,10 @@ if TYPE_CHECKING:
         limited_inverse_dynamics,
     )
     from holoctl.control.loop import Loop, Tracking
+    from holoctl.control.loop_memory import TaskReport
     from holoctl.control.reach.inverse_kinematics import inverse_kinematics
     from holoctl.control.realtime import LoopStatistics, realtime, run_at_rate
     from holoctl.control.task_space.impedance import Impedance
-    from holoctl.control.task_space.loop import TaskReport
     from holoctl.control.task_space.task_space_control import TaskSpaceControl
     from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
     from holoctl.control.tasks.contract import (
@@ -193,7 +193,7 @@ _HOMES = {
     ],
     "control.loop": ["Loop", "Tracking"],
     "control.task_space.impedance": ["Impedance"],
-    "control.task_space.loop": ["TaskReport"],
+    "control.loop_memory": ["TaskReport"],
     "control.task_space.task_space_control": ["TaskSpaceControl"],
     "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
     "control.tasks.contract": [

@@ -23,24 +23,29 @@ def general_path(prepared, *state):
     mech, part = prepared.mech, prepared.partition
     if isinstance(prepared, hc.PreparedForwardDynamics):
         return general_acceleration(mech, part, *state)
-    return general_efforts(
-        mech, part, *state, weights=prepared.weights, inconsistent=prepared.inconsistent,
-        limits=prepared.limits,
-    )  # fmt: skip
+    return general_efforts(mech, part, options_of(prepared), *state)
 
 
 def fast_path(prepared):
     """The fast path alone: None, as a whole or at a state, where the general one answers."""
     mech, part = prepared.mech, prepared.partition
     if isinstance(prepared, hc.PreparedForwardDynamics):
-        return forward_tick.lay_out(mech, part)
-    found = inverse_tick.lay_out(
-        mech, part, prepared.weights, prepared.inconsistent, prepared.limits
-    )
+        return forward_tick.prepare(mech, part)
+    found = inverse_tick.prepare(mech, part, options_of(prepared))
     if found is None:
         return None
     tick = found.tick
     return lambda q, v, target, t, efforts, rates=None: tick(q, v, target, t, efforts, rates)
+
+
+def options_of(prepared):
+    """What both paths of an inverse dynamics depend on besides the partition."""
+    return prepared._paths.options
+
+
+def last_solve(prepared):
+    """What may be asked after the last answer of an inverse dynamics."""
+    return prepared._paths.last()
 
 
 def prepared_of(controller):
@@ -55,12 +60,14 @@ def prepared_of_tasks(controller):
 
 def workspace(prepared):
     """The fast path that this thread holds; None before the first call."""
-    return getattr(prepared._local, "tick", None)
+    forward = isinstance(prepared, hc.PreparedForwardDynamics)
+    local = prepared._local if forward else prepared._paths.local
+    return getattr(local, "tick", None)
 
 
 def was_fast(prepared):
     """Whether the fast path gave the last answer in this thread."""
-    return prepared._local.fast
+    return prepared._paths.local.fast
 
 
 def sparse_path(prepared):

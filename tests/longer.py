@@ -273,7 +273,7 @@ LONGER = {
         "test_a_static_push_moves_the_end_by_its_compliance[our stewart-False]",
         "test_a_static_push_moves_the_end_by_its_compliance[our stewart-True]",
     ),
-    "control/test_viability.py": (
+    "control/test_viability_kernel.py": (
         "test_what_can_still_stop_can_stop_after_every_tick",
         "test_what_is_beyond_is_led_back_and_not_thrown[-1.0-0.6]",
         "test_what_is_beyond_is_led_back_and_not_thrown[-1.0-2.0]",
@@ -572,7 +572,7 @@ LONGER = {
     ),
     "test_architecture.py": (
         "test_imports_from_lower_floors_only[app.plot_run]",
-        "test_imports_from_lower_floors_only[codegen.compiled.sensing]",
+        "test_imports_from_lower_floors_only[codegen.compiled.estimator]",
         "test_imports_from_lower_floors_only[control.task_space.tick]",
         "test_imports_from_lower_floors_only[estimation.momentum_observer]",
     ),

@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
-from inside import laws_in_numbers, was_fast
+from inside import laws_in_numbers, options_of, was_fast
 from support import closed_states, few, mechanism, shared_partition
 from zoo import ZOO
 
 import holoctl as hc
 from holoctl.codegen.laws.limited import bounding_functions
-from holoctl.control.viability import FLOATS
+from holoctl.control.viability_kernel import FLOATS
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
@@ -67,11 +67,8 @@ class Asked:
         return self._general(0.0 * self.v, None, None, None)
 
     def _general(self, v, target, known, rates):
-        p = self.prepared
-        return general_efforts(
-            self.mech, self.part, self.q, v, target, 0.0, known, rates, weights=p.weights,
-            inconsistent=p.inconsistent, limits=p.limits,
-        )  # fmt: skip
+        given = self.q, v, target, 0.0, known, rates
+        return general_efforts(self.mech, self.part, options_of(self.prepared), *given)
 
     def others(self):
         P = hc.project(self.mech, self.q, self.v, partition=self.part)

@@ -46,7 +46,7 @@ from holoctl.base.tolerances import CLOSURE_LIMIT, HOLD_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.repaired_geometry import repaired_geometry
-from holoctl.control.limits_made import limits_law_of
+from holoctl.control.controller_limits import limits_law_of
 from holoctl.doctor.examination import mobility
 from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
 from holoctl.io.moved_sheet import moved_sheet

@@ -67,7 +67,7 @@ def limits_c(law: LimitsLaw) -> str:
         ),
         "joint_limits": arrays(
             position_limit=bound.position, velocity_limit=bound.velocity,
-            acceleration_limit=bound.acceleration, brake=law.brakes, length=bound.units,
+            acceleration_limit=bound.acceleration, brake=law.braking, length=bound.units,
         ),
     })  # fmt: skip
 

@@ -85,7 +85,7 @@ class TaskSubject:
 
     def torque(self, q: Any, v: Any, reference: Any, t: Any, out: Vector | None = None) -> Vector:
         """That of the controller."""
-        return self.own.at_state(q, v, reference, t, None, None, out)
+        return self.own.torque(q, v, reference, t, out=out)
 
     @property
     def held(self) -> Vector | None:

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from holoctl.base.checks import (
     Vector,
     as_given,
+    finite,
     instant,
     numbers,
     one_of,
@@ -23,10 +24,9 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
-from holoctl.control.commanded import Memory, commanded, report_of
+from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
-from holoctl.control.limits_made import limits_law_of
 from holoctl.control.loop import (
     LoopFunctions,
     assembly_of,
@@ -37,11 +37,12 @@ from holoctl.control.loop import (
     track,
     track_from_motors,
 )
-from holoctl.control.reference_law import FRICTION_AT, Efforts, ReferenceLaw, check_finite
-from holoctl.dynamics.tick.inverse_tick import Behind
-from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, answer, behind, sensed
-from holoctl.dynamics.tick.sensed import SensedDynamics
+from holoctl.control.loop_memory import Memory, report_of
+from holoctl.control.motor_feedback import FRICTION_AT, check_finite, motor_rates, position_error
+from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, Paths
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
+from holoctl.laws.torque import TorqueLaw, base, computed_torque, feedback
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -58,6 +59,15 @@ Reference = Callable[[float], tuple[Vector, Vector, Vector]]
 """reference(t) -> (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them."""
 
 COMPENSATIONS = ("full", "gravity")
+
+
+class MotorFeedback(NamedTuple):
+    """The law of a controller in numbers, with its errors; `rest` are no accelerations."""
+
+    law: TorqueLaw
+    error_of: Callable[[Vector, Any], Vector]
+    rates_of: Callable[[Vector], Vector]
+    rest: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +159,9 @@ class ComputedTorque:
     ki: Any = 0.0
     dt: float = 1e-3
     _remembers: bool = field(init=False, repr=False)
-    _direct: bool = field(init=False, repr=False)  # neither limits nor an integral
     _limited: LimitedTick | None = field(init=False, repr=False)
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
-    _law: ReferenceLaw = field(init=False, repr=False)
+    _law: MotorFeedback = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
 
     @quiet
@@ -180,14 +189,14 @@ class ComputedTorque:
         put("partition", prepared.partition)
         put("weights", prepared.weights)
         put("_prepared", prepared)
-        law = ReferenceLaw(mech, self.kp, self.kd, self.compensation, self.friction_at)
-        put("_law", law)
+        gravity = self.compensation == "gravity"
+        law = TorqueLaw(self.kp, self.kd, gravity, self.friction_at == "reference")
+        put("_law", MotorFeedback(law, position_error(mech), motor_rates(mech), np.zeros(mech.nu)))
         check_integral(mech, prepared.partition, self.ki)
         put("_limited", None)
         if self.limits is not None:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
             put("_limited", LimitedTick(limits, self.partition))
-        put("_direct", self.limits is None and not self._remembers)
         put("_local", threading.local())
         check_estimator(mech, self.assembly, "controller")
 
@@ -265,31 +274,22 @@ class ComputedTorque:
         t: float = 0.0, *, f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """`torque`, by a loop that remembers."""
-        mech, prepared = self.mech, self._prepared
+        mech = self.mech
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
             q, v, t = state_in_a_tick(mech, q, v, t)
             known = None
             if f_ext is not None or efforts is not None:
                 known = known_efforts(mech, q, v, t, f_ext, efforts)
-
-            def of_target(
-                q: Vector, v: Vector, target: Vector | None, t: float, out: Vector | None,
-                rates: Vector | None,
-            ) -> Vector:  # fmt: skip
-                return answer(prepared, q, v, target, t, known, out, rates)
-
-            if self._direct:
-                return self._law.torque(of_target, q, v, q_ref, v_ref, a_ref, t, out)
-            after, wanted = partial(behind, prepared), (q_ref, v_ref, a_ref)
-            return self._commanded(memory, of_target, after, q, v, t, known, *wanted, out)
+            paths = self._prepared._paths
+            return self._torque(paths, memory, q, v, t, known, q_ref, v_ref, a_ref, out)
         except InputError:
             check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
 
     @quiet
     def _at_estimate(
-        self, found: SensedDynamics, memory: Memory, q_motors: Any, v_motors: Any, q_ref: Any,
+        self, found: EstimatedPaths, memory: Memory, q_motors: Any, v_motors: Any, q_ref: Any,
         v_ref: Any, a_ref: Any, t: float = 0.0, *, out: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """`torque` where only some joints are measured."""
@@ -297,28 +297,29 @@ class ComputedTorque:
         v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
         q, v = found.state(q_motors, v_motors, t)
         try:
-            of_target, after, wanted = found.efforts, found.behind, (q_ref, v_ref, a_ref)
-            if self._direct:
-                return self._law.torque(of_target, q, v, *wanted, t, out)
-            return self._commanded(memory, of_target, after, q, v, t, None, *wanted, out)
+            return self._torque(found, memory, q, v, t, None, q_ref, v_ref, a_ref, out)
         except InputError:
             check_finite(q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
             raise
 
-    def _commanded(
-        self, memory: Memory | None, efforts: Efforts, after: Callable[[], Behind | None],
-        q: Vector, v: Vector, t: float, known: Vector | None, q_ref: Any, v_ref: Vector,
-        a_ref: Vector, out: Vector | None,
+    def _torque(
+        self, paths: Paths, memory: Memory | None, q: Vector, v: Vector, t: float,
+        known: Vector | None, q_ref: Any, v_ref: Vector, a_ref: Vector, out: Vector | None,
     ) -> Vector:  # fmt: skip
         """The efforts of the law with its integral, within limits."""
-        integral = None if memory is None else memory.integral
-        given = q, v, t, known, q_ref, v_ref, a_ref, integral
-        u, found = commanded(self._law, self._limited, efforts, after, *given)
+        law, error_of, rates_of, rest = self._law
+        e, integral, found = error_of(q, q_ref), None if memory is None else memory.integral, None
+        c = feedback(law, e, v_ref - rates_of(v), integral)
+        u: Vector = computed_torque(law, paths.efforts, c, v_ref, a_ref, q, v, t, known)
+        if law.gravity and not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
+            raise InputError("the torque is not finite")
+        limited = self._limited
+        if limited is not None and not limited.within(u):
+            u, found = limited.kept(u, paths, q, v, t, known, *base(law, v_ref, rest))
         u = u if out is None else stored("out", out, u)
         if memory is not None:  # nothing can go wrong any more
             memory.last = found
-            if integral is not None:
-                memory.integrate(self._law.error_of(q, q_ref))
+            memory.integrate(e)
         return u
 
     def torque_from_motors(
@@ -392,11 +393,11 @@ class ComputedTorque:
         ki, dt = self.ki, self.dt
         if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
             memory = Memory(ki, dt)
-        prepared, given = self._prepared, (self.mech, self.partition, self.assembly)
+        paths, given = self._prepared._paths, (self.mech, self.partition, self.assembly)
         return LoopFunctions(
             memory=memory,
             torque=partial(self._at_state, memory),
-            behind=lambda found: partial(self._at_estimate, sensed(prepared, found), memory),
+            behind=lambda found: partial(self._at_estimate, EstimatedPaths(paths, found), memory),
             estimator=lambda before: assembly_of(*given, before),
             report=partial(report_of, memory),
             spread=_wanted,

@@ -28,7 +28,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
-from holoctl.control.brakes import brakes_of
+from holoctl.control.braking_limits import braking_limits
 from holoctl.control.effort_bounds import least_efforts
 from holoctl.control.limits_law import LIMIT_POLICIES, LimitRequest, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
@@ -273,8 +273,9 @@ def limited_inverse_dynamics(
     within = limits if isinstance(limits, WithinLimits) else WithinLimits(limits)
     bound, preload = bound_limits(mech, within.limits), within.preload
     law = LimitsLaw(
-        mech, bound, brakes_of(mech, bound), within.policy, _checked_metric(mech, within.metric),
-        within.dt, by_daqp if within.solver == "daqp" else by_cvxpy(),
+        mech, bound, braking_limits(mech, bound), within.policy,
+        _checked_metric(mech, within.metric), within.dt,
+        by_daqp if within.solver == "daqp" else by_cvxpy(),
     )  # fmt: skip
     preferred = _preferred(mech, bound, preload)
     t = projection.terms.t if isinstance(projection, Projection) else 0.0

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, finite
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limit_names import passed_names
 from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
-from holoctl.control.viability import safe_range
+from holoctl.control.viability_kernel import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
-from holoctl.dynamics.tick.inverse_tick import Behind
-from holoctl.dynamics.tick.own_workspace import laid_out_now
+from holoctl.dynamics.tick.inverse_paths import Paths
+from holoctl.dynamics.tick.inverse_tick import LastSolve
+from holoctl.dynamics.tick.own_workspace import prepared_now
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
 from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits
@@ -89,48 +89,53 @@ class LimitedTick:
         object.__setattr__(self, "_far", _far_from_limits(self.law))
         forward = PreparedForwardDynamics(self.law.mech, self.partition)
         if self.law.fast:  # before the first tick that asks for it
-            laid_out_now(forward._local, forward._laid_out)
+            prepared_now(forward._local, forward._prepared_tick)
         object.__setattr__(self, "_accelerate", at_once(forward))
 
-    def limited(
-        self, u: Vector, q: Vector, v: Vector, t: float, known: Vector | None,
-        behind: Behind | None, moved: bool, base: Callable[[], Vector],
+    def kept(
+        self, u: Vector, paths: Paths, q: Vector, v: Vector, t: float, known: Vector | None,
+        target: Vector | None, rates: Vector | None,
     ) -> tuple[Vector, Limiting | None]:  # fmt: skip
-        """The efforts u within limits, and what limited them.
+        """The efforts u, which the paths have just given, within limits, and what limited them;
+        `target` and `rates` are those of the motion that leaves the motors as they are."""
+        law, last = self.law, paths.last()
 
-        `behind` is what may be asked behind the tick that gave u, `moved` whether it was for an
-        acceleration; `base` the efforts of the motion without one.
-        """
-        law = self.law
+        def base() -> Vector:
+            found = None
+            if last is not None and target is not None:
+                found = last.efforts(q, v, target, t, known, rates)
+            if found is not None and finite(found):
+                return found
+            return paths.efforts(target, rates, q, v, t, known)
+
         a = None
-        if behind is not None and moved and law.bound.names:
-            a = behind.acceleration(q, v, t)
-        if behind is not None and (a is not None or not law.bound.names):
+        if last is not None and target is not None and law.bound.names:
+            a = last.acceleration(q, v, t)
+        if last is not None and (a is not None or not law.bound.names):
             far = a is None or self._far(q, v, a)
             if far and self._allowed(u):
                 return u, None
             if far and law.policy == "nearest" and not law.curved:
-                nearest = self._far_from_joints(u, a, q, v, behind)
+                nearest = self._far_from_joints(u, a, q, v, last)
                 if nearest is not None:
                     return nearest.outcome.u, nearest
-        asked = self._asked(u, a, q, v, t, known, behind, base)
+        asked = self._asked(u, a, q, v, t, known, last, base)
         found = law.outcome(asked)
         limiting = Limiting(law, *asked.here, found)
         if found.scale == 1.0:  # unchanged; but a limit may be passed all the same
-            passed = passed_names(law.bound, *asked.here)
-            return u, limiting if passed else None
+            return u, limiting if law.passed(*asked.here) else None
         return found.u, limiting
 
     def _far_from_joints(
-        self, u: Vector, a: Vector | None, q: Vector, v: Vector, behind: Behind
+        self, u: Vector, a: Vector | None, q: Vector, v: Vector, last: LastSolve
     ) -> Limiting | None:
         """The nearest as if efforts alone were limited; None where limits of joints, if there are
         any, may not be far from what these cause."""
         law = self.law
         if a is None:
-            H = behind.worth(q)
+            H = last.mobility(q)
             return None if H is None else Limiting(law, _NONE, _NONE, law.nearest_in_box(u, H))
-        response = behind.response(q)
+        response = last.response(q)
         if response is None:
             return None
         H, Y = response
@@ -141,7 +146,7 @@ class LimitedTick:
 
     def _asked(
         self, u: Vector, a: Vector | None, q: Vector, v: Vector, t: float, known: Vector | None,
-        behind: Behind | None, base: Callable[[], Vector],
+        last: LastSolve | None, base: Callable[[], Vector],
     ) -> LimitRequest:  # fmt: skip
         mech, bound = self.law.mech, self.law.bound
 
@@ -153,7 +158,7 @@ class LimitedTick:
         def of_all() -> tuple[Array, Array]:
             nonlocal known_response
             if known_response is None:
-                found = None if behind is None else behind.response(q)
+                found = None if last is None else last.response(q)
                 known_response = in_general()[:2] if found is None else found
             return known_response
 
@@ -167,9 +172,8 @@ class LimitedTick:
             response = in_general()
             a = caused(response.a0, response.Y, u, 0.0)
         at = coordinates_at(mech, bound, q, v, t)
-        return LimitRequest(
-            u, v, a.copy(), at, of_all, base, change
-        )  # base moves what is behind the tick
+        # base is another solve, which changes a
+        return LimitRequest(u, v, a.copy(), at, of_all, base, change)
 
 
 _NONE = np.zeros(0)
@@ -195,7 +199,7 @@ def _allowed_at_any_rate(bound: BoundLimits) -> Callable[[Vector], bool]:
 def _far_from_limits(law: LimitsLaw) -> Callable[[Vector, Vector, Vector], bool]:
     """A function (q, v, a) that says whether all limits of joints are far: True is certain."""
     bound = law.bound
-    safe = None if bound.cut or not bound.names else safe_range(bound, law.brakes, law.dt)
+    safe = None if bound.cut or not bound.names else safe_range(bound, law.braking, law.dt)
     if safe is None:
         return lambda q, v, a: False
     (middles, per_halves), (nq, nv) = _ball(*safe), (law.mech.nq, law.mech.nv)

@@ -2,11 +2,13 @@
 
     within all limits     unchanged, bit by bit
     "nearest"             the nearest efforts by Gauss's principle: nearest_efforts.py
-    "scale"               slower along what was asked for: scaled_efforts.py; else the nearest
+    "scale"               slower along what was asked for: the largest s in [0, 1] of
+                          base + s (asked - base) within all bounds; else the nearest
     "raise"               an error that names the limits
 
-Limits of efforts are hard. Limits of joints are bounds of accelerations (viability.py), and give
-way where the motors cannot keep them. In scaled efforts, with S the largest effort of each motor,
+Limits of efforts are hard. Limits of joints are bounds of accelerations (viability_kernel.py), and
+give way where the motors cannot keep them. In scaled efforts, with S the largest effort of each
+motor,
 
     H~ = nu S H S / trace(S H S) + EFFORT_REGULAR
 
@@ -16,7 +18,7 @@ and each row y of Y S is scaled so that y H~^-1 y' = 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +36,8 @@ from holoctl.base.tolerances import (
     UNMOVED,
 )
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.limit_names import joint_limit_names, limit_names, passed_names
 from holoctl.control.nearest_efforts import Program, Solver, by_daqp
-from holoctl.control.scaled_efforts import largest_scale
-from holoctl.control.viability import acceleration_bounds, narrowed
+from holoctl.control.viability_kernel import acceleration_bounds, narrowed
 from holoctl.laws.limits import LimitedCoordinates, caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
@@ -143,7 +143,7 @@ class LimitsLaw:
     ----------
     mech : Mechanism
     bound : BoundLimits
-    brakes : (2, n) array
+    braking : (2, n) array
         How hard each limited coordinate can be accelerated downwards and upwards.
     policy : str
         Of `LIMIT_POLICIES`.
@@ -156,7 +156,7 @@ class LimitsLaw:
 
     mech: Mechanism
     bound: BoundLimits
-    brakes: Array
+    braking: Array
     policy: str = "nearest"
     metric: Array | None = None
     dt: float = 1e-3
@@ -172,7 +172,7 @@ class LimitsLaw:
         if self._constants.curved:
             lower, upper = effort_bounds(self.bound, self.mech.B.T.dot(asked.v))
         if asked.at is not None:
-            least, most = acceleration_bounds(self.bound, self.brakes, *asked.here, self.dt)
+            least, most = acceleration_bounds(self.bound, self.braking, *asked.here, self.dt)
         return Bounds(lower, upper, least, most)
 
     def outcome(self, asked: LimitRequest) -> Outcome:
@@ -307,15 +307,48 @@ class LimitsLaw:
         return Outcome(x, np.nan, acts, given_way)
 
     def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
-        """The names of what limits, of an `Outcome` or what is past."""
-        options = self.mech, self.bound, self.brakes, self.dt
-        return limit_names(*options, positions, velocities, limiting)
+        """The names of what limits, of an `Outcome` or what is past (nu + n,): motors plainly,
+        those of joints with what is limited."""
+        nu = self.mech.nu
+        motors = [self.mech.actuator_names[i] for i in np.flatnonzero(limiting[:nu]).tolist()]
+        return *motors, *self._joint_names(positions, velocities, limiting[nu:])
 
     def given_way(self, positions: Vector, velocities: Vector, outcome: Outcome) -> tuple[str, ...]:
         """The names of limits of joints that gave way, and of those that are passed already."""
-        options = self.bound, self.brakes, self.dt
-        gave_way = joint_limit_names(*options, positions, velocities, outcome.given_way)
-        return tuple(dict.fromkeys(gave_way + passed_names(self.bound, positions, velocities)))
+        gave_way = self._joint_names(positions, velocities, outcome.given_way)
+        return tuple(dict.fromkeys(gave_way + self.passed(positions, velocities)))
+
+    def passed(self, positions: Vector, velocities: Vector) -> tuple[str, ...]:
+        """``name.position`` and ``name.velocity`` of the limits that are passed at this state."""
+        bound, found = self.bound, list[str]()
+        for what, x in (("position", positions), ("velocity", velocities)):
+            limits = zip(bound.names, x.tolist(), *getattr(bound, what).tolist(), strict=True)
+            found += [f"{name}.{what}" for name, at, low, high in limits if at < low or at > high]
+        return tuple(found)
+
+    def _joint_names(
+        self, positions: Vector, velocities: Vector, limiting: Vector
+    ) -> tuple[str, ...]:
+        """``name.position``, ``name.velocity`` or ``name.acceleration`` of the entries (n,) that
+        are not zero: above zero the upper side acts, below the lower one."""
+        if not limiting.any():
+            return ()
+        bound, found = self.bound, list[str]()
+        anywhere = np.full(bound.position.shape, np.inf) * [[-1.0], [1.0]]
+        every, of_speed = (
+            acceleration_bounds(
+                replace(bound, position=x), self.braking, positions, velocities, self.dt
+            )
+            for x in (bound.position, anywhere)
+        )
+        for i in np.flatnonzero(limiting).tolist():
+            side, what = int(limiting[i] > 0.0), "position"
+            if every[side][i] == bound.acceleration[side, i]:
+                what = "acceleration"
+            elif every[side][i] == of_speed[side][i]:
+                what = "velocity"
+            found.append(f"{bound.names[i]}.{what}")
+        return tuple(found)
 
 
 def _slower(
@@ -328,7 +361,7 @@ def _slower(
         base = np.concatenate([base, caused(a, response[1], base, here)])
         here = np.concatenate([here, a])
         lower, upper = np.concatenate([lower, least]), np.concatenate([upper, most])
-    s, which = largest_scale(base, here, lower, upper)
+    s, which = _largest_scale(base, here, lower, upper)
     if s is None:
         return None
     if s == 1.0:  # past by so little that it was rounded away
@@ -341,6 +374,29 @@ def _slower(
         x, lower, upper = x[:nu], lower[:nu], upper[:nu]
     u = np.minimum(np.maximum(x, lower), upper)
     return Outcome(u, s, acts, np.zeros(a.size))
+
+
+def _largest_scale(
+    base: Vector, asked: Vector, lower: Vector, upper: Vector
+) -> tuple[float | None, int]:
+    """The largest s in [0, 1] that is within all bounds, None where none is; and the place of what
+    limits it."""
+    least, most, which = 0.0, 1.0, 0
+    bounds = zip(base.tolist(), asked.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    for i, (x, y, lo, hi) in enumerate(bounds):
+        d = y - x
+        if d > 0.0:
+            first, last = (lo - x) / d, (hi - x) / d
+        elif d < 0.0:
+            first, last = (hi - x) / d, (lo - x) / d
+        elif lo <= x <= hi:
+            continue
+        else:
+            return None, i
+        if last < most:
+            most, which = last, i
+        least = max(least, first)
+    return (most if least <= most else None), which
 
 
 class _Constants(NamedTuple):

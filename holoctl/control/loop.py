@@ -31,7 +31,7 @@ class LoopFunctions(NamedTuple):
 
     Attributes
     ----------
-    memory : Memory, or TaskNotes of a law of tasks
+    memory : Memory
         What the functions remember from tick to tick; ``clear()`` begins anew.
     torque : function (q, v, *reference, t, *, out, ...) -> u, or None
         Where the whole state is given; None where it was not compiled.

@@ -131,7 +131,7 @@ class Tree(Protocol):
 
 
 class TaskOperators(Protocol):
-    """One task at a state, ``xd = J v`` and ``xdd = J a - right``, with its gains."""
+    """One task, or several stacked, at a state, ``xd = J v`` and ``xdd = J a - right``; gains."""
 
     @property
     def jacobian(self) -> Any:
@@ -184,9 +184,15 @@ class TaskOperators(Protocol):
         ...
 
     @property
-    def square(self) -> Callable[[Any], tuple[Callable[[Any], Any], Callable[[Any], Any]]] | None:
+    def factor(self) -> Callable[[Any], tuple[Callable[[Any], Any], Callable[[Any], Any]]] | None:
         """The functions b -> J_c^-1 b and x -> J_c^-T x of a square J_c, which it may overwrite;
         None where there are fewer rows than motions, or A is damped."""
+        ...
+
+    @property
+    def levels(self) -> Callable[[Any], Callable[[Any, Any], Any]] | None:
+        """Of J_c, where tasks are done by priority: the function (right, c_p) -> c of the motion
+        nearest to c_p, or to rest for None, by `laws.task.by_priority`."""
         ...
 
     @property
@@ -195,6 +201,6 @@ class TaskOperators(Protocol):
         ...
 
     @property
-    def solver(self) -> Callable[[Any, Any], Callable[[Any], Any]]:
+    def factor_mobility(self) -> Callable[[Any, Any], Callable[[Any], Any]]:
         """The function b -> A^-1 b of J_c and A."""
         ...

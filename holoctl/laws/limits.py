@@ -8,8 +8,9 @@ and a tick dt later, held, the mechanism is at
 
     q (+) (dt v + dt^2 a / 2)        v + dt a
 
-Bounds of accelerations are by viability. From now on the acceleration is constant for a time dt. On
-the upper side, with room = q_max - q:
+Bounds of accelerations are those of the viability kernel, the states from where limits can be kept
+for ever. From now on the acceleration is constant for a time dt. On the upper side, with
+room = q_max - q:
 
     a <= (v_max - v) / dt                                          the velocity after it
     a <= 2 (room - dt v) / dt^2                                    the position after it, where v
@@ -23,7 +24,7 @@ a tick, brake less than all of it, and there are margins, for in a tick the acce
 chain varies. What is beyond a limit is led back gently.
 
 All of it is of one coordinate. A machine gives its `Operations` on numbers. The oracle of what
-follows from the bounds are simulations; tests/control/test_viability.py.
+follows from the bounds are simulations; tests/control/test_viability_kernel.py.
 References: A. Del Prete, Joint position and velocity bounds in discrete-time acceleration/torque
 control of robot arms, IEEE Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
 """

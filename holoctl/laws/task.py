@@ -1,4 +1,4 @@
-"""One task: the motion that does it, for the inverse dynamics.
+"""Tasks: the motion that does them, for the inverse dynamics.
 
     e = wanted - value        ed = rate of the reference - J v
 
@@ -15,6 +15,12 @@ with W = N' M N the reduced inertia and A = J_c W^-1 J_c' the mobility of the ta
 where c_p is the motion of the posture: of all motions that do the task the nearest to it in the
 metric of W, so that what it adds is felt at no task.
 
+Several tasks, or more rows than motions, are done by priority. In coordinates z whose inertia is
+the identity, each level takes the motions F that those before it leave, with J = J_z F,
+
+    rows <= left    z += F J' (J J')^-1 (right - J_z z)        F := F Q2,  J' = [Q1 Q2] [R; 0]
+    rows > left     z += F (J' J)^-1 J' (right - J_z z)        nothing is left
+
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
 1985; docs/derivations.md, "Task space". The oracle is control/task_space/law.py with gamma.
@@ -22,12 +28,17 @@ operational space formulation", 1987; N. Hogan, "Impedance control: an approach 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from holoctl.laws.contract import Constraints, TaskOperators, Tree, times
 from holoctl.laws.response import mobility
 
-__all__ = ["TaskResult", "task_motion"]
+__all__ = ["LevelSolver", "TaskResult", "by_priority", "task_motion"]
+
+LevelSolver = Callable[[slice, Any], tuple[Callable[[Any], Any], Any]]
+"""solver(level, J) -> the function b -> ``J' (J J')^-1 b``, or that of least squares, and Q2 (left,
+left - rows), None where nothing is left."""
 
 
 class TaskResult(NamedTuple):
@@ -42,14 +53,14 @@ class TaskResult(NamedTuple):
     push : (k,) or None
         Efforts along the motions that the motors do the work of besides.
     jacobian, right : (m, k), (m,)
-        ``J_c c = right`` where nothing is damped; a machine may have overwritten them.
+        Of one task, ``J_c c = right`` where nothing is damped; a machine may have overwritten them.
     """
 
     motion: Any
     rates: Any
     push: Any
-    jacobian: Any
-    right: Any
+    jacobian: Any = None
+    right: Any = None
 
 
 def task_motion(
@@ -58,11 +69,11 @@ def task_motion(
     """The motion for a reference `wanted`: value, rate and acceleration. The task feels the efforts
     `outside` (nv,), if there are any; with `at_reference` friction is that of the reference."""
     J, Ja, Jv = K.rows(task.jacobian)
-    square, damping = task.square, task.damping
+    factor, damping, levels = task.factor, task.damping, task.levels
     T: Any = None
     A: Any = None
     push: Any = None
-    if square is None or damping is None:
+    if levels is None and (factor is None or damping is None):
         _, per_inertia = mobility(K, tree)
         T = per_inertia(J.T)
         A = times(J, T)
@@ -79,24 +90,55 @@ def task_motion(
             push = push + felt
     else:
         xdd = xdd + f
-    if square is not None:
-        inverse, transposed = square(J)
+    if levels is not None:
+        move = levels(J)
+        c = move(xdd + task.right - Ja, K.of_motors(task.posture()))
+        rates = move(wanted.rate - Jv, None) if at_reference else None
+        return TaskResult(c, rates, push)
+    if factor is not None:
+        solve, solve_transposed = factor(J)
     else:
-        solve = task.solver(J, A)
+        solve_A = task.factor_mobility(J, A)
 
-        def inverse(x: Any) -> Any:
-            return times(T, solve(x))
+        def solve(x: Any) -> Any:
+            return times(T, solve_A(x))
 
-        def transposed(x: Any) -> Any:
-            return solve(times(T.T, x))
+        def solve_transposed(x: Any) -> Any:
+            return solve_A(times(T.T, x))
 
     if felt is not None and task.per_inertia is not None:
-        xdd = xdd + task.per_inertia(transposed(felt))
+        xdd = xdd + task.per_inertia(solve_transposed(felt))
     right = xdd + task.right - Ja
-    if square is not None:
-        c = inverse(right)
+    if factor is not None:
+        c = solve(right)
     else:
         c_p = K.of_motors(task.posture())
-        c = c_p + inverse(right - times(J, c_p))
-    rates = inverse(wanted.rate - Jv) if at_reference else None
+        c = c_p + solve(right - times(J, c_p))
+    rates = solve(wanted.rate - Jv) if at_reference else None
     return TaskResult(c, rates, push, J, right)
+
+
+def by_priority(J: Any, levels: Sequence[slice], solver: LevelSolver) -> Callable[[Any, Any], Any]:
+    """The function (right, z_p) -> z of the rows J_z of some levels, nearest to z_p where they
+    leave a choice; None: nearest to zero."""
+    F: Any = None
+    steps, left = list[tuple[slice, Any, Any]](), True
+    for level in levels:
+        solve, Q = solver(level, J[level] if F is None else times(J[level], F))
+        steps.append((level, solve, F))
+        if Q is None:
+            left = False
+            break
+        F = Q if F is None else times(F, Q)
+
+    def move(right: Any, z_p: Any) -> Any:
+        z: Any = None
+        for level, solve, F_level in steps:
+            b = right[level] if z is None else right[level] - times(J[level], z)
+            step = solve(b) if F_level is None else times(F_level, solve(b))
+            z = step if z is None else z + step
+        if not left:
+            return z
+        return z + times(F, times(F.T, -z if z_p is None else z_p - z))
+
+    return move

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from inside import prepared_of
+from inside import last_solve, prepared_of
 from limited_situations import ROBOTS, limits_near, robot, situation
 from support import few
 from zoo import add_body, at, bar, vertical
@@ -18,7 +18,6 @@ from holoctl.base.tolerances import SOFT_ROWS
 from holoctl.control import limited_inverse_dynamics
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
-from holoctl.dynamics.tick.prepared_inverse import behind
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.limited_coordinates import change_in_a_tick
 
@@ -537,7 +536,7 @@ def test_the_acceleration_behind_a_tick_is_that_of_the_friction_that_acts(name):
     rates = mech.B.T @ s.v + rng.normal(size=mech.nu)
     u = ctl.torque(s.q, s.v, s.q, rates, s.target)
     expected = hc.forward_dynamics(mech, s.q, s.v, mech.B @ u, partition=part).a
-    found = behind(prepared_of(ctl)).acceleration(s.q, s.v, 0.0)
+    found = last_solve(prepared_of(ctl)).acceleration(s.q, s.v, 0.0)
     assert np.abs(found - expected).max() < 1e-7 * (1.0 + np.abs(expected).max())
     assert np.abs(mech.B.T @ found - s.target).max() > 1e-3
 

@@ -28,7 +28,6 @@ from holoctl.codegen.compiled.loop_functions import (
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.borders import assembly_with
-from holoctl.control.commanded import Memory
 from holoctl.control.computed_torque import ComputedTorque, check_memory
 from holoctl.control.loop import (
     LoopFunctions,
@@ -38,6 +37,7 @@ from holoctl.control.loop import (
     track,
     track_from_motors,
 )
+from holoctl.control.loop_memory import Memory
 from holoctl.dynamics.batch_certificate import BatchCertificate
 from holoctl.dynamics.certificate import Certificate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics

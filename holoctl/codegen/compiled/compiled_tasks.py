@@ -34,9 +34,9 @@ from holoctl.control.loop import (
     track,
     track_from_motors,
 )
+from holoctl.control.loop_memory import Memory
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
-from holoctl.control.task_space.law import TaskNotes
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
@@ -200,7 +200,7 @@ class CompiledTasks:
         own = self.controller._own
         return assembly_with(self.mech, own.prepared.partition, self.measured, own.assembly)
 
-    def _loop_functions(self, memory: TaskNotes | None = None) -> LoopFunctions:
+    def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
         """What loops and trackings need."""
         controller: Any = self.controller
         python: LoopFunctions = controller._loop_functions(memory)

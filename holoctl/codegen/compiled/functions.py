@@ -24,8 +24,7 @@ from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.limited import LimitedLaw, limited_torque
 from holoctl.codegen.laws.placed import placed_function
-from holoctl.codegen.laws.rows import rows_function
-from holoctl.codegen.laws.terms import terms_function
+from holoctl.codegen.laws.terms import rows_function, terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.control.limits_law import LimitsLaw

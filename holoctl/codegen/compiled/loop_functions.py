@@ -17,12 +17,12 @@ import numpy as np
 from holoctl.base.checks import Vector, as_given, quiet, stored
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.estimator import CompiledEstimator, not_compiled
-from holoctl.control.commanded import Memory
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.loop import LoopFunctions, handed_over
-from holoctl.dynamics.tick.sensed import check_rates
+from holoctl.control.loop_memory import Memory
+from holoctl.dynamics.tick.inverse_paths import check_rates
 
 __all__ = ["estimated", "integrating", "loop_functions", "of_states", "repartitioned"]
 

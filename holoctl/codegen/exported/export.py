@@ -29,9 +29,9 @@ from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.borders import assembly_with, sensing_of
 from holoctl.codegen.task_subject import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limited_inverse_dynamics import WithinLimits
 from holoctl.control.limits_law import LimitsLaw
-from holoctl.control.limits_made import limits_law_of
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator

@@ -19,7 +19,7 @@ from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.limited import LimitedLaw, as_it_moves, caused_by, limited
 from holoctl.codegen.laws.measures import broken_rows, measures
-from holoctl.codegen.laws.task import NAMES, asked_of, task_efforts
+from holoctl.codegen.laws.task import NAMES, task_efforts, task_reference
 from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
 from holoctl.codegen.task_subject import TaskSubject
@@ -148,7 +148,7 @@ def exported_laws(
         still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, E.t]
         base = inverse.call(still, True, False)[:2]
         if moved:
-            a, base, doubt = as_it_moves(E, limits, u, a, base, doubt)
+            a, base, doubt = as_it_moves(E, limits, u, base[0], doubt)
         own = dict(zip(results[1:], [doubt, *outputs[2:]], strict=True))
         limited_law = limited(E, limits, "law", ([*given, *t], names), own, (u, a), base)
     if limits is not None and holding:
@@ -173,7 +173,7 @@ def exported_laws(
 
 def _task(E: Expressions, subject: TaskSubject) -> tuple[list[SX], list[SX]]:
     """The symbols of a reference, and the outputs of the function ``task``."""
-    asked, off = asked_of(subject), measures(E)
+    asked, off = task_reference(subject), measures(E)
     found = task_efforts(E, subject, asked)
     kept, redundant, size = broken_rows(E, found.a)
     return asked.inputs, [

@@ -24,15 +24,10 @@ from typing import Any
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.inverse_dynamics import (
-    holding_function,
-    inverse_function,
-)
-from holoctl.codegen.laws.measures import state_doubt
 from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
 from holoctl.codegen.laws.placed import placed_function
 from holoctl.codegen.laws.readings import JointReading, joint_readings
-from holoctl.codegen.laws.torque import at_reference, given_to
+from holoctl.codegen.laws.torque import torque
 from holoctl.codegen.matrices import column, total
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.laws.limits import (
@@ -91,27 +86,14 @@ def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> LimitedL
     NotActuatedError, InputError
         As `torque_function`.
     """
-    ca, controller = casadi_module(), subject.controller
-    given = None if controller is None else given_to(E, controller)
-    if controller is None or given is None:
+    found = torque(E, subject)
+    if found is None:
         return None
-    if controller.compensation == "full":
-        moved = at_reference(E, controller)
-        options = subject.weights, subject.inconsistent
-        inverse = inverse_function(E, *options, subject.limits, at_reference=moved)
-        wanted = given.to_inverse(E, moved)
-        u, a, doubt = inverse.call(wanted, True, False)
-        wanted[2] = ca.SX.zeros(E.mech.nu)
-        base = inverse_function(E, *options, at_reference=moved).call(wanted, True, False)[:2]
-        if moved:
-            a, base, doubt = as_it_moves(E, law, u, a, base, doubt)
-    else:
-        held, doubt = holding_function(E, subject.weights).call([E.q, E.t], True, False)
-        motion, more = caused_by(E, law)
-        u = held + given.command
-        a, base = motion(u), (held, motion(held))
-        doubt = total([doubt, *state_doubt(E, subject.limits), *more])
-    return limited(E, law, "torque", (given.inputs, given.names), {"doubt": doubt}, (u, a), base)
+    u, a, doubt, base = found.u, found.a, found.doubt, found.base()
+    if a is None:
+        a, base, doubt = as_it_moves(E, law, u, base[0], doubt)
+    given = found.inputs, found.names
+    return limited(E, law, "torque", given, {"doubt": doubt}, (u, a), base)
 
 
 def limited(
@@ -220,14 +202,13 @@ def bounding_functions(tick: float) -> list[Any]:
 
 
 def as_it_moves(
-    E: Expressions, law: LimitsLaw, u: SX, a: SX, base: tuple[SX, SX], doubt: SX
+    E: Expressions, law: LimitsLaw, u: SX, base: SX, doubt: SX
 ) -> tuple[SX, tuple[SX, SX], SX]:
-    """The acceleration, base and doubt where friction is compensated at the reference, which is not
-    what acts: the motion is that of the friction at v."""
-    if not law.bound.names:
-        return a, base, doubt
+    """The accelerations that efforts u and base cause, and doubt, where these were not found for
+    them: where gravity alone is compensated, or friction at the reference, which is not what
+    acts."""
     motion, more = caused_by(E, law)
-    return motion(u), (base[0], motion(base[0])), total([doubt, *more])
+    return motion(u), (base, motion(base)), total([doubt, *more])
 
 
 def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:

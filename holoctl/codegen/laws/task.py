@@ -38,14 +38,21 @@ from holoctl.control.tasks.contract import TaskExpression
 from holoctl.laws.inverse import inverse
 from holoctl.laws.task import task_motion
 
-__all__ = ["NAMES", "AskedOf", "TaskEfforts", "asked_of", "task_efforts", "task_function"]
+__all__ = [
+    "NAMES",
+    "TaskEfforts",
+    "TaskReference",
+    "task_efforts",
+    "task_function",
+    "task_reference",
+]
 
 Array = NDArray[np.float64]
 Product = Callable[[SX], SX]
 
 
 @dataclass(frozen=True, eq=False)
-class AskedOf:
+class TaskReference:
     """The symbols of a reference.
 
     Attributes
@@ -67,11 +74,13 @@ NAMES = ("value", "rate", "acceleration")
 """What the symbols of a reference are called."""
 
 
-def asked_of(subject: TaskSubject) -> AskedOf:
+def task_reference(subject: TaskSubject) -> TaskReference:
     """The symbols for the task of a controller."""
     task, sym = subject.task, casadi_module().SX.sym
     rows = task.scale.size
-    return AskedOf(sym("value", reference_size(task)), sym("rate", rows), sym("acceleration", rows))
+    return TaskReference(
+        sym("value", reference_size(task)), sym("rate", rows), sym("acceleration", rows)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +107,7 @@ class TaskEfforts:
     damping: SX
 
 
-def task_efforts(E: Expressions, subject: TaskSubject, asked: AskedOf) -> TaskEfforts:
+def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> TaskEfforts:
     """The law of a controller.
 
     Raises
@@ -117,11 +126,11 @@ def task_efforts(E: Expressions, subject: TaskSubject, asked: AskedOf) -> TaskEf
     K, tree = motor_constraints(E, subject.weights, "project"), SymbolicTree(E)
     rows = task_rows(E, subject.task, asked.value)
     task = _symbolic_task(E, subject, K, rows)
-    aimed = task_motion(K, tree, task, asked, None, subject.at_reference)
+    motion = task_motion(K, tree, task, asked, None, subject.at_reference)
     singular = [*tree.doubt, *task.doubt]
-    u, a, _ = inverse(K, tree, aimed.motion, aimed.rates, aimed.push)
+    u, a, _ = inverse(K, tree, motion.motion, motion.rates, motion.push)
     doubt = total([*E.doubt, *K.doubt, *tree.doubt, *rows.doubt, *task.doubt])
-    missed = scalars(aimed.jacobian @ aimed.motion - aimed.right)
+    missed = scalars(motion.jacobian @ motion.motion - motion.right)
     return TaskEfforts(u, a, doubt, total(singular), missed, total(task.lost))
 
 
@@ -133,7 +142,7 @@ def task_function(E: Expressions, subject: TaskSubject) -> Any:
     NotActuatedError, InputError, SingularityError
         As `task_efforts`.
     """
-    asked = asked_of(subject)
+    asked = task_reference(subject)
     found = task_efforts(E, subject, asked)
     limits = state_doubt(E, subject.limits)
     doubt = total([found.doubt, *limits, *redundant_doubt(E, found.a)])
@@ -166,10 +175,11 @@ class SymbolicTask:
     critical: Callable[[SX, SX], SX]
     natural: bool
     posture: Callable[[], SX]
-    square: Callable[[SX], tuple[Product, Product]] | None
+    factor: Callable[[SX], tuple[Product, Product]] | None
     damped: Callable[[SX, SX], SX] | None
-    solver: Callable[[SX, SX], Product]
+    factor_mobility: Callable[[SX, SX], Product]
     per_inertia: None = None  # nothing is felt from outside
+    levels: None = None  # nor is anything done by priority
 
 
 def _symbolic_task(
@@ -193,7 +203,7 @@ def _symbolic_task(
         doubt.extend(more)
         return column(found)
 
-    def square(J: SX) -> tuple[Product, Product]:
+    def factor(J: SX) -> tuple[Product, Product]:
         _check(E, subject, K, J)
         entries = [{k: J[i, k] for k in range(m) if not J[i, k].is_zero()} for i in range(m)]
         found = eliminated(E, entries, scale, per_unit, 1.0 / TASK_DOUBT)
@@ -211,7 +221,7 @@ def _symbolic_task(
         size = ca.fmax(own, law.usual[0].mobility / scale[0] ** 2)  # as `mobility_size`
         return A + ca.diag(lost[0] * size * ca.SX(1.0 / squares))
 
-    def solver(J: SX, A: SX) -> Product:
+    def factor_mobility(J: SX, A: SX) -> Product:
         _check(E, subject, K, J)
         found = factored_once(A)
         if not law.damped:
@@ -230,9 +240,9 @@ def _symbolic_task(
         critical=critical,
         natural=law.natural,
         posture=lambda: _posture(E, subject),
-        square=square if m == K.unit.size and not law.damped else None,
+        factor=factor if m == K.unit.size and not law.damped else None,
         damped=damped if law.damped else None,
-        solver=solver,
+        factor_mobility=factor_mobility,
     )
 
 

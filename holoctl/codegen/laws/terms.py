@@ -1,4 +1,4 @@
-"""The terms of the equation of motion: all rows, M and h, and F."""
+"""All rows, as they are defined; and the terms of the equation of motion: M and h, and F."""
 
 from __future__ import annotations
 
@@ -6,33 +6,41 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, total
-from holoctl.codegen.rows import symbolic_rows
+from holoctl.codegen.rows import SymbolicRows, symbolic_rows
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 
-__all__ = ["terms_function"]
+__all__ = ["rows_function", "terms_function"]
 
 
 def terms_function(E: Expressions) -> Any:
-    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], doubt``: all rows, as they are defined.
-
-    F where the mechanism has forces.
-    """
-    ca = casadi_module()
-    mech, m = E.mech, E.mech.row_scale.size
-    rows = symbolic_rows(mech, E.tree, E.v, E.t, np.arange(m))
-    G = dense(rows.jacobian, mech.nv)
+    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], doubt``; F where there are forces."""
+    ca, mech = casadi_module(), E.mech
+    rows, doubt = _all_rows(E)
     h = tree_efforts(E.tree, E.v, ca.SX.zeros(mech.nv))
-    M = ca.densify(mass_matrix(E.tree))
-    norms = E.doubt[len(E.rows.doubt) :]
-    outputs = [column(rows.error), column(rows.rate), G, column(rows.drift), M, h]
+    outputs = [column(rows.error), column(rows.rate), dense(rows.jacobian, mech.nv)]
+    outputs += [column(rows.drift), ca.densify(mass_matrix(E.tree)), h]
     names = ["error", "rate", "G", "drift", "M", "h"]
     if mech.forces:
         outputs.append(-E.forces.minus(ca.SX.zeros(mech.nv), E.v))
         names.append("F")
-    return ca.Function(
-        "terms", [E.q, E.v, E.t], [*outputs, total([*rows.doubt, *norms])],
-        ["q", "v", "t"], [*names, "doubt"],
-    )  # fmt: skip
+    names.append("doubt")
+    return ca.Function("terms", [E.q, E.v, E.t], [*outputs, doubt], ["q", "v", "t"], names)
+
+
+def rows_function(E: Expressions) -> Any:
+    """``rows(q, v, t) -> scaled, doubt``: the Jacobian of all rows, row by row, their errors and
+    rates, in scaled rows and coordinates, to watch a motion by."""
+    ca, mech = casadi_module(), E.mech
+    rows, doubt = _all_rows(E)
+    G, r = dense(rows.jacobian, mech.nv) * mech.scale, mech.row_scale
+    scaled = ca.vertcat(ca.vec(ca.densify(G).T), r * column(rows.error), r * column(rows.rate))
+    given = [E.q, E.v, E.t], [scaled, doubt]
+    return ca.Function("rows", *given, ["q", "v", "t"], ["scaled", "doubt"])
+
+
+def _all_rows(E: Expressions) -> tuple[SymbolicRows, SX]:
+    rows = symbolic_rows(E.mech, E.tree, E.v, E.t, np.arange(E.mech.row_scale.size))
+    return rows, total([*rows.doubt, *E.doubt[len(E.rows.doubt) :]])

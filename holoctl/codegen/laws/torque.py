@@ -1,16 +1,10 @@
-"""The torque of `ComputedTorque` as an expression.
-
-e = q_ref - q_motors        wrapped to half a turn for motors that turn without end
-command = kd (v_ref - B' v) + kp e
-
-full      a_ref + command is the target of the inverse dynamics
-gravity   command is added to the efforts of holding
-"""
+"""The torque of `ComputedTorque` as an expression: the law of laws/torque.py."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 from holoctl.base.angles import position_error
 from holoctl.codegen.casadi_extra import SX, casadi_module
@@ -18,11 +12,12 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.measures import state_doubt
-from holoctl.codegen.matrices import column, scalars
+from holoctl.codegen.matrices import column, total
 from holoctl.control.computed_torque import ComputedTorque
+from holoctl.laws.torque import TorqueLaw, base, computed_torque, feedback
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["TickInputs", "at_reference", "errors_function", "given_to", "torque_function"]
+__all__ = ["TorqueExpressions", "at_reference", "errors_function", "torque", "torque_function"]
 
 
 def torque_function(E: Expressions, subject: Subject) -> Any:
@@ -35,59 +30,73 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
     NotActuatedError, InputError
         As `inverse_function`, or for the compensation of gravity as `holding_function`.
     """
-    ca, controller = casadi_module(), subject.controller
-    given = None if controller is None else given_to(E, controller)
-    if controller is None or given is None:
+    found = torque(E, subject)
+    if found is None:
         return None
-    if controller.compensation == "full":
-        moved = at_reference(E, controller)
-        options = subject.weights, subject.inconsistent, subject.limits
-        law = inverse_function(E, *options, at_reference=moved)
-        u, _, doubt = law.call(given.to_inverse(E, moved), True, False)
-    else:
-        law = holding_function(E, subject.weights)
-        held, doubt = law.call([E.q, E.t], True, False)
-        u = held + given.command
-        doubt = sum(state_doubt(E, subject.limits), doubt)
-    return ca.Function("torque", given.inputs, [u, doubt], given.names, ["u", "doubt"])
+    outputs = [found.u, found.doubt]
+    return casadi_module().Function("torque", found.inputs, outputs, found.names, ["u", "doubt"])
 
 
-@dataclass(frozen=True, eq=False)
-class TickInputs:
-    """What a tick of a controller takes, and what it makes of it: ``kd (v_ref - B' v) + kp e``.
+class TorqueExpressions(NamedTuple):
+    """The law of a controller.
 
     Attributes
     ----------
     inputs, names : lists of symbols and their names
-    v_ref, a_ref : (nu, 1) symbols
-    command : (nu, 1) expression
+    u, a : (nu, 1), (nv, 1) expressions
+        The efforts, and the acceleration that they cause; None where that is another one than is
+        asked for, for gravity alone is compensated, or friction at the reference.
+    doubt : expression
+    base : function () -> u, a
+        The same of the motion that leaves the rates of the motors as they are.
     """
 
     inputs: list[SX]
     names: list[str]
-    v_ref: SX
-    a_ref: SX
-    command: SX
-
-    def to_inverse(self, E: Expressions, moved: bool) -> list[SX]:
-        """What `inverse_function` takes, with rates or without."""
-        rates = [self.v_ref, casadi_module().SX(1.0)] if moved else []
-        return [E.q, E.v, self.command + self.a_ref, *rates, E.t]
+    u: SX
+    a: SX | None
+    doubt: SX
+    base: Callable[[], tuple[SX, SX | None]]
 
 
-def given_to(E: Expressions, controller: ComputedTorque) -> TickInputs | None:
-    """The symbols of a tick; None where `errors_function` gives none."""
-    ca, mech, errors = casadi_module(), E.mech, errors_function(E.mech)
-    if errors is None:
+def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
+    """None without a controller, and where `errors_function` gives none."""
+    ca, mech, controller = casadi_module(), E.mech, subject.controller
+    errors = errors_function(mech)
+    if controller is None or errors is None:
         return None
     names = ["q_ref", "v_ref", "a_ref"]
     q_ref, v_ref, a_ref = (ca.SX.sym(x, mech.nu) for x in names)
-    e, rate = errors.call([E.q, E.v, q_ref, v_ref], True, False)
-    gains = zip(controller.kp.tolist(), controller.kd.tolist(), strict=True)
-    feedback = zip(gains, scalars(e), scalars(rate), strict=True)
-    command = column(kp * x + kd * y for (kp, kd), x, y in feedback)
+    at, gravity = at_reference(E, controller), controller.compensation == "gravity"
+    law = TorqueLaw(ca.SX(controller.kp), ca.SX(controller.kd), gravity, at)
+    solved = list[tuple[SX, SX | None, SX]]()
+
+    @cache  # the same expressions serve the base
+    def held() -> list[SX]:
+        found: list[SX] = holding_function(E, subject.weights).call([E.q, E.t], True, False)
+        return found
+
+    def efforts(target: SX | None, rates: SX | None) -> SX:
+        if target is None:
+            u, doubt = held()
+            solved.append((u, None, total([doubt, *state_doubt(E, subject.limits)])))
+            return u
+        options = subject.weights, subject.inconsistent, subject.limits
+        inverse = inverse_function(E, *options, at_reference=rates is not None)
+        moved = [] if rates is None else [rates, ca.SX(1.0)]
+        u, a, doubt = inverse.call([E.q, E.v, target, *moved, E.t], True, False)
+        solved.append((u, None if moved else a, doubt))
+        return u
+
+    def base_motion() -> tuple[SX, SX | None]:
+        efforts(*base(law, v_ref, ca.SX.zeros(mech.nu)))
+        return solved[-1][:2]
+
+    c = feedback(law, *errors.call([E.q, E.v, q_ref, v_ref], True, False))
+    u = computed_torque(law, efforts, c, v_ref, a_ref)
+    _, a, doubt = solved[-1]
     inputs = [E.q, E.v, q_ref, v_ref, a_ref, E.t]
-    return TickInputs(inputs, ["q", "v", *names, "t"], v_ref, a_ref, command)
+    return TorqueExpressions(inputs, ["q", "v", *names, "t"], u, a, doubt, base_motion)
 
 
 def at_reference(E: Expressions, controller: ComputedTorque) -> bool:

@@ -28,14 +28,14 @@ from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.control.reach.reaching import (
-    Fences,
-    Way,
+    Descent,
+    PositionBounds,
     closed_within,
     kinematics_at,
     least,
-    no_fences,
+    no_bounds,
 )
-from holoctl.control.reach.refusal import Short, refusal
+from holoctl.control.reach.refusal import Shortfall, refusal
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
 from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -169,18 +169,18 @@ def inverse_kinematics(
     restarts, seed = whole("restarts", restarts, 0), whole("seed", seed, 0)
     targets = targets_of(mech, poses, axes, relative_to)
     twist, acceleration = rates_of(targets, v, "v"), rates_of(targets, a, "a")
-    fences = _fences(mech, limits)
+    bounds = _bounds_of(mech, limits)
 
-    start = _closed(mech, fences.put(guess), guess, t)
+    start = _closed(mech, bounds.put(guess), guess, t)
     for _ in range(REACH_DECIDED):
         meant = toleranced_rows(mech, start, t)
         p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
-        found = _reached(p, targets, fences, start, tol)
-        if isinstance(found, Short):
-            found = _from_elsewhere(p, targets, fences, found, tol, restarts, seed)
-        if isinstance(found, Short):
-            raise refusal(p, targets, fences, found)
-        q = _settled(p, targets, fences, wanted, found, tol)
+        found = _reached(p, targets, bounds, start, tol)
+        if isinstance(found, Shortfall):
+            found = _from_elsewhere(p, targets, bounds, found, tol, restarts, seed)
+        if isinstance(found, Shortfall):
+            raise refusal(p, targets, bounds, found)
+        q = _settled(p, targets, bounds, wanted, found, tol)
         off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
         if meant is None or off <= mech.tolerance:
             return q, *_motion(p, targets, q, twist, acceleration)
@@ -206,19 +206,19 @@ def _closed(mech: Mechanism, inside: Vector, guess: Vector, t: float) -> Vector:
         return assemble(mech, guess, t=t)[0]
 
 
-def _fences(mech: Mechanism, limits: Any) -> Fences:
+def _bounds_of(mech: Mechanism, limits: Any) -> PositionBounds:
     """The limits of positions, scaled."""
     if limits is None:
-        return no_fences(mech.nv)
+        return no_bounds(mech.nv)
     if isinstance(limits, str) and limits == "model":
         given = limits_of(mech)
     else:
         given = applicable(mech, checked_limits(limits, "inverse_kinematics"))
     bound = bound_limits(mech, Limits(position=given.position))
     if not bound.names:
-        return no_fences(mech.nv)
+        return no_bounds(mech.nv)
     lower, upper = bound.position / bound.units
-    return Fences(
+    return PositionBounds(
         lambda kin: _positions(mech, bound, kin), lower, upper,
         tuple(f"{name}.position" for name in bound.names), bound.units, bound.places,
         lambda q: _put(bound, q),
@@ -239,51 +239,53 @@ def _positions(mech: Mechanism, bound: BoundLimits, kin: Kinematics) -> tuple[Ve
 
 
 def _reached(
-    p: Problem, targets: Targets, fences: Fences, start: Vector, tol: float
-) -> Vector | Short:
+    p: Problem, targets: Targets, bounds: PositionBounds, start: Vector, tol: float
+) -> Vector | Shortfall:
     """A closed q with the frames there, within the limits; or where the way to it ended."""
-    if fences.lower.size and largest(fences.excess(kinematics_at(p, start))) > WITHIN_LIMIT:
-        inside = _inward(p, fences, start)
-        if isinstance(inside, Way):
-            return Short(start, inside, inside=False)
+    if bounds.lower.size and largest(bounds.excess(kinematics_at(p, start))) > WITHIN_LIMIT:
+        inside = _inward(p, bounds, start)
+        if isinstance(inside, Descent):
+            return Shortfall(start, inside, inside=False)
         start = inside
-    way = least(p, targets.left, fences, start)
-    q = _there(p, targets, fences, way, tol)
+    way = least(p, targets.left, bounds, start)
+    q = _there(p, targets, bounds, way, tol)
     if q is not None or not way.stopped_by:
-        return Short(start, way) if q is None else q
-    none = no_fences(p.mech.nv)  # a limit in the way, or one turn too many
+        return Shortfall(start, way) if q is None else q
+    none = no_bounds(p.mech.nv)  # a limit in the way, or one turn too many
     free = _there(p, targets, none, least(p, targets.left, none, start), tol)
     if free is None:
-        return Short(start, way)
-    q = _turned_back(p, fences, free)
-    if largest(fences.excess(kinematics_at(p, q))) <= WITHIN_LIMIT:
+        return Shortfall(start, way)
+    q = _turned_back(p, bounds, free)
+    if largest(bounds.excess(kinematics_at(p, q))) <= WITHIN_LIMIT:
         return q
-    inside = _inward(replace(p, also=targets.left), fences, free)
-    return Short(start, way, beyond=free) if isinstance(inside, Way) else inside
+    inside = _inward(replace(p, also=targets.left), bounds, free)
+    return Shortfall(start, way, beyond=free) if isinstance(inside, Descent) else inside
 
 
-def _inward(p: Problem, fences: Fences, q: Vector) -> Vector | Way:
+def _inward(p: Problem, bounds: PositionBounds, q: Vector) -> Vector | Descent:
     """A closed configuration near q that is within the limits; or where the way to it ended."""
-    way = least(p, _outside(fences), fences, q)
-    inside = closed_within(p, fences, way.q)
+    way = least(p, _outside(bounds), bounds, q)
+    inside = closed_within(p, bounds, way.q)
     return way if inside is None else inside
 
 
-def _there(p: Problem, targets: Targets, fences: Fences, way: Way, tol: float) -> Vector | None:
+def _there(
+    p: Problem, targets: Targets, bounds: PositionBounds, way: Descent, tol: float
+) -> Vector | None:
     """The end of a way, with every digit, if it is the pose."""
     if largest(way.left) > max(REACH_STALLED, tol):
         return None
-    q = closed_within(replace(p, also=targets.left), fences, way.q)
+    q = closed_within(replace(p, also=targets.left), bounds, way.q)
     for x in (way.q,) if q is None else (q, way.q):
         if largest(targets.left(kinematics_at(p, x))[0]) <= tol:
             return x
     return None
 
 
-def _turned_back(p: Problem, fences: Fences, q: Vector) -> Vector:
+def _turned_back(p: Problem, bounds: PositionBounds, q: Vector) -> Vector:
     """The same place with joints that turned past their limits back by whole turns, if it is."""
-    x, at = q.copy(), fences.places[fences.places >= 0]
-    over = fences.excess(kinematics_at(p, q))[: fences.places.size][fences.places >= 0]
+    x, at = q.copy(), bounds.places[bounds.places >= 0]
+    over = bounds.excess(kinematics_at(p, q))[: bounds.places.size][bounds.places >= 0]
     x[at] -= np.sign(over) * 2.0 * np.pi * np.ceil(np.abs(over) / (2.0 * np.pi))
     pairs = zip(kinematics_at(p, q).placements, kinematics_at(p, x).placements, strict=True)
     same = all(one.isApprox(other, REACH_CLOSED) for one, other in pairs)
@@ -293,25 +295,25 @@ def _turned_back(p: Problem, fences: Fences, q: Vector) -> Vector:
 def _from_elsewhere(
     p: Problem,
     targets: Targets,
-    fences: Fences,
-    short: Short,
+    bounds: PositionBounds,
+    short: Shortfall,
     tol: float,
     restarts: int,
     seed: int,
-) -> Vector | Short:
+) -> Vector | Shortfall:
     """The same from random starts around the guess; the nearest end of all if none leads there."""
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         step = (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
         try:
-            start, _ = assemble(p.mech, fences.put(p.moved(p.guess, step)), t=p.t, restarts=0)
+            start, _ = assemble(p.mech, bounds.put(p.moved(p.guess, step)), t=p.t, restarts=0)
         except AssemblyError:
             continue
         start = newton(p, start, None)  # rounded geometry may have closed by other rows
         if largest(p.scaled_rows(start)[0]) > REACH_CLOSED:
             continue
-        found = _reached(p, targets, fences, start, tol)
-        if not isinstance(found, Short):
+        found = _reached(p, targets, bounds, start, tol)
+        if not isinstance(found, Shortfall):
             return found
         nearer = np.linalg.norm(found.way.left) < np.linalg.norm(short.way.left)
         if found.inside > short.inside or (found.inside == short.inside and nearer):
@@ -320,33 +322,33 @@ def _from_elsewhere(
 
 
 def _settled(
-    p: Problem, targets: Targets, fences: Fences, posture: Vector, q: Vector, tol: float
+    p: Problem, targets: Targets, bounds: PositionBounds, posture: Vector, q: Vector, tol: float
 ) -> Vector:
     """Of all q with the frames there one that is nearest to the posture, with every digit."""
     mech, c = p.mech, p.mech.column_scale
     held = replace(p, also=targets.left)
     if largest(held.scaled_rows(q)[0]) > REACH_CLOSED:  # met to within a tolerance only
-        return fences.put(q)
+        return bounds.put(q)
 
     def away(kin: Kinematics) -> tuple[Vector, Array]:
         d = pin.difference(mech.model, posture, kin.q)
         D = pin.dDifference(mech.model, posture, kin.q, pin.ArgumentPosition.ARG1)
         return d / c, D / c[:, None]
 
-    slid = least(held, away, fences, q, kicks=False).q
-    last = closed_within(held, fences, slid)
+    slid = least(held, away, bounds, q, kicks=False).q
+    last = closed_within(held, bounds, slid)
     for x in (slid,) if last is None else (last, slid):
         if largest(targets.left(kinematics_at(p, x))[0]) <= tol:
-            return fences.put(x)
-    return fences.put(q)
+            return bounds.put(x)
+    return bounds.put(q)
 
 
-def _outside(fences: Fences) -> Any:
+def _outside(bounds: PositionBounds) -> Any:
     """Rows that are what positions are beyond their limits."""
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
-        over = fences.excess(kin)
-        return over, (over != 0.0)[:, None] * fences.at(kin)[1]
+        over = bounds.excess(kin)
+        return over, (over != 0.0)[:, None] * bounds.at(kin)[1]
 
     return rows
 

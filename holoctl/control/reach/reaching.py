@@ -43,7 +43,7 @@ from holoctl.mechanism.mechanism import workspace
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Fences", "Way", "closed_within", "kinematics_at", "least", "no_fences"]
+__all__ = ["Descent", "PositionBounds", "closed_within", "kinematics_at", "least", "no_bounds"]
 
 REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
 """Longest step on the way to a pose, and steps."""
@@ -69,7 +69,7 @@ Rows = Callable[[Kinematics], tuple[Vector, Array]]
 
 
 @dataclass(frozen=True, eq=False)
-class Fences:
+class PositionBounds:
     """Limits of positions, scaled.
 
     Attributes
@@ -111,16 +111,16 @@ class Fences:
         return rows
 
 
-def no_fences(nv: int) -> Fences:
+def no_bounds(nv: int) -> PositionBounds:
     """None at all."""
     none = np.zeros(0)
     places = np.zeros(0, dtype=np.intp)
-    return Fences(
+    return PositionBounds(
         lambda kin: (none, np.zeros((0, nv))), none, none, (), none, places, lambda q: q
     )  # fmt: skip
 
 
-class Way(NamedTuple):
+class Descent(NamedTuple):
     """Where it led.
 
     Attributes
@@ -156,41 +156,43 @@ class _Place(NamedTuple):
         return 0.5 * float(self.r @ self.r)
 
 
-def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = True) -> Way:
-    """From a closed q within the fences down to a least |r|, or to r = 0.
+def least(
+    p: Problem, rows: Rows, bounds: PositionBounds, q: Vector, *, kicks: bool = True
+) -> Descent:
+    """From a closed q within the bounds down to a least |r|, or to r = 0.
 
     Parameters
     ----------
     p : Problem
         What is to stay closed, ``p.also`` included; all coordinates free.
     rows : function (kin) -> r, derivative by steps of q
-    fences : Fences
+    bounds : PositionBounds
         A position that is beyond one at q goes no farther.
     q : (nq,) array
     kicks : bool
         Whether to leave saddles: places at rest from where r would fall to either side.
     """
-    fences = _widened(p, fences, q)
-    here = _place(p, rows, fences, q)
+    bounds = _widened(p, bounds, q)
+    here = _place(p, rows, bounds, q)
     damping, reach, last = REACH_DAMPED[0], REACH_STEP, REACH_STEP
     curved, stopped, ended = False, tuple[str, ...](), True
     for _ in range(REACH_STEPS):
         if largest(here.r) <= REACHED_POSE or here.Z.shape[1] == 0:
             break
         H = _second(p, rows, here) if curved else _gauss_newton(here)
-        step, stopped = _step(here, fences, H, damping)
+        step, stopped = _step(here, bounds, H, damping)
         length = float(np.linalg.norm(step))
         if min(length, reach) <= REACH_AT_REST:
             if not curved:
                 damping, reach, curved = REACH_DAMPED[0], REACH_STEP, True
                 continue
-            kicked = _kicked(p, rows, fences, here, H) if kicks else None
+            kicked = _kicked(p, rows, bounds, here, H) if kicks else None
             if kicked is None:
                 break
             here, reach, curved = kicked, REACH_STEP, False
             continue
         taken = min(length, reach)
-        trial = _closed(p, rows, fences, here, step * (taken / length))
+        trial = _closed(p, rows, bounds, here, step * (taken / length))
         short = curved and taken == length <= min(REACH_SHORT, 0.5 * last)
         gain = -REACH_GAINS if short else REACH_GAINS  # rounding hides what short steps gain
         if trial is not None and trial.cost < (1.0 - gain) * here.cost:
@@ -202,25 +204,25 @@ def least(p: Problem, rows: Rows, fences: Fences, q: Vector, *, kicks: bool = Tr
             damping, reach = min(HARDER * damping, 1.0), 0.25 * taken
     else:
         ended = False
-    return Way(here.q, here.r, stopped, ended)
+    return Descent(here.q, here.r, stopped, ended)
 
 
-def closed_within(p: Problem, fences: Fences, q: Vector) -> Vector | None:
+def closed_within(p: Problem, bounds: PositionBounds, q: Vector) -> Vector | None:
     """q closed by Newton's method, with positions that leave their limits held there; None where
     that does not close."""
-    also, held = p.also, np.zeros(fences.lower.size, dtype=np.intp)
-    for _ in range(fences.lower.size + 1):
+    also, held = p.also, np.zeros(bounds.lower.size, dtype=np.intp)
+    for _ in range(bounds.lower.size + 1):
         x = newton(p, q, None)
         if not largest(p.scaled_rows(x)[0]) <= REACH_CLOSED:
             return None
-        over = fences.excess(kinematics_at(p, x)) if fences.lower.size else np.zeros(0)
+        over = bounds.excess(kinematics_at(p, x)) if bounds.lower.size else np.zeros(0)
         if largest(over) <= WITHIN_LIMIT:
             return x
         new = np.where(np.abs(over) > WITHIN_LIMIT, np.sign(over), 0).astype(np.intp)
         if not (new != 0)[held == 0].any():
             return None
         held = np.where(held == 0, new, held)
-        at = fences.held(held > 0, np.flatnonzero(held))
+        at = bounds.held(held > 0, np.flatnonzero(held))
         p = replace(p, also=at if also is None else _together(also, at))
     return None
 
@@ -243,33 +245,35 @@ def _together(first: Rows, second: Rows) -> Rows:
 # ------------------------------------------------------------------------------------- one place
 
 
-def _place(p: Problem, rows: Rows, fences: Fences, q: Vector) -> _Place:
+def _place(p: Problem, rows: Rows, bounds: PositionBounds, q: Vector) -> _Place:
     kin, found = constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)
     error, G = p.scaled(kin, found)
     Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]
     r, D = rows(kin)
-    x, A = fences.at(kin)
+    x, A = bounds.at(kin)
     return _Place(q, r, D * p.metric, G, Z, x, A * p.metric)
 
 
-def _widened(p: Problem, fences: Fences, q: Vector) -> Fences:
-    """Fences that what is outside at q is not beyond."""
-    if not fences.lower.size:
-        return fences
-    x, _ = fences.at(kinematics_at(p, q))
+def _widened(p: Problem, bounds: PositionBounds, q: Vector) -> PositionBounds:
+    """PositionBounds that what is outside at q is not beyond."""
+    if not bounds.lower.size:
+        return bounds
+    x, _ = bounds.at(kinematics_at(p, q))
     return replace(
-        fences, lower=np.minimum(fences.lower, x), upper=np.maximum(fences.upper, x)
+        bounds, lower=np.minimum(bounds.lower, x), upper=np.maximum(bounds.upper, x)
     )  # fmt: skip
 
 
-def _closed(p: Problem, rows: Rows, fences: Fences, here: _Place, step: Vector) -> _Place | None:
+def _closed(
+    p: Problem, rows: Rows, bounds: PositionBounds, here: _Place, step: Vector
+) -> _Place | None:
     """The place after a step, closed again; None where that leads elsewhere, or nowhere."""
     ahead = p.moved(here.q, step)
-    q = closed_within(p, fences, ahead)
+    q = closed_within(p, bounds, ahead)
     length = float(np.linalg.norm(step))
     if q is None or distance(p.mech, ahead, q) > REACH_BENT * length + REACH_AT_REST:
         return None
-    return _place(p, rows, fences, q)
+    return _place(p, rows, bounds, q)
 
 
 # -------------------------------------------------------------------------------------- the step
@@ -300,8 +304,10 @@ def _second(p: Problem, rows: Rows, here: _Place, h: float = 1e-5) -> Array:
     return symmetric
 
 
-def _step(here: _Place, fences: Fences, H: Array, damping: float) -> tuple[Vector, tuple[str, ...]]:
-    """The best step within the fences, and those that keep it from going on."""
+def _step(
+    here: _Place, bounds: PositionBounds, H: Array, damping: float
+) -> tuple[Vector, tuple[str, ...]]:
+    """The best step within the bounds, and those that keep it from going on."""
     values, vectors = np.linalg.eigh(in_range(H))
     most = max(float(np.abs(values).max()), 1e-12)
     mu = damping * min(1.0, 2.0 * here.cost) + REACH_DAMPED[1]
@@ -310,9 +316,9 @@ def _step(here: _Place, fences: Fences, H: Array, damping: float) -> tuple[Vecto
     y = -vectors @ ((vectors.T @ g) / values)
     rows = here.A @ here.Z
     moving = np.linalg.norm(rows, axis=1) > REACH_AT_REST
-    rows, names = rows[moving], np.array(fences.names)[moving]
-    low = np.minimum(fences.lower - here.x, 0.0)[moving]
-    high = np.maximum(fences.upper - here.x, 0.0)[moving]
+    rows, names = rows[moving], np.array(bounds.names)[moving]
+    low = np.minimum(bounds.lower - here.x, 0.0)[moving]
+    high = np.maximum(bounds.upper - here.x, 0.0)[moving]
     y *= min(1.0, REACH_STEP / max(float(np.linalg.norm(y)), REACH_AT_REST))
     ahead = rows @ y
     if (ahead >= low).all() and (ahead <= high).all():
@@ -327,9 +333,11 @@ def _step(here: _Place, fences: Fences, H: Array, damping: float) -> tuple[Vecto
     return here.Z @ y, tuple(names[at].tolist())
 
 
-def _kicked(p: Problem, rows: Rows, fences: Fences, here: _Place, H: Array) -> _Place | None:
-    """A lower place beside a saddle; None where there is none. Off the fences, or along them."""
-    at = np.minimum(fences.upper - here.x, here.x - fences.lower) <= AT_LIMIT
+def _kicked(
+    p: Problem, rows: Rows, bounds: PositionBounds, here: _Place, H: Array
+) -> _Place | None:
+    """A lower place beside a saddle; None where there is none. Off the bounds, or along them."""
+    at = np.minimum(bounds.upper - here.x, here.x - bounds.lower) <= AT_LIMIT
     A = here.A[at] @ here.Z
     spaces = [np.eye(H.shape[0])]
     if A.size:
@@ -342,7 +350,7 @@ def _kicked(p: Problem, rows: Rows, fences: Fences, here: _Place, H: Array) -> _
             continue
         way = here.Z @ (space @ vectors[:, 0])
         for step in [side * size * way for size in REACH_KICK for side in (1.0, -1.0)]:
-            trial = _closed(p, rows, fences, here, step)
+            trial = _closed(p, rows, bounds, here, step)
             if trial is not None and trial.cost < (1.0 - REACH_GAINS) * here.cost:
                 return trial
     return None

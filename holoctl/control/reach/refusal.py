@@ -17,11 +17,11 @@ from holoctl.base.linalg import largest, null_space_by_svd, singular_values
 from holoctl.base.tolerances import REACH_CLOSED, REACH_KICK, WITHIN_LIMIT
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.control.reach.reaching import Fences, Way, kinematics_at
+from holoctl.control.reach.reaching import Descent, PositionBounds, kinematics_at
 from holoctl.control.reach.targets import Target, Targets
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Short", "refusal"]
+__all__ = ["Shortfall", "refusal"]
 
 REACH_WEAK = 1e-3  # scaled
 """Combinations of rows that motions move by less count as not moved, where the way ended."""
@@ -30,13 +30,13 @@ REACH_WEAK = 1e-3  # scaled
 Array = NDArray[np.float64]
 
 
-class Short(NamedTuple):
+class Shortfall(NamedTuple):
     """A way that ended before the pose.
 
     Attributes
     ----------
     start : (nq,) array
-    way : Way
+    way : Descent
     inside : bool
         Whether it is short of the pose; else positions could not be brought within their limits.
     beyond : (nq,) array or None
@@ -44,17 +44,17 @@ class Short(NamedTuple):
     """
 
     start: Vector
-    way: Way
+    way: Descent
     inside: bool = True
     beyond: Vector | None = None
 
 
-def refusal(p: Problem, targets: Targets, fences: Fences, short: Short) -> HoloctlError:
+def refusal(p: Problem, targets: Targets, bounds: PositionBounds, short: Shortfall) -> HoloctlError:
     """The error that says how near it comes, and what stands against it."""
     mech, way = p.mech, short.way
     if not short.inside:
-        over = fences.excess(kinematics_at(p, way.q))
-        names = [fences.names[i] for i in np.flatnonzero(np.abs(over) > WITHIN_LIMIT)]
+        over = bounds.excess(kinematics_at(p, way.q))
+        names = [bounds.names[i] for i in np.flatnonzero(np.abs(over) > WITHIN_LIMIT)]
         return LimitError(
             f"{mech.name}: no closed configuration near the guess is within the limits of "
             f"{listing(names)} (beyond by {largest(over):.2g}, scaled); give a guess that is, or "
@@ -68,14 +68,14 @@ def refusal(p: Problem, targets: Targets, fences: Fences, short: Short) -> Holoc
             f"{mech.name}: {asked} cannot be there within the limits of positions: the nearest "
             f"from this guess misses {near}, where {listing(way.stopped_by)} "
             f"stop{'s' * (len(way.stopped_by) == 1)} it; it would take "
-            f"{_beyond(p, fences, short.beyond)}",
+            f"{_beyond(p, bounds, short.beyond)}",
             names=way.stopped_by, residual=largest(way.left), q=way.q,
         )  # fmt: skip
     labels = targets.labels
     worst = [(labels[i], float(abs(way.left[i]))) for i in np.argsort(-np.abs(way.left))[:5]]
     return AssemblyError(
         f"{mech.name}: {asked} cannot be there from this guess: the nearest that the closed "
-        f"mechanism comes misses {near}; {_why(p, targets, fences, short)}",
+        f"mechanism comes misses {near}; {_why(p, targets, bounds, short)}",
         residual=largest(way.left), worst=worst, q=way.q,
     )  # fmt: skip
 
@@ -85,19 +85,19 @@ def _named(target: Target) -> str:
     return f"{target.name!r} ({' '.join(axes)})" if axes else repr(target.name)
 
 
-def _beyond(p: Problem, fences: Fences, q: Vector) -> str:
+def _beyond(p: Problem, bounds: PositionBounds, q: Vector) -> str:
     """Positions that are past their limits at q, with these."""
     kin = kinematics_at(p, q)
-    over, x = fences.excess(kin), fences.at(kin)[0]
+    over, x = bounds.excess(kin), bounds.at(kin)[0]
     words = []
     for i in np.flatnonzero(np.abs(over) > WITHIN_LIMIT):
-        bound = fences.upper[i] if over[i] > 0.0 else fences.lower[i]
-        unit = fences.units[i]
-        words.append(f"{fences.names[i]} = {x[i] * unit:.4g} (limit {bound * unit:.4g})")
+        bound = bounds.upper[i] if over[i] > 0.0 else bounds.lower[i]
+        unit = bounds.units[i]
+        words.append(f"{bounds.names[i]} = {x[i] * unit:.4g} (limit {bound * unit:.4g})")
     return ", ".join(words)
 
 
-def _why(p: Problem, targets: Targets, fences: Fences, short: Short) -> str:
+def _why(p: Problem, targets: Targets, bounds: PositionBounds, short: Shortfall) -> str:
     """What of the mechanism stands against a pose."""
     way = short.way
     rank, n, words = _moved_rows(p, targets, way.q), targets.scale.size, list[str]()

@@ -1,39 +1,44 @@
 """What `TaskSpaceControl` and `Impedance` have in common: options, and the torque at a state.
 
 They say what is asked for; a `TaskController` gives the torque, at a state that is given or found
-from the motors. Their public methods are in methods.py, their loops in loop.py.
+from the motors.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from holoctl.base.checks import Vector, instant, number, numbers, one_of, positive, stored
+from holoctl.base.checks import (
+    Vector,
+    instant,
+    number,
+    numbers,
+    one_of,
+    positive,
+    quiet,
+    stored,
+)
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.control.commanded import within_limits
+from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.limits_law import LIMIT_POLICIES
-from holoctl.control.limits_made import limits_law_of
-from holoctl.control.reference_law import FRICTION_AT, check_finite, position_error
-from holoctl.control.task_space.aim import TaskAim
-from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskNotes, TaskRequest
+from holoctl.control.loop import LoopFunctions, assembly_of, handed_over, loop_of_thread
+from holoctl.control.loop_memory import Memory, task_report_of
+from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error
+from holoctl.control.task_space.general_motion import acceleration_task
+from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskRequest
 from holoctl.control.tasks.contract import WantedMotion, wanted_of
 from holoctl.control.tasks.nearness import usual
-from holoctl.dynamics.tick.inverse_tick import Behind, why_general
-from holoctl.dynamics.tick.prepared_inverse import (
-    PreparedInverseDynamics,
-    aimed,
-    answer,
-    behind,
-    has_tick,
-)
-from holoctl.dynamics.tick.sensed import SensedDynamics
+from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, Paths
+from holoctl.dynamics.tick.inverse_tick import prepare, why_general
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, with_task
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
@@ -41,7 +46,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
 
-__all__ = ["LoopOptions", "TaskController", "loop_options", "posture_of", "task_controller"]
+__all__ = [
+    "LoopOptions", "TaskController", "general", "loop_options", "posture_of", "repartitioned",
+    "task_controller", "torque", "torque_from_motors",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +64,7 @@ class TaskController:
     ----------
     law : TaskLaw
     prepared : PreparedInverseDynamics
-        With the law as its aim.
+        With the law as its task.
     limited : LimitedTick or None
     assembly : ClosedStateEstimator or None
         How the state is found where only some joints are measured.
@@ -83,7 +91,7 @@ class TaskController:
             return "some motion is passive"
         if len(law.tasks) > 1 and law.damped:
             return "several tasks are damped together"
-        if has_tick(self.prepared):
+        if prepare(self.mech, part, self.prepared._paths.options) is not None:
             return ""
         return "a task has no tick, or friction is taken at a reference and constraints in time"
 
@@ -104,53 +112,51 @@ class TaskController:
             )
         return tuple(wanted_of(task, one) for task, one in zip(tasks, reference, strict=True))
 
-    def at_state(
-        self, q: Any, v: Any, reference: Any, t: Any, f_ext: Any, efforts: Any, out: Vector | None,
-        notes: TaskNotes | None = None,
+    @quiet
+    def torque(
+        self, q: Any, v: Any, reference: Any, t: Any = 0.0, *, f_ext: Any = None,
+        efforts: Any = None, out: Vector | None = None, memory: Memory | None = None,
     ) -> Vector:  # fmt: skip
-        """The torque where the whole state is given."""
-        mech, prepared = self.mech, self.prepared
-        wanted = self.wanted(reference)
+        """Where the whole state is given."""
+        wanted, paths = self.wanted(reference), self.prepared._paths
         try:
-            q, v, t = state_in_a_tick(mech, q, v, t)
-            known, outside = self._acting(q, v, t, f_ext, efforts)
-
-            def of_target(
-                q: Vector, v: Vector, target: Any, t: float, out: Vector | None,
-                rates: Vector | None,
-            ) -> Vector:  # fmt: skip
-                return answer(prepared, q, v, target, t, known, out, rates)
-
-            def after() -> Behind | None:
-                return behind(prepared)
-
-            return self._commanded(of_target, after, q, v, wanted, outside, t, known, out, notes)
+            q, v, t = state_in_a_tick(self.mech, q, v, t)
+            return self._torque(paths, q, v, t, wanted, f_ext, efforts, out, memory)
         except InputError:
             _check_finite(wanted)
             check_finite(q=q, v=v)
             raise
 
-    def at_estimate(
-        self, found: SensedDynamics, q_motors: Any, v_motors: Any, reference: Any, t: Any,
-        f_ext: Any, out: Vector | None, notes: TaskNotes,
+    @quiet
+    def torque_at_estimate(
+        self, found: EstimatedPaths, q_motors: Any, v_motors: Any, reference: Any, t: Any = 0.0, *,
+        f_ext: Any = None, out: Vector | None = None, memory: Memory,
     ) -> Vector:  # fmt: skip
-        """The torque where only some joints are measured."""
+        """Where only some joints are measured."""
         t = instant(t)
         wanted = self.wanted(reference)
         q, v = found.state(q_motors, v_motors, t)
-        known, outside = self._acting(q, v, t, f_ext, None)
-
-        def of_target(
-            q: Vector, v: Vector, target: Any, t: float, out: Vector | None, rates: Vector | None
-        ) -> Vector:
-            return found.efforts(q, v, target, t, out, rates, known)
-
         try:
-            after = found.behind
-            return self._commanded(of_target, after, q, v, wanted, outside, t, known, out, notes)
+            return self._torque(found, q, v, t, wanted, f_ext, None, out, memory)
         except InputError:
             _check_finite(wanted)
             raise
+
+    def _torque(
+        self, paths: Paths, q: Vector, v: Vector, t: float, wanted: tuple[Any, ...], f_ext: Any,
+        efforts: Any, out: Vector | None, memory: Memory | None,
+    ) -> Vector:  # fmt: skip
+        """The efforts of the law, within limits."""
+        known, outside = self._acting(q, v, t, f_ext, efforts)
+        request, found, limited = TaskRequest(wanted, outside), None, self.limited
+        u = paths.efforts(request, None, q, v, t, known)
+        if limited is not None and not limited.within(u):
+            still = np.zeros(self.mech.nu), None if request.rates is None else request.rates()
+            u, found = limited.kept(u, paths, q, v, t, known, *still)
+        u = u if out is None else stored("out", out, u)
+        if memory is not None:  # nothing can go wrong any more
+            memory.damping, memory.last = request.damping, found
+        return u
 
     def _acting(
         self, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
@@ -165,22 +171,20 @@ class TaskController:
             return outside, outside
         return outside + known_efforts(self.mech, q, v, t, None, efforts), outside
 
-    def _commanded(
-        self, efforts: Callable[..., Vector], after: Callable[[], Behind | None], q: Vector,
-        v: Vector, wanted: tuple[Any, ...], outside: Vector | None, t: float, known: Vector | None,
-        out: Vector | None, notes: TaskNotes | None,
-    ) -> Vector:  # fmt: skip
-        """The efforts of the law, within limits."""
-        told = TaskNotes()
-        u, found = efforts(q, v, TaskRequest(wanted, outside, told), t, None, None), None
-        limited = self.limited
-        if limited is not None and not limited.within(u):
-            rest, rates = np.zeros(self.mech.nu), None if told.rates is None else told.rates()
-            u, found = within_limits(u, limited, efforts, after(), q, v, t, known, rest, rates)
-        u = u if out is None else stored("out", out, u)
-        if notes is not None:  # nothing can go wrong any more
-            notes.damping, notes.limiting = told.damping, found
-        return u
+    def loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
+        """What loops and trackings need."""
+        paths, memory = self.prepared._paths, Memory() if memory is None else memory
+        given = self.mech, paths.partition, self.assembly
+        return LoopFunctions(
+            memory=memory,
+            torque=partial(self.torque, memory=memory),
+            behind=lambda found: partial(
+                self.torque_at_estimate, EstimatedPaths(paths, found), memory=memory
+            ),
+            estimator=lambda before: assembly_of(*given, before),
+            report=partial(task_report_of, memory),
+            spread=lambda wanted: (wanted,),
+        )
 
 
 def _check_finite(wanted: Sequence[WantedMotion]) -> None:
@@ -246,7 +250,8 @@ def task_controller(
     pairs = zip(described, law.tasks, strict=True)
     law = replace(law, usual=tuple(usual(mech, part, *pair) for pair in pairs))
     friction = any(force.friction for force in mech.bound_forces)
-    aimed(prepared, TaskAim(law, friction and options.friction_at == "reference"))
+    at_reference = friction and options.friction_at == "reference"
+    with_task(prepared, acceleration_task(law, at_reference))
     _tell_of_rows(mech, law, part.actuation_rank)
     limited = None
     if options.limits is not None:
@@ -300,3 +305,124 @@ def _tell_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:
             "squares, those of higher priority first",
             mech.name, len(labels), motions,
         )  # fmt: skip
+
+
+# ------------------------------------------------------- methods of TaskSpaceControl and Impedance
+
+
+class _Controller(Protocol):
+    """`TaskSpaceControl` or `Impedance`."""
+
+    _own: TaskController
+
+
+_C = TypeVar("_C", bound=_Controller)
+
+
+def general(self: _Controller) -> str:
+    """Why every tick goes through the general path, at some ten times the cost; empty where the
+    fast one serves."""
+    return self._own.general
+
+
+def torque(
+    self: _Controller, q: Any, v: Any, reference: Any, t: float = 0.0, *, f_ext: Any = None,
+    efforts: Any = None, out: Vector | None = None,
+) -> Vector:  # fmt: skip
+    """The motor efforts for one tick.
+
+    Parameters
+    ----------
+    q : (nq,) array_like
+        Measured configuration.
+    v : (nv,) array_like
+        Measured velocity, rad/s or m/s.
+    reference : object
+        Of each task (for several: a sequence, one for each) its value, as the task has it, or
+        (value, rate, acceleration), the latter (rows,), in m, rad and s.
+    t : float, optional
+        Time, s, for constraints that depend on it.
+    f_ext : mapping or pin.StdVec_Force, optional
+        External forces, as `inverse_dynamics` takes them. `TaskSpaceControl` compensates them. An
+        `Impedance` yields to them: with the natural inertia by itself, so that they change
+        nothing, with a wanted one by this measurement.
+    efforts : (nv,) array_like, optional
+        Known efforts on the coordinates, N m or N, to be compensated, such as those of a payload.
+    out : (nu,) array, optional
+        Takes the result; left as it is where an error is raised.
+
+    Returns
+    -------
+    u : (nu,) array
+        N m or N, in the order of ``mech.actuated``: `out`, or a new array.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, or input that is not finite.
+    SingularityError
+        Where the task is singular and ``at_singular="raise"``; where the split or the actuation is.
+    InconsistentError
+        Where the state is past its limits.
+    LimitError
+        With the policy "raise", past one of `limits`.
+    """
+    own = self._own
+    return own.torque(q, v, reference, t, f_ext=f_ext, efforts=efforts, out=out)
+
+
+def torque_from_motors(
+    self: _Controller, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
+    f_ext: Any = None, out: Vector | None = None,
+) -> Vector:  # fmt: skip
+    """`Loop.torque_from_motors` of the loop of this thread, which the first call makes.
+
+    Parameters
+    ----------
+    q_motors, v_motors, reference, t, f_ext, out
+        As there.
+
+    Returns
+    -------
+    u : (nu,) array
+        N m or N.
+
+    Raises
+    ------
+    InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
+        As there, and as `loop`.
+    """
+    own_loop = loop_of_thread(self)
+    return own_loop.torque_from_motors(q_motors, v_motors, reference, t, f_ext=f_ext, out=out)
+
+
+@quiet
+def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
+    """This controller, or where its partition is no longer good one with other rows or
+    coordinates; see `PreparedInverseDynamics.repartitioned`.
+
+    Parameters
+    ----------
+    q, v, t
+        State, as in `torque`.
+
+    Returns
+    -------
+    TaskSpaceControl or Impedance
+        Itself where nothing is to be changed.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes.
+    """
+    own = self._own
+    prepared = own.prepared.repartitioned(q, v, t)
+    if prepared is own.prepared:
+        return self
+    given: Any = self
+    other: _C = replace(given, partition=prepared.partition)
+    renewed = replace(other._own, prepared=prepared)  # which is laid out
+    object.__setattr__(other, "_own", renewed)
+    handed_over(self, other)
+    return other

@@ -16,12 +16,15 @@ from holoctl.base.checks import quiet, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.loop import new_loop, reset, track, track_from_motors
-from holoctl.control.task_space import methods
 from holoctl.control.task_space.controller import (
     TaskController,
+    general,
     loop_options,
     posture_of,
+    repartitioned,
     task_controller,
+    torque,
+    torque_from_motors,
 )
 from holoctl.control.task_space.law import TaskLaw, critical_damping, matrix
 from holoctl.control.tasks.contract import Task
@@ -156,13 +159,13 @@ class Impedance:
             self.policy, self.dt,
         )  # fmt: skip
 
-    general = property(methods.general)
-    torque = methods.torque
-    torque_from_motors = methods.torque_from_motors
-    _local = property(methods.local)
-    _loop_functions = methods.loop_functions
+    general = property(general)
+    torque = torque
+    torque_from_motors = torque_from_motors
+    _local = property(lambda self: self._own.local)
+    _loop_functions = property(lambda self: self._own.loop_functions)
     loop = new_loop
     reset = reset
     track = track
     track_from_motors = track_from_motors
-    repartitioned = methods.repartitioned
+    repartitioned = repartitioned

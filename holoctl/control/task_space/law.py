@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,6 @@ from holoctl.base.linalg import (
     singular_values,
 )
 from holoctl.base.tolerances import TASK_SINGULAR
-from holoctl.control.limited_tick import Limiting
 from holoctl.control.tasks.contract import BoundTask, WantedMotion
 from holoctl.control.tasks.nearness import Usual, condition_of, damping_of
 
@@ -51,7 +50,6 @@ __all__ = [
     "HeldPosture",
     "Level",
     "TaskLaw",
-    "TaskNotes",
     "TaskRequest",
     "check_regular",
     "critical_damping",
@@ -68,33 +66,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)
-class TaskNotes:
-    """What a tick of a task law tells besides its torque.
-
-    Attributes
-    ----------
-    damping : float
-        Of singular tasks, relative to their mobility; zero away from there.
-    limiting : Limiting or None
-        What limited it.
-    rates : function () -> (nu,) array, or None
-        Rates of the motors that friction was taken at, if not as measured.
-    untold : tuple or None
-        The last tick of machine code, which has told nothing of this.
-    """
-
-    damping: float = 0.0
-    limiting: Limiting | None = None
-    rates: Callable[[], Vector] | None = None
-    untold: tuple[Any, ...] | None = None
-
-    def clear(self) -> None:
-        """As before the first tick."""
-        self.damping, self.limiting, self.rates, self.untold = 0.0, None, None, None
-
-
-class TaskRequest(NamedTuple):
-    """What a tick of a task law is given besides the state.
+class TaskRequest:
+    """What a tick of a task law is given besides the state, and what it tells besides its torque.
 
     Attributes
     ----------
@@ -102,13 +75,16 @@ class TaskRequest(NamedTuple):
         One for each task.
     outside : (nv,) array or None
         Efforts from outside that an impedance is to feel.
-    told : TaskNotes
-        Written into.
+    damping : float
+        Told: of singular tasks, relative to their mobility; zero away from there.
+    rates : function () -> (nu,) array, or None
+        Told: rates of the motors that friction was taken at, if not as measured.
     """
 
     wanted: tuple[WantedMotion, ...]
     outside: Vector | None
-    told: TaskNotes
+    damping: float = 0.0
+    rates: Callable[[], Vector] | None = None
 
 
 def times(gain: Array, x: Vector) -> Vector:

@@ -199,6 +199,7 @@ class BoundFrameTask:
     _all_along: bool = field(init=False, repr=False)
     _turned: Callable[[Sequence[float]], list[float]] | None = field(init=False, repr=False)
     _places: NDArray[np.intp] | None = field(init=False, repr=False)
+    _mixed: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         along_axes = [LETTERS.index(axis) for axis in self.axes if axis in LETTERS]
@@ -211,6 +212,7 @@ class BoundFrameTask:
         object.__setattr__(self, "_all_along", along_axes == [0, 1, 2])
         object.__setattr__(self, "_turned", turned_by(about, self.local) if about else None)
         object.__setattr__(self, "_places", None if in_order else np.array(places))
+        object.__setattr__(self, "_mixed", bool(about) or not in_order)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -263,12 +265,16 @@ class BoundFrameTask:
         """e: position less position, and how far the frame is turned from where it should be."""
         if not isinstance(value, pin.SE3):
             return self._joined(wanted.position - value, _NO_ROTATION, wanted)
+        return self._error_at(value.rotation.T, value.translation, wanted)
+
+    def _error_at(self, RT: Array, p: Vector, wanted: Pose) -> Vector:
+        """e by the rotation, transposed, and the position of the frame."""
+        away: Vector
         if self.local:
-            seen: Vector = value.rotation.T.dot(wanted.position - value.translation)
-            away = seen.take(self._along)
+            away = RT.dot(wanted.position - p).take(self._along)
         else:
-            away = wanted.position - value.translation.take(self._along)
-        return self._joined(away, value.rotation.T, wanted)
+            away = wanted.position - p.take(self._along)
+        return self._joined(away, RT, wanted) if self._mixed else away
 
     def _joined(self, away: Vector, RT: Array, wanted: Pose) -> Vector:
         """Errors of positions and of the rotation, in the order of the rows."""
@@ -371,15 +377,19 @@ class BoundFrameTask:
         rows along axes of frame 1 are positions."""
         table, rows = self.table, len(self.axes)
         J, S = np.zeros((rows, motion.J.shape[1])), np.asarray(table.S[table.pair])
-        pose = _pose_reader(table, motion)
-        by_pose = self._error_by(pose)
+        pose, error_at = _pose_reader(table, motion), self._error_at
+
+        def by_pose(q: Vector, wanted: Pose) -> Vector:
+            RT, p = pose()
+            return error_at(RT, p, wanted)
+
         if beside is not None:
             at = beside.errors
 
             def difference(q: Vector, wanted: Pose) -> Vector:
                 return wanted.position - at
 
-            straight = not (self.local or self.of_poses or self._places is not None)
+            straight = not (self.local or self._mixed)
             return TaskTick(_nothing, J, beside.right, difference if straight else by_pose)
         part = along(table, np.arange(rows), np.ones(rows), motion, J, None)
         rows_at = part.evaluate
@@ -389,23 +399,6 @@ class BoundFrameTask:
             np.multiply(J, S, J)
 
         return TaskTick(evaluate, J, part.right, by_pose)
-
-    def _error_by(
-        self, pose: Callable[[], tuple[Array, Vector]]
-    ) -> Callable[[Vector, Pose], Vector]:
-        """A function (q, wanted) that gives e by the pose that is read."""
-        local, which = self.local, self._along
-        turns = self.of_poses or self._places is not None
-
-        def error(q: Vector, wanted: Pose) -> Vector:
-            RT, p = pose()
-            if local:
-                away = RT.dot(wanted.position - p).take(which)
-            else:
-                away = wanted.position - p.take(which)
-            return self._joined(away, RT, wanted) if turns else away
-
-        return error
 
 
 def _nothing(q: Vector, v: Vector, t: float) -> None:

@@ -1,4 +1,4 @@
-"""A task in minimal coordinates: what it is, how it moves, and the inertia that is felt there.
+"""A task in minimal coordinates: its value, its motion, and its task-space inertia.
 
     xd = J v        xdd = J_y ydd + bias        J_y = J gamma        bias = J P.bias + Jd v
     Lambda = (J_y W^-1 J_y')^-1                 W = gamma' M gamma
@@ -44,8 +44,8 @@ class TaskTerms:
     bias : (rows,) array
         What is left of the acceleration where ydd = 0: ``xdd = jacobian ydd + bias``.
     inertia : (rows, rows) array
-        Lambda, kg and kg m^2: what a force at the task feels. Not a number where the task is
-        singular: some direction of it cannot be moved.
+        Lambda, kg and kg m^2: the task-space inertia, which a force at the task feels. Not a
+        number where the task is singular: some direction of it cannot be moved.
     condition : float
         Condition number of the Jacobian in scaled rows, lengths over the size of the mechanism,
         and an orthonormal basis of the motions, so that it does not depend on the choice of

@@ -21,7 +21,7 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import BALANCED, BALANCED_NEARLY, REACH_STALLED, SAME_LEAST
 from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import Problem, everywhere
-from holoctl.control.reach.reaching import closed_within, least, no_fences
+from holoctl.control.reach.reaching import closed_within, least, no_bounds
 from holoctl.design.equilibria.balance import Balance
 from holoctl.design.equilibria.standing import falls
 from holoctl.mechanism.mechanism import Mechanism
@@ -52,7 +52,7 @@ def balanced(
     )  # fmt: skip
     ends: list[float] = []
     for place in _starts(p, start, restarts, seed):
-        way = least(p, balance.left_and_slope, no_fences(mech.nv), place)
+        way = least(p, balance.left_and_slope, no_bounds(mech.nv), place)
         q = _at_rest(balance, p, way.q)
         if q is not None:
             return _nearest(balance, p, start, q)
@@ -69,7 +69,7 @@ def _starts(p: Problem, start: Vector, restarts: int, seed: int) -> Iterator[Vec
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         step = (0.1 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
-        place = closed_within(p, no_fences(p.mech.nv), p.moved(start, step))
+        place = closed_within(p, no_bounds(p.mech.nv), p.moved(start, step))
         if place is not None:
             yield place
 
@@ -106,7 +106,7 @@ def _at_rest(balance: Balance, p: Problem, q: Vector) -> Vector | None:
     """The end of a way, with every digit; None where it is no equilibrium."""
     if not largest(balance.left(balance.at(q))) <= REACH_STALLED:
         return None
-    last = closed_within(_with_balance(balance, p), no_fences(p.mech.nv), q)
+    last = closed_within(_with_balance(balance, p), no_bounds(p.mech.nv), q)
     for x in (q,) if last is None else (last, q):
         if balance.off(balance.at(x)) <= BALANCED_NEARLY:
             return x
@@ -123,6 +123,6 @@ def _nearest(balance: Balance, p: Problem, start: Vector, q: Vector) -> Vector:
         return d / c, D / c[:, None]
 
     held = _with_balance(balance, p)
-    slid = least(held, away, no_fences(mech.nv), q, kicks=False).q
+    slid = least(held, away, no_bounds(mech.nv), q, kicks=False).q
     x = _at_rest(balance, p, slid)
     return x if x is not None and distance(mech, start, x) < distance(mech, start, q) else q

@@ -21,7 +21,7 @@ from holoctl.base.checks import Vector, counted, finite, quiet, read_only, store
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import TICK_ROUNDED
-from holoctl.control.reference_law import check_finite
+from holoctl.control.motor_feedback import check_finite
 from holoctl.mechanism.checks import state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition

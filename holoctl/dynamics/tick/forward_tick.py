@@ -31,7 +31,7 @@ from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 
-__all__ = ["Response", "Tick", "lay_out", "sparse_tick"]
+__all__ = ["Response", "Tick", "prepare", "sparse_tick"]
 
 HEAVY = 1e3
 """Forward dynamics in a tick: the general path takes over where the inertias, scaled by those at
@@ -51,7 +51,7 @@ state of the last call, where that had an a for an answer. None where it has dou
 _SparseTick = Callable[[Vector | None, Vector | None, Vector, float], Vector | None]
 
 
-def lay_out(mech: Mechanism, part: Partition) -> Tick | None:
+def prepare(mech: Mechanism, part: Partition) -> Tick | None:
     """The tick of one thread, or None where only the general path serves."""
     dense = _dense(mech, part)
     sparse = None if dense is None else sparse_tick(mech, part)

@@ -18,7 +18,7 @@ from holoctl.dynamics.certificate import off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.reference_rates import velocity_at_reference
-from holoctl.dynamics.tick.aim import Aim
+from holoctl.dynamics.tick.inverse_tick import Options
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
@@ -26,7 +26,7 @@ from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
-from holoctl.rows.closure_limits import StateLimits, check_solution
+from holoctl.rows.closure_limits import check_solution
 from holoctl.rows.off_constraints import off_constraints
 from holoctl.rows.terms import Terms, check_finite, terms_at
 
@@ -37,22 +37,18 @@ __all__ = ["general_acceleration", "general_efforts"]
 def general_efforts(
     mech: Mechanism,
     part: Partition,
+    options: Options,
     q: Vector,
     v: Vector,
     target: Any,
     t: float,
     known: Vector | None = None,
     rates: Vector | None = None,
-    *,
-    weights: Vector | None,
-    inconsistent: str,
-    limits: StateLimits,
-    aim: Aim | None = None,
 ) -> Vector:
     """The motor efforts for a target of the motors; without one, those that hold still.
 
     `known` are efforts besides those of the mechanism's forces; with `rates`, of the motors,
-    friction is that of the motion that has these. What is no array is for the `aim`.
+    friction is that of the motion that has these. What is no array is a request of the task.
 
     Raises
     ------
@@ -63,14 +59,14 @@ def general_efforts(
     T = terms_at(mech, q, v, t)
     check_finite(T)
     off = off_constraints(T)
-    limits.check(mech.name, *off)
+    options.limits.check(mech.name, *off)
     if target is None and v.any():  # the state is judged as it is, and held at rest
         T = terms_at(mech, q, np.zeros(mech.nv), t)
     P = projection_of(T, part)
-    act = actuation(P, weights)
+    act = actuation(P, options.weights)
     known = T.F if known is None else known + T.F
-    if aim is not None and target is not None and not isinstance(target, np.ndarray):
-        target, rates, push = aim.at(P, act, target, known)
+    if options.task and target is not None and not isinstance(target, np.ndarray):
+        target, rates, push, *_ = options.task.general(P, act, target, known)
         known = known if push is None else known - push
     if rates is not None and target is not None:
         known = known + _at_other_rates(T, velocity_at_reference(P, act, rates))
@@ -78,7 +74,7 @@ def general_efforts(
         a = np.zeros(mech.nv)
     else:
         target = vector("target", target, mech.nu, "accelerations of the motors, B' a")
-        a = driven_acceleration(P, act, target, known, inconsistent)
+        a = driven_acceleration(P, act, target, known, options.inconsistent)
     w = inverse_tree_dynamics(mech, P.q, P.v, a)
     u = act.efforts(w - known)
     if not np.isfinite(u).all():

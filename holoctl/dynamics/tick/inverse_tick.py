@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
-from holoctl.dynamics.tick.aim import Aim, Ground
+from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
 from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
 from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.estimation.measurement_model import MeasurementModel
@@ -34,7 +34,10 @@ from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["Behind", "LaidOut", "Tick", "coupled", "lay_out", "lay_out_behind", "why_general"]
+__all__ = [
+    "InverseTick", "LastSolve", "Options", "Tick", "coupled", "prepare", "prepare_for_estimate",
+    "why_general",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -42,11 +45,20 @@ Indices = NDArray[np.intp]
 Tick = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector | None]
 """tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without
 a target, u holds the mechanism at rest, and v is judged only. With rates, of the motors, friction
-is that of the motion that has these; see dynamics/reference_rates.py. What is no array is for the
-aim that the tick was laid out with."""
+is that of the motion that has these; see dynamics/reference_rates.py. What is no array is a request
+of the task."""
 
 
-class Behind(NamedTuple):
+class Options(NamedTuple):
+    """What inverse dynamics are prepared with besides a partition; as `PreparedInverseDynamics`."""
+
+    weights: Vector | None
+    inconsistent: str
+    limits: StateLimits
+    task: AccelerationTask | None = None
+
+
+class LastSolve(NamedTuple):
     """What more can be asked at the state of the last tick that gave an answer.
 
     Attributes
@@ -59,21 +71,21 @@ class Behind(NamedTuple):
     response : function (q) -> (H, Y) or None
         What efforts cause there, as in dynamics/effort_response.py, which is the oracle; None where
         some motion has no inertia.
-    worth : function (q) -> H or None
+    mobility : function (q) -> H or None
         The first of these alone.
     """
 
     efforts: Tick
     acceleration: Callable[[Vector, Vector, float], Vector | None]
     response: Callable[[Vector], tuple[Array, Array] | None]
-    worth: Callable[[Vector], Array | None]
+    mobility: Callable[[Vector], Array | None]
 
 
-class LaidOut(NamedTuple):
-    """A tick, and what may be asked behind it."""
+class InverseTick(NamedTuple):
+    """A tick of one thread, and what may be asked after it."""
 
     tick: Tick
-    behind: Behind
+    last: LastSolve
 
 
 def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = None) -> str:
@@ -95,35 +107,28 @@ def coupled(mech: Mechanism) -> str:
     return which if tied else ""
 
 
-def lay_out(
-    mech: Mechanism, part: Partition, weights: Vector | None, inconsistent: str,
-    limits: StateLimits, aim: Aim | None = None,
-) -> LaidOut | None:  # fmt: skip
+def prepare(mech: Mechanism, part: Partition, options: Options) -> InverseTick | None:
     """The tick of one thread, or None where only the general path serves."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or why_general(mech, part, motion):
         return None
-    motors, more = _motor_coordinates(mech, part), None if aim is None else aim.rows
-    if motors is None:
-        split = split_rows(mech, part, part.independent, motion, INVERSE_DOUBT, limits, more)
-        return _tick(mech, part, split, motion, False, weights, inconsistent, aim)
-    passive = np.setdiff1d(part.independent, motors)
-    independent, doubt = np.concatenate([motors, passive]), INVERSE_DOUBT
-    if passive.size:
-        doubt = PASSIVE_DOUBT
-    split = split_rows(mech, part, independent, motion, doubt, limits, more)
-    return _tick(mech, part, split, motion, True, weights, inconsistent, aim)
+    motors, independent, guard = _motor_coordinates(mech, part), part.independent, INVERSE_DOUBT
+    if motors is not None:
+        passive = np.setdiff1d(independent, motors)
+        independent = np.concatenate([motors, passive])
+        guard = PASSIVE_DOUBT if passive.size else guard
+    more = None if options.task is None else options.task.rows
+    split = split_rows(mech, part, independent, motion, guard, options.limits, more)
+    return _tick(mech, part, split, motion, motors is not None, options)
 
 
-def lay_out_behind(
+def prepare_for_estimate(
     mech: Mechanism,
     part: Partition,
-    weights: Vector | None,
-    inconsistent: str,
     see: EstimatorSystem,
     sensors: MeasurementModel,
-    aim: Aim | None = None,
-) -> LaidOut | None:
+    options: Options,
+) -> InverseTick | None:  # fmt: skip
     """The tick at the state that an estimate has just found: G_dep is factored there already.
 
     None where what is measured is not what is independent here, or not in the order of the motors.
@@ -147,7 +152,7 @@ def lay_out_behind(
         constrain, see.solve, fast.right, see.rows.G_known, unseen, columns, motion.data,
         fast.kept_by,
     )  # fmt: skip
-    return _tick(mech, part, split, motion, motors is not None, weights, inconsistent, aim)
+    return _tick(mech, part, split, motion, motors is not None, options)
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
@@ -162,21 +167,20 @@ def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
 
 
 def _tick(
-    mech: Mechanism, part: Partition, split: Split, motion: LiveMotion, own: bool,
-    weights: Vector | None, inconsistent: str, aim: Aim | None,
-) -> LaidOut | None:  # fmt: skip
+    mech: Mechanism, part: Partition, split: Split, motion: LiveMotion, own: bool, options: Options
+) -> InverseTick | None:
     """One tick: the laws over numbers, where the rows are factored."""
     here = Here()
-    K = numeric_constraints(mech, part, split, here, own, weights, inconsistent)
+    K = numeric_constraints(mech, part, split, here, own, options.weights, options.inconsistent)
     tree = numeric_tree(mech, split.data, motion, here)
     constrain, factor, undriven = split.constrain, K.factor, K.undriven
     of_motors, of_rates = K.of_motors, K.of_rates
-    aimed, a, at = None, None, None
+    motion_of, a, at = None, None, None
     pushed: Vector | None = None
-    if aim is not None:
-        ground = Ground(split, motion, K, tree)
-        aimed = None if undriven is not None else aim.lay_out(mech, ground)
-        if aimed is None:
+    if options.task is not None:
+        if undriven is None:
+            motion_of = options.task.prepare(Context(mech, split, motion, K, tree))
+        if motion_of is None:
             return None
 
     def tick(
@@ -185,10 +189,10 @@ def _tick(
         nonlocal a, at, pushed
         if not constrain(q, v, t) or (factor is not None and not factor()):
             return None
-        if aimed is None or target is None or type(target) is np.ndarray:
+        if motion_of is None or target is None or type(target) is np.ndarray:
             return efforts_here(q, v, target, t, efforts, rates)
         here.at(q, v, t, efforts)
-        found = aimed(q, v, t, target)
+        found = motion_of(q, v, t, target)
         if found is None or here.doubtful:
             return None
         pushed = found.push
@@ -224,8 +228,8 @@ def _tick(
         H, N, moved = response(K, tree)
         return None if here.doubtful else (H, N.dot(moved))
 
-    def worth(q: Vector) -> Array | None:
+    def of_motions(q: Vector) -> Array | None:
         H: Array = response(K, tree)[0]
         return None if here.doubtful else H
 
-    return LaidOut(tick, Behind(efforts_here, acceleration, all_response, worth))
+    return InverseTick(tick, LastSolve(efforts_here, acceleration, all_response, of_motions))

@@ -8,11 +8,11 @@ from typing import Any
 
 from holoctl.base.errors import InputError
 
-__all__ = ["in_own_workspace", "laid_out_now"]
+__all__ = ["in_own_workspace", "prepared_now"]
 
 
-def in_own_workspace(local: threading.local, lay_out: Callable[[], Any], *args: Any) -> Any:
-    """``tick(*args)`` with the tick that ``lay_out()`` made for this thread; None without
+def in_own_workspace(local: threading.local, prepare: Callable[[], Any], *args: Any) -> Any:
+    """``tick(*args)`` with the tick that ``prepare()`` made for this thread; None without
     one, or where the caller has numpy raise its floating-point errors and it did.
 
     While it runs it cannot be called again in the same thread: its workspace is in use.
@@ -20,7 +20,7 @@ def in_own_workspace(local: threading.local, lay_out: Callable[[], Any], *args: 
     try:
         tick = local.tick
     except AttributeError:
-        tick = local.tick = lay_out()
+        tick = local.tick = prepare()
     if tick is None:
         return None
     local.tick = _busy
@@ -32,9 +32,9 @@ def in_own_workspace(local: threading.local, lay_out: Callable[[], Any], *args: 
         local.tick = tick
 
 
-def laid_out_now(local: threading.local, lay_out: Callable[[], Any]) -> None:
-    """Lay out the workspace of this thread before the first call asks for it."""
-    local.tick = lay_out()
+def prepared_now(local: threading.local, prepare: Callable[[], Any]) -> None:
+    """Prepare the workspace of this thread before the first call asks for it."""
+    local.tick = prepare()
 
 
 def _busy(*_: Any) -> None:

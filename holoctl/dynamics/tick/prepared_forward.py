@@ -14,9 +14,9 @@ import numpy as np
 
 from holoctl.base.checks import Vector, as_given, finite, quiet, stored
 from holoctl.closing.assembly import assemble
-from holoctl.dynamics.tick.forward_tick import Response, Tick, lay_out
+from holoctl.dynamics.tick.forward_tick import Response, Tick, prepare
 from holoctl.dynamics.tick.general_path import general_acceleration
-from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
+from holoctl.dynamics.tick.own_workspace import in_own_workspace, prepared_now
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
@@ -176,7 +176,7 @@ class PreparedForwardDynamics:
         if np.array_equal(part.rows, self.partition.rows):  # ticks here know no split
             object.__setattr__(other, "_local", self._local)
         else:
-            laid_out_now(other._local, other._laid_out)
+            prepared_now(other._local, other._prepared_tick)
         return other
 
     def _tick(
@@ -184,21 +184,21 @@ class PreparedForwardDynamics:
     ) -> tuple[Vector | Response | None, Vector, Vector, float]:
         """The answer of the fast path, if it has one, and the state as it was checked."""
         q, v, t = state_in_a_tick(self.mech, q, v, t)
-        found = in_own_workspace(self._local, self._laid_out, q, v, tau, t)
+        found = in_own_workspace(self._local, self._prepared_tick, q, v, tau, t)
         return found, q, v, t
 
-    def _laid_out(self) -> Tick | None:
-        return lay_out(self.mech, self.partition)
+    def _prepared_tick(self) -> Tick | None:
+        return prepare(self.mech, self.partition)
 
 
 def at_once(prepared: PreparedForwardDynamics) -> Callable[[Vector, Vector, Vector, float], Vector]:
     """`acceleration` for callers that have checked q, v, tau and t, and keep numpy quiet."""
-    mech, local, lay_out = prepared.mech, prepared._local, prepared._laid_out
+    mech, local, prepare = prepared.mech, prepared._local, prepared._prepared_tick
     if mech.slides:
         return prepared.acceleration  # which looks how far it has got
 
     def acceleration(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
-        a = in_own_workspace(local, lay_out, q, v, tau, t)
+        a = in_own_workspace(local, prepare, q, v, tau, t)
         if a is None or not finite(a):
             return prepared.acceleration(q, v, tau, t)
         found: Vector = a
@@ -213,5 +213,5 @@ def with_other_efforts(prepared: PreparedForwardDynamics, tau: Vector) -> Vector
     None where that was not answered by the fast path, or the result is not finite. Between the two
     nothing else may have used `prepared`.
     """
-    a = in_own_workspace(prepared._local, prepared._laid_out, None, None, tau, 0.0)
+    a = in_own_workspace(prepared._local, prepared._prepared_tick, None, None, tau, 0.0)
     return a if isinstance(a, np.ndarray) and finite(a) else None

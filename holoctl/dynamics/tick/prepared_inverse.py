@@ -1,7 +1,6 @@
 """Inverse dynamics for a control loop: what users hold.
 
-The fast path is dynamics/tick/inverse_tick.py. The general one, dynamics/tick/general_path.py,
-gives the same numbers, and takes over wherever the fast one has doubts.
+Both paths, the fast one and the general one, are in dynamics/tick/inverse_paths.py.
 """
 
 from __future__ import annotations
@@ -11,40 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import (
-    Vector,
-    as_given,
-    finite,
-    instant,
-    one_of,
-    quiet,
-    stored,
-    vector,
-)
+from holoctl.base.checks import Vector, as_given, instant, one_of, quiet, stored, vector
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.base.tolerances import (
-    CLOSURE_LIMIT,
-    VELOCITY_LIMIT,
-)
+from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
-from holoctl.dynamics.tick.aim import Aim
-from holoctl.dynamics.tick.general_path import general_efforts
-from holoctl.dynamics.tick.inverse_tick import (
-    Behind,
-    LaidOut,
-    Tick,
-    lay_out,
-    lay_out_behind,
-    why_general,
-)
-from holoctl.dynamics.tick.own_workspace import in_own_workspace, laid_out_now
-from holoctl.dynamics.tick.sensed import SensedDynamics
+from holoctl.dynamics.tick.acceleration_task import AccelerationTask
+from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, InversePaths
+from holoctl.dynamics.tick.inverse_tick import Options, why_general
+from holoctl.dynamics.tick.own_workspace import prepared_now
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
-from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
@@ -52,10 +29,7 @@ from holoctl.projector.repartition import repartitioned
 from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.tick.other_rows import check_ticks
 
-__all__ = ["PreparedInverseDynamics", "aimed", "answer", "behind", "has_tick", "sensed"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+__all__ = ["PreparedInverseDynamics", "with_task"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +87,8 @@ class PreparedInverseDynamics:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     limits: StateLimits = field(init=False, repr=False)
-    _aim: Aim | None = field(init=False, repr=False, default=None)
-    _local: threading.local = field(init=False, repr=False)
+    _paths: InversePaths = field(init=False, repr=False)
+    _local: threading.local = field(init=False, repr=False, default_factory=threading.local)
 
     @quiet
     def __post_init__(self) -> None:
@@ -133,10 +107,11 @@ class PreparedInverseDynamics:
         check_motors(mech, self.partition)
         check_tolerance(mech.name, limits, self.partition.tolerance)
         check_ticks(mech)
-        object.__setattr__(self, "_local", threading.local())
+        options = Options(self.weights, self.inconsistent, limits)
+        object.__setattr__(self, "_paths", InversePaths(mech, self.partition, options))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._aim is not None:
+        if self._paths.options.task is not None:
             raise InputError(
                 f"{self.mech.name}: the inverse dynamics inside a law of tasks are neither copied "
                 "nor pickled without it; copy or pickle the controller"
@@ -207,7 +182,8 @@ class PreparedInverseDynamics:
         target = as_given("target", target, mech.nu)
         if efforts is not None:
             efforts = vector("efforts", efforts, mech.nv, "efforts on the coordinates")
-        return answer(self, q, v, target, t, efforts, out)
+        u = self._paths.efforts(target, None, q, v, t, efforts)
+        return u if out is None else stored("out", out, u)
 
     @quiet
     def torque_from_motors(
@@ -253,7 +229,8 @@ class PreparedInverseDynamics:
         target, t = as_given("target", target, mech.nu), instant(t)
         loop = self._own_loop()
         q, v = loop.state(q_motors, v_motors, t)
-        return loop.efforts(q, v, target, t, out)
+        u = loop.efforts(target, None, q, v, t, None)
+        return u if out is None else stored("out", out, u)
 
     def reset(self, q: Any, t: float = 0.0) -> None:
         """Tell where the mechanism is, for `torque_from_motors` in this thread.
@@ -272,13 +249,12 @@ class PreparedInverseDynamics:
         """
         self._own_loop().assembly.reset(q, t)
 
-    def _own_loop(self) -> SensedDynamics:
+    def _own_loop(self) -> EstimatedPaths:
         try:
-            loop: SensedDynamics = self._local.sensed
+            loop: EstimatedPaths = self._local.loop
         except AttributeError:
-            loop = self._local.sensed = sensed(
-                self, ClosedStateEstimator(self.mech, partition=self.partition)
-            )
+            assembly = ClosedStateEstimator(self.mech, partition=self.partition)
+            loop = self._local.loop = EstimatedPaths(self._paths, assembly)
         return loop
 
     @quiet
@@ -306,7 +282,8 @@ class PreparedInverseDynamics:
             As `torque`.
         """
         q, v, t = state_in_a_tick(self.mech, q, np.zeros(self.mech.nv), t)
-        return answer(self, q, v, None, t, None, out)
+        u = self._paths.efforts(None, None, q, v, t, None)
+        return u if out is None else stored("out", out, u)
 
     @quiet
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> PreparedInverseDynamics:
@@ -339,69 +316,16 @@ class PreparedInverseDynamics:
         part = repartitioned(self.mech, self.partition, q, v, t)
         if part is self.partition:
             return self
-        other = aimed(replace(self, partition=part), self._aim)
-        laid_out_now(other._local, other._laid_out)
+        other = with_task(replace(self, partition=part), self._paths.options.task)
+        prepared_now(other._paths.local, other._paths.prepared)
         return other
 
-    def _laid_out(self) -> Tick | None:
-        options = self.weights, self.inconsistent, self.limits, self._aim
-        found = lay_out(self.mech, self.partition, *options)
-        self._local.behind = found.behind if found else None
-        return found.tick if found else None
 
-
-def aimed(prepared: PreparedInverseDynamics, aim: Aim | None) -> PreparedInverseDynamics:
-    """One that was just made, and is nobody's yet, with an aim: then targets are what that asks
-    for."""
-    object.__setattr__(prepared, "_aim", aim)
+def with_task(
+    prepared: PreparedInverseDynamics, task: AccelerationTask | None
+) -> PreparedInverseDynamics:
+    """One that was just made, and is nobody's yet, with a task; then targets are its requests."""
+    paths = prepared._paths
+    paths = InversePaths(paths.mech, paths.partition, paths.options._replace(task=task))
+    object.__setattr__(prepared, "_paths", paths)
     return prepared
-
-
-def answer(
-    prepared: PreparedInverseDynamics, q: Vector, v: Vector, target: Any, t: float,
-    efforts: Vector | None, out: Vector | None, rates: Vector | None = None,
-) -> Vector:  # fmt: skip
-    """The motor efforts of a state that was checked: by the fast path, or where that gives nothing
-    finite by the general one. Without a target, those that hold still; with rates, of the motors,
-    friction is that of the motion that has these."""
-    mech, part = prepared.mech, prepared.partition
-    local = prepared._local
-    u = in_own_workspace(local, prepared._laid_out, q, v, target, t, efforts, rates)
-    if not (fast := u is not None and finite(u)):
-        u = general_efforts(
-            mech, part, q, v, target, t, efforts, rates, weights=prepared.weights,
-            inconsistent=prepared.inconsistent, limits=prepared.limits, aim=prepared._aim,
-        )  # fmt: skip
-    local.fast = fast
-    return u if out is None else stored("out", out, u)
-
-
-def has_tick(prepared: PreparedInverseDynamics) -> bool:
-    """Whether a fast path serves, with the aim if there is one; it is laid out to see."""
-    options = prepared.weights, prepared.inconsistent, prepared.limits, prepared._aim
-    return lay_out(prepared.mech, prepared.partition, *options) is not None
-
-
-def behind(prepared: PreparedInverseDynamics) -> Behind | None:
-    """What may be asked behind the last answer in this thread; None where only the general path
-    had it."""
-    found: Behind | None = prepared._local.behind if prepared._local.fast else None
-    return found
-
-
-def sensed(prepared: PreparedInverseDynamics, assembly: ClosedStateEstimator) -> SensedDynamics:
-    """An estimate with these inverse dynamics behind it, for one loop."""
-    mech, part = prepared.mech, prepared.partition
-
-    def shared(see: EstimatorSystem) -> LaidOut | None:
-        if not np.array_equal(assembly.partition.rows, part.rows):
-            return None
-        options = prepared.weights, prepared.inconsistent
-        return lay_out_behind(mech, part, *options, see, assembly.readings, prepared._aim)
-
-    def otherwise(
-        q: Vector, v: Vector, target: Any, t: float, rates: Vector | None, known: Vector | None
-    ) -> Vector:
-        return answer(prepared, q, v, target, t, known, None, rates)
-
-    return SensedDynamics(assembly, shared, otherwise, lambda: behind(prepared))

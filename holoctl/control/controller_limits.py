@@ -9,7 +9,7 @@ import numpy as np
 from holoctl.base.checks import listing
 from holoctl.base.errors import HoloctlError
 from holoctl.closing.assembly import assemble
-from holoctl.control.brakes import brakes_of
+from holoctl.control.braking_limits import braking_limits
 from holoctl.control.limited_inverse_dynamics import limited_inverse_dynamics
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
@@ -42,7 +42,7 @@ def limits_law_of(mech: Mechanism, limits: Limits, policy: str, dt: float) -> Li
     bound, key = bound_limits(mech, limits), (limits, policy, dt)
     if key in known:
         return known[key]
-    law = LimitsLaw(mech, bound, brakes_of(mech, bound), policy, None, dt)
+    law = LimitsLaw(mech, bound, braking_limits(mech, bound), policy, None, dt)
     _warn_of_the_reference(law, limits)
     known[key] = law
     return law

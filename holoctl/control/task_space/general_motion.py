@@ -11,7 +11,7 @@ References: docs/derivations.md, "Task space".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,100 +37,87 @@ from holoctl.control.task_space.law import (
     prioritised,
     prioritised_damped,
 )
-from holoctl.control.task_space.levels_tick import lay_out_levels
-from holoctl.control.task_space.tick import lay_out_task
+from holoctl.control.task_space.tick import prepare_task
 from holoctl.control.tasks.contract import TaskMotion
 from holoctl.control.tasks.nearness import damping_of
 from holoctl.dynamics.actuation import Actuation, effort_scales
-from holoctl.dynamics.tick.aim import Aimed, AimTick, Ground
-from holoctl.mechanism.mechanism import Mechanism
+from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context, MotionOfTask
+from holoctl.laws.task import TaskResult
 from holoctl.projector.projection import Projection
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import Beside
 
-__all__ = ["TaskAim"]
+__all__ = ["acceleration_task"]
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class TaskAim:
-    """A law of tasks as an `Aim` of the inverse dynamics.
+def acceleration_task(law: TaskLaw, at_reference: bool) -> AccelerationTask:
+    """A law of tasks for the inverse dynamics; with `at_reference` friction is taken at the rates
+    of the reference."""
+    tasks, beside = law.tasks, law.tasks[0].rows
+    rows = None
+    if len(tasks) == 1 and beside is not None:
+        rows = Beside(beside, np.ones(tasks[0].scale.size))
 
-    Attributes
-    ----------
-    law : TaskLaw
-    at_reference : bool
-        Whether friction is taken at the rates of the reference.
-    """
-
-    law: TaskLaw
-    at_reference: bool
-
-    @property
-    def rows(self) -> Beside | None:
-        """Those of a single task between two bodies."""
-        task = self.law.tasks[0]
-        if len(self.law.tasks) > 1 or task.rows is None:
+    def prepare(context: Context) -> MotionOfTask | None:
+        if at_reference and may_depend_on_time(context.mech):
             return None
-        return Beside(task.rows, np.ones(task.scale.size))
+        return prepare_task(law, context, at_reference)
 
-    def lay_out(self, mech: Mechanism, ground: Ground) -> AimTick | None:
-        """In a tick as far as tasks have one; else the general path serves."""
-        tasks = self.law.tasks
-        if self.at_reference and may_depend_on_time(mech):
-            return None
-        if len(tasks) > 1 or tasks[0].scale.size > ground.split.independent.size:
-            return lay_out_levels(mech, self.law, ground, self.at_reference)
-        return lay_out_task(mech, self.law, ground, self.at_reference)
+    return AccelerationTask(rows, prepare, partial(_general_motion, law, at_reference))
 
-    def at(self, P: Projection, act: Actuation, asked: TaskRequest, known: Vector) -> Aimed:
-        """Accelerations and rates of the motors, and what they push with besides."""
-        mech, law = P.mechanism, self.law
-        outside = asked.outside if law.natural else None  # felt, and not to be compensated
-        D, a_b, L = _driven(P, act, known if outside is None else known - outside)
-        of_forces = law.natural or law.inertia is not None
-        felt = _Felt(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
-        levels, push = list[Level](), np.zeros(mech.nv)
-        for i, (task, wanted) in enumerate(zip(law.tasks, asked.wanted, strict=True)):
-            motion = task.at(P.kinematics)
-            e = task.error(motion.value, wanted.value)
-            ed = wanted.rate - motion.jacobian @ P.v
-            asks = law.command(i, e, ed, felt.damping(i, motion))
-            xdd = wanted.acceleration
-            if law.natural and act.rank == P.k:
-                push += motion.jacobian.T @ asks
-            elif law.natural:
-                xdd = xdd + felt.mobility(motion) @ asks
-            elif law.inertia is None:
-                xdd = xdd + asks
-            else:
-                if asked.outside is not None:
-                    asks = asks + felt.outside(i, motion, asked.outside)
-                xdd = xdd + cholesky(law.inertia).solve(asks)
-            right = np.column_stack(
-                [xdd - motion.drift - motion.jacobian @ a_b, wanted.rate - motion.jacobian @ P.v_t]
-            )
-            scale, mobility = law.usual[i]
-            s, sizes = scale[:, None], task.scale / scale
-            J = s * motion.jacobian * mech.column_scale
-            levels.append(Level(J, s * right, task.labels, sizes, mobility))
-        if law.weights is not None:
-            levels = [_together(levels, law.weights)]
-        E = L.whitened(D / mech.column_scale[:, None])
-        posture = _posture(P, law, D, a_b, L)
-        if law.damped:
-            z, asked.told.damping = prioritised_damped(levels, E, posture)
+
+def _general_motion(
+    law: TaskLaw, at_reference: bool, P: Projection, act: Actuation, request: TaskRequest,
+    known: Vector,
+) -> TaskResult:  # fmt: skip
+    """Accelerations and rates of the motors, and what they push with besides."""
+    mech = P.mechanism
+    outside = request.outside if law.natural else None  # felt, and not to be compensated
+    D, a_b, L = _driven(P, act, known if outside is None else known - outside)
+    of_forces = law.natural or law.inertia is not None
+    felt = _Felt(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
+    levels, push = list[Level](), np.zeros(mech.nv)
+    for i, (task, wanted) in enumerate(zip(law.tasks, request.wanted, strict=True)):
+        motion = task.at(P.kinematics)
+        e = task.error(motion.value, wanted.value)
+        ed = wanted.rate - motion.jacobian @ P.v
+        asks = law.command(i, e, ed, felt.damping(i, motion))
+        xdd = wanted.acceleration
+        if law.natural and act.rank == P.k:
+            push += motion.jacobian.T @ asks
+        elif law.natural:
+            xdd = xdd + felt.mobility(motion) @ asks
+        elif law.inertia is None:
+            xdd = xdd + asks
         else:
-            z = prioritised(mech.name, levels, E, posture)
-        motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
-        a = motion_a + a_b
-        if outside is not None:
-            a = a + felt.caused(outside)
-        target = mech.B.T @ a
-        rates = mech.B.T @ (motion_v + P.v_t) if self.at_reference else None
-        asked.told.rates = None if rates is None else (lambda: rates)
-        return Aimed(target, rates, push if law.natural and act.rank == P.k else None)
+            if request.outside is not None:
+                asks = asks + felt.outside(i, motion, request.outside)
+            xdd = xdd + cholesky(law.inertia).solve(asks)
+        right = np.column_stack(
+            [xdd - motion.drift - motion.jacobian @ a_b, wanted.rate - motion.jacobian @ P.v_t]
+        )
+        scale, mobility = law.usual[i]
+        s, sizes = scale[:, None], task.scale / scale
+        J = s * motion.jacobian * mech.column_scale
+        levels.append(Level(J, s * right, task.labels, sizes, mobility))
+    if law.weights is not None:
+        levels = [_together(levels, law.weights)]
+    E = L.whitened(D / mech.column_scale[:, None])
+    posture = _posture(P, law, D, a_b, L)
+    if law.damped:
+        z, request.damping = prioritised_damped(levels, E, posture)
+    else:
+        z = prioritised(mech.name, levels, E, posture)
+    motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
+    a = motion_a + a_b
+    if outside is not None:
+        a = a + felt.caused(outside)
+    target = mech.B.T @ a
+    rates = mech.B.T @ (motion_v + P.v_t) if at_reference else None
+    request.rates = None if rates is None else (lambda: rates)
+    return TaskResult(target, rates, push if law.natural and act.rank == P.k else None)
 
 
 def _driven(P: Projection, act: Actuation, known: Vector) -> tuple[Array, Vector, Cholesky]:

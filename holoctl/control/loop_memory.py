@@ -1,4 +1,4 @@
-"""The torque of a tick: what the law asks for, with its integral, within limits.
+"""What a loop remembers from tick to tick, and tells of the last one.
 
 The integral of a motor at its limit stops where it would push it further: conditional integration.
 Where a joint limits, or "scale" slows down, all of it waits.
@@ -8,48 +8,16 @@ References: K. Åström and T. Hägglund, PID Controllers, on integrator windup.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, finite
-from holoctl.control.limited_tick import LimitedTick, Limiting
-from holoctl.control.reference_law import Efforts, ReferenceLaw
-from holoctl.dynamics.tick.inverse_tick import Behind
+from holoctl.base.checks import Vector
+from holoctl.control.limited_tick import Limiting
 from holoctl.estimation.closed_state_estimator import AssemblyReport
 
-__all__ = ["LoopReport", "Memory", "commanded", "report_of", "within_limits"]
-
-
-def commanded(
-    law: ReferenceLaw, limits: LimitedTick | None, efforts: Efforts,
-    behind: Callable[[], Behind | None], q: Vector, v: Vector, t: float, known: Vector | None,
-    q_ref: Any, v_ref: Vector, a_ref: Vector, integral: Vector | None = None,
-) -> tuple[Vector, Limiting | None]:  # fmt: skip
-    """The motor efforts at a state that was checked, and what limited them."""
-    u = law.torque(efforts, q, v, q_ref, v_ref, a_ref, t, None, integral)
-    if limits is None or limits.within(u):
-        return u, None
-    return within_limits(u, limits, efforts, behind(), q, v, t, known, *law.base(v_ref))
-
-
-def within_limits(
-    u: Vector, limits: LimitedTick, efforts: Efforts, here: Behind | None, q: Vector, v: Vector,
-    t: float, known: Vector | None, target: Vector | None, rates: Vector | None,
-) -> tuple[Vector, Limiting | None]:  # fmt: skip
-    """The efforts u within limits; `target` and `rates` are those of the motion that leaves the
-    motors as they are."""
-
-    def base() -> Vector:
-        if here is not None and target is not None:
-            found = here.efforts(q, v, target, t, known, rates)
-            if found is not None and finite(found):
-                return found
-        return efforts(q, v, target, t, None, rates)
-
-    return limits.limited(u, q, v, t, known, here, target is not None, base)
+__all__ = ["LoopReport", "Memory", "TaskReport", "report_of", "task_report_of"]
 
 
 @dataclass(eq=False)
@@ -59,20 +27,24 @@ class Memory:
     Attributes
     ----------
     ki : (nu,) array
+        Empty without an integral, as of a law of tasks.
     dt : float
         s.
     integral : (nu,) array or None
         ``ki`` times the integral of e; None without.
     last : Limiting or None
         What limited the last tick.
+    damping : float
+        Of singular tasks in the last tick, relative to their mobility; zero away from there.
     untold : tuple or None
-        The last tick of machine code, which has not told what limited it.
+        The last tick of machine code, which has not told what limited or damped it.
     """
 
-    ki: Vector
-    dt: float
+    ki: Vector = field(default_factory=lambda: np.zeros(0))
+    dt: float = 1.0
     integral: Vector | None = field(init=False)
     last: Limiting | None = field(init=False, default=None)
+    damping: float = field(init=False, default=0.0)
     untold: tuple[Any, ...] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -81,7 +53,7 @@ class Memory:
     def clear(self) -> None:
         """Begin anew."""
         self.integral = np.zeros(self.ki.size) if self.ki.any() else None
-        self.last = self.untold = None
+        self.last, self.damping, self.untold = None, 0.0, None
 
     def integrate(self, e: Vector) -> None:
         """Go on by a tick with this error, but for what limits."""
@@ -124,10 +96,46 @@ class LoopReport:
     assembly: AssemblyReport | None
 
 
+@dataclass(frozen=True, eq=False)
+class TaskReport:
+    """What the last tick of a law of tasks was like.
+
+    Attributes
+    ----------
+    saturated : tuple of str
+        What limited it, as in `LimitedInverseDynamics`.
+    softened : tuple of str
+        Limits of joints that gave way, or are passed already.
+    scale : float
+        1 where nothing was limited; how much was left of what was asked for; nan where the efforts
+        are the nearest.
+    damping : float
+        Of a singular task, relative to its mobility; 0 away from there.
+    assembly : AssemblyReport or None
+        What it took to find the state; None where it is given, or found by machine code.
+    """
+
+    saturated: tuple[str, ...]
+    softened: tuple[str, ...]
+    scale: float
+    damping: float
+    assembly: AssemblyReport | None
+
+
 def report_of(memory: Memory, assembly: AssemblyReport | None) -> LoopReport:
     """The report of what is remembered."""
-    found, integral = memory.last, memory.integral
+    integral = memory.integral
     value = np.zeros(memory.ki.size) if integral is None else integral.copy()
+    return LoopReport(*_limited(memory.last), value, assembly)
+
+
+def task_report_of(memory: Memory, assembly: AssemblyReport | None) -> TaskReport:
+    """The same of a law of tasks."""
+    return TaskReport(*_limited(memory.last), memory.damping, assembly)
+
+
+def _limited(found: Limiting | None) -> tuple[tuple[str, ...], tuple[str, ...], float]:
+    """What limited a tick: `saturated`, `softened` and `scale` of a report."""
     if found is None:
-        return LoopReport((), (), 1.0, value, assembly)
-    return LoopReport(found.saturated, found.softened, found.outcome.scale, value, assembly)
+        return (), (), 1.0
+    return found.saturated, found.softened, found.outcome.scale

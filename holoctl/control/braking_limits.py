@@ -29,7 +29,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import partition
 from holoctl.projector.projection import projected
 
-__all__ = ["brakes_of"]
+__all__ = ["braking_limits"]
 
 LEAST_PART = 1e-2
 """Coordinates that have less than this part of their braking at once are not known to be braked."""
@@ -42,7 +42,7 @@ of what the same effort of another one does."""
 Array = NDArray[np.float64]
 
 
-def brakes_of(mech: Mechanism, bound: BoundLimits) -> Array:
+def braking_limits(mech: Mechanism, bound: BoundLimits) -> Array:
     """(2, n): how hard each limited coordinate can be accelerated downwards and upwards, both above
     zero; inf where nothing asks for it.
 

@@ -62,7 +62,7 @@ def most_acceleration(
 
 
 def acceleration_bounds(
-    bound: BoundLimits, brakes: Array, q: Vector, v: Vector, tick: float
+    bound: BoundLimits, braking: Array, q: Vector, v: Vector, tick: float
 ) -> tuple[Vector, Vector]:
     """Lower and upper bounds of the accelerations of the coordinates that are limited.
 
@@ -72,7 +72,7 @@ def acceleration_bounds(
     Parameters
     ----------
     bound : BoundLimits
-    brakes : (2, n) array
+    braking : (2, n) array
         How hard each coordinate can be accelerated downwards and upwards, both above 0.
     q, v : (n,) arrays
         Positions and velocities of these coordinates.
@@ -82,7 +82,7 @@ def acceleration_bounds(
     lower, upper = np.zeros((2, q.size))
     table = zip(
         q.tolist(), v.tolist(), *bound.position.tolist(), *bound.velocity.tolist(),
-        *bound.acceleration.tolist(), *brakes.tolist(), bound.units.tolist(), strict=True,
+        *bound.acceleration.tolist(), *braking.tolist(), bound.units.tolist(), strict=True,
     )  # fmt: skip
     for i, (x, rate, x_lo, x_hi, v_lo, v_hi, a_lo, a_hi, down, up, unit) in enumerate(table):
         most = max(most_acceleration(x_hi - x, rate, v_lo, v_hi, down, tick, unit), -down)
@@ -123,7 +123,7 @@ def narrowed(
     return lower, upper
 
 
-def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:
+def safe_range(bound: BoundLimits, braking: Array, tick: float) -> Array | None:
     """(2, 3 n): ranges of positions, velocities and accelerations of the limited coordinates, in
     this order, that are within all bounds in any combination, and not near a limit of velocity;
     None where there are none such.
@@ -137,8 +137,8 @@ def safe_range(bound: BoundLimits, brakes: Array, tick: float) -> Array | None:
     some, both = np.isfinite(bound.position).any(axis=0), np.isfinite(half)
     fastest = np.minimum(-bound.velocity[0], bound.velocity[1]) - bound.units * VELOCITY_MARGIN
     quick = np.isfinite(fastest)
-    a = np.minimum(brakes.min(axis=0), np.abs(bound.acceleration).min(axis=0))
-    brake = BRAKE_SHARE * brakes.min(axis=0)
+    a = np.minimum(braking.min(axis=0), np.abs(bound.acceleration).min(axis=0))
+    brake = BRAKE_SHARE * braking.min(axis=0)
     v = 0.5 * fastest
     v[some] = np.minimum(v, 0.1 * brake)[some]  # a tenth of a second to brake
     v[both] = np.minimum(v, np.sqrt(0.5 * brake * np.where(both, half, 1.0)))[both]

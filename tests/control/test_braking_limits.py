@@ -10,7 +10,7 @@ from refusals import refused
 from scipy.optimize import linprog
 
 import holoctl as hc
-from holoctl.control.brakes import brakes_of
+from holoctl.control.braking_limits import braking_limits
 from holoctl.dynamics.effort_response import response_at
 from holoctl.mechanism.bound_limits import bound_limits
 
@@ -25,7 +25,7 @@ def at_rest(name, limited=None, **more):
     limits = hc.Limits(effort=EFFORTS[name], position=position, **more)
     bound = bound_limits(mech, limits)
     response = response_at(mech, hc.partition(mech, q), q, v, 0.0, None)
-    return bound, brakes_of(mech, bound), response.Y[bound.columns], response.a0[bound.columns]
+    return bound, braking_limits(mech, bound), response.Y[bound.columns], response.a0[bound.columns]
 
 
 def possible(bound, Y, a0, wanted):

@@ -1,0 +1,61 @@
+"""A task on the level of accelerations, in the place of a target of the motors.
+
+A law that asks for something else than accelerations of the motors, such as that of a frame, needs
+the constraints to say which motion that is. It is prepared with a tick, and asked between the
+constraints and the efforts; where the general path decides, it is asked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from holoctl.base.checks import Vector
+from holoctl.dynamics.actuation import Actuation
+from holoctl.dynamics.tick.bordered import NumericConstraints, NumericTree
+from holoctl.laws.task import TaskResult
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.projection import Projection
+from holoctl.projector.split import Split
+from holoctl.rows.tick.fast_rows import Beside
+from holoctl.tree.live_motion import LiveMotion
+
+__all__ = ["AccelerationTask", "Context", "MotionOfTask"]
+
+
+class Context(NamedTuple):
+    """What a task is prepared with: the state of a tick, whose kept rows are factored."""
+
+    mech: Mechanism
+    split: Split
+    motion: LiveMotion
+    K: NumericConstraints
+    tree: NumericTree
+
+    def motor_rates(self, rates: Vector) -> Vector:
+        """Rates of the motors (nu,) for those of the independent coordinates."""
+        found: Vector = self.K.actuation().T.dot(rates)
+        return found
+
+
+MotionOfTask = Callable[[Vector, Vector, float, Any], TaskResult | None]
+"""motion(q, v, t, request) in the coordinates of K; None where the general path is to decide."""
+
+
+class AccelerationTask(NamedTuple):
+    """A law of motions; its requests are no arrays.
+
+    Attributes
+    ----------
+    rows : Beside or None
+        Rows that a tick is to evaluate beside those of constraints.
+    prepare : function (context) -> MotionOfTask or None
+        For one thread; None where only the general path serves.
+    general : function (P, act, request, known) -> TaskResult
+        By the general path, under known efforts: accelerations and rates of the motors (nu,), and
+        efforts on the coordinates (nv,). It raises what is to be raised.
+    """
+
+    rows: Beside | None
+    prepare: Callable[[Context], MotionOfTask | None]
+    general: Callable[[Projection, Actuation, Any, Vector], TaskResult]

@@ -1,0 +1,156 @@
+"""The efforts at a state: by the fast path, or where that gives nothing finite by the general one.
+
+A controller asks for them where the whole state is given, or where an estimate has just found it;
+then rows and factors of the estimate serve the efforts too.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from holoctl.base.checks import Vector, finite
+from holoctl.base.errors import InputError
+from holoctl.dynamics.tick.general_path import general_efforts
+from holoctl.dynamics.tick.inverse_tick import (
+    InverseTick,
+    LastSolve,
+    Options,
+    Tick,
+    prepare,
+    prepare_for_estimate,
+)
+from holoctl.dynamics.tick.own_workspace import in_own_workspace
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.estimator_system import EstimatorSystem
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["EstimatedPaths", "InversePaths", "Paths", "check_rates"]
+
+
+class Paths(Protocol):
+    """What a controller goes through."""
+
+    def efforts(
+        self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
+        known: Vector | None,
+    ) -> Vector:  # fmt: skip
+        """The motor efforts, as `PreparedInverseDynamics` has them; without a target, those that
+        hold still. `known` are other efforts on the coordinates; with rates, of the motors,
+        friction is that of the motion that has these."""
+        ...
+
+    def last(self) -> LastSolve | None:
+        """What may be asked after the last answer; None where only the general path had it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class InversePaths:
+    """`Paths` at a state that was checked; each thread has a tick of its own."""
+
+    mech: Mechanism
+    partition: Partition
+    options: Options
+    local: threading.local = field(init=False, repr=False, default_factory=threading.local)
+
+    def efforts(
+        self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
+        known: Vector | None,
+    ) -> Vector:  # fmt: skip
+        """See `Paths`."""
+        local = self.local
+        u = in_own_workspace(local, self.prepared, q, v, target, t, known, rates)
+        if u is not None and finite(u):
+            local.fast = True
+            found: Vector = u
+            return found
+        local.fast = False
+        return general_efforts(
+            self.mech, self.partition, self.options, q, v, target, t, known, rates
+        )
+
+    def prepared(self) -> Tick | None:
+        """A tick for this thread, if the fast path serves."""
+        found = prepare(self.mech, self.partition, self.options)
+        self.local.last = found.last if found else None
+        return found.tick if found else None
+
+    def last(self) -> LastSolve | None:
+        """See `Paths`."""
+        found: LastSolve | None = self.local.last if self.local.fast else None
+        return found
+
+
+def check_rates(v_motors: Any) -> None:
+    """Raise `InputError` where a torque is asked for without rates."""
+    if v_motors is None:
+        raise InputError(
+            "v_motors must be given: without rates nothing damps. hc.RateFilter makes rates from "
+            "positions"
+        )
+
+
+@dataclass(eq=False)
+class EstimatedPaths:
+    """`Paths` at the state of an estimate, for one loop.
+
+    Where the motors are what is measured, and what is independent, the rows that the estimate
+    evaluated last and their factors serve the torque too.
+
+    Attributes
+    ----------
+    otherwise : InversePaths
+    assembly : ClosedStateEstimator
+        Remembers where the mechanism is.
+    """
+
+    otherwise: InversePaths
+    assembly: ClosedStateEstimator
+    _see: EstimatorSystem | None = field(init=False, default=None, repr=False)
+    _own: InverseTick | None = field(init=False, default=None, repr=False)
+    _shared: bool = field(init=False, default=False, repr=False)
+    _at: Vector | None = field(init=False, default=None, repr=False)
+
+    def state(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
+        """The closed state, not to be written to; `efforts` is for it.
+
+        Raises
+        ------
+        InputError
+            Without rates; else as `ClosedStateEstimator.state`.
+        """
+        check_rates(v_measured)
+        self._at, v = self.assembly.state_in_place(q_measured, v_measured, t)
+        return self._at, v
+
+    def efforts(
+        self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
+        known: Vector | None,
+    ) -> Vector:  # fmt: skip
+        """See `Paths`; at the state that was found last."""
+        see = self.assembly.system
+        if see is not self._see:  # the first time, or rows were decided anew
+            self._see, self._own = see, self._prepared(see)
+        own = self._own if q is self._at is self.assembly.place.q else None
+        u = None if own is None else own.tick(q, v, target, t, known, rates)
+        self._shared = u is not None and finite(u)
+        if u is not None and self._shared:
+            return u
+        return self.otherwise.efforts(target, rates, q, v, t, known)
+
+    def last(self) -> LastSolve | None:
+        """See `Paths`."""
+        return self._own.last if self._shared and self._own else self.otherwise.last()
+
+    def _prepared(self, see: EstimatorSystem) -> InverseTick | None:
+        """The tick that shares what the estimate has; None where nothing can be shared."""
+        own, assembly = self.otherwise, self.assembly
+        if not np.array_equal(assembly.partition.rows, own.partition.rows):
+            return None
+        given = own.mech, own.partition, see, assembly.readings
+        return prepare_for_estimate(*given, own.options)
