@@ -12,7 +12,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.given_limits import with_limits
-from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, content
+from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, text_in
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
@@ -326,7 +326,7 @@ def _angles(mech: Mechanism) -> dict[str, float]:
 def text_of(file: Path, most: int = MOST_BYTES) -> str:
     """The text of a regular file in UTF-8; a `LoadError` says why there is none."""
     try:
-        return content(file, most).decode("utf-8-sig")
+        return text_in(file, most)
     except FileNotFoundError:
         hint = ""
         robot = file.parent.name if file.name == _IN_A_FOLDER else file.stem
@@ -336,12 +336,6 @@ def text_of(file: Path, most: int = MOST_BYTES) -> str:
             meant = suggestion(file.name, robot_names())
             hint = f"{meant}; hc.robot_file(name) finds a robot that is shipped" if meant else ""
         raise LoadError(f"there is no such file{hint}", file=str(file)) from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise LoadError("this is not a text in UTF-8", file=str(file), line=line) from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        reason = getattr(error, "strerror", None) or error
-        raise LoadError(f"the file cannot be read: {reason}", file=str(file)) from None
 
 
 # -------------------------------------------------------------------------------------- URDF
