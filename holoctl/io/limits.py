@@ -31,6 +31,7 @@ __all__ = [
     "MOST_MESH_BYTES",
     "MOST_PARTS",
     "MOST_REPLICATES",
+    "MOST_SAMPLES",
     "MOST_SHEET_BYTES",
     "MOST_VALUES",
     "FilePlace",
@@ -78,6 +79,9 @@ MOST_REPLICATES = 100
 
 MOST_CLASSES = 1000
 """Default classes of an MJCF: each is a copy of the one it stands in."""
+
+MOST_SAMPLES = 2000
+"""Rows and columns of a height field of an MJCF, and of what else MuJoCo makes of a count."""
 
 MOST_CONSTRAINTS = 500
 """Closures, couplings, equalities of a file."""

@@ -76,6 +76,7 @@ _NUMBERS = (
     "fullinertia anchor relpose torquescale polycoef gear coef offset gravity boundmass viscosity "
     "boundinertia settotalmass scale refpos refquat cranklength gainprm vertex qpos gravcomp"
 )
+_COUNTS = "nrow ncol params nsample actdim"
 _NOT_NEGATIVE = "mass density diaginertia armature frictionloss boundmass boundinertia"
 _RANGES = "range actuatorfrcrange ctrlrange forcerange"
 """Limits, which may be as wide as they like: what else is large is a slip, or an attack."""
@@ -331,6 +332,7 @@ def _check_counts(root: Element, attached: dict[str, int]) -> None:
         (counts["default"] - 1, limits.MOST_CLASSES, "default classes"),
         (naming["equality"], limits.MOST_CONSTRAINTS, "equalities"),
         (naming["tendon"], limits.MOST_CONSTRAINTS, "tendons"),
+        (naming["actuator"], limits.MOST_PARTS, "actuators"),
         (most * sum(naming.values()), MOST_ELEMENTS, "elements, all copies written out,"),
     ):
         check_count(root, count, largest, what)
@@ -365,6 +367,10 @@ def _check(element: Element, parent: str) -> None:
                 f"{element}: {name} must be finite numbers, of no more than {LARGEST:g} in size; "
                 f"{shown}"
             )
+        if name in _COUNTS.split() and any(abs(float(x)) > limits.MOST_SAMPLES for x in words):
+            raise element.error(
+                f"{element}: {name} of more than {limits.MOST_SAMPLES} are not read; {shown}"
+            )
         if name in _NOT_NEGATIVE.split() and any(float(x) < 0.0 for x in words):
             raise element.error(f"{element}: {name} must not be negative; {shown}")
         if name == "size" and any(0.0 < abs(float(x)) < _SMALLEST for x in words):
@@ -375,7 +381,7 @@ def _check(element: Element, parent: str) -> None:
         )
 
 
-_IS_NUMBERS = {*_NUMBERS.split(), *_RANGES.split()}
+_IS_NUMBERS = {*_NUMBERS.split(), *_RANGES.split(), *_COUNTS.split()}
 
 
 # -------------------------------------------------------------------------------- as one text
