@@ -103,9 +103,9 @@ def load(
 
     Notes
     -----
-    No other file is opened, but for what an MJCF includes from its folder or below, and for meshes
-    that have the mass of a body, which MuJoCo's compiler opens where the package mujoco is
-    installed; and regular files only, of bounded size, with bounded counts of what is in them.
+    No other file is opened, but for what an MJCF includes or attaches from its folder or below, and
+    for meshes that have the mass of a body in it; and regular files only, of bounded size, with
+    bounded counts of what is in them.
     What is read, ignored and refused, element by element, and all limits, stand in
     docs/file-formats.md.
 
@@ -118,10 +118,11 @@ def load(
     **Limits** of the file stand in ``mech.limits``, by name: `limits_of` tells them. They hold
     nothing by themselves.
 
-    **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
-    `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
-    with gears other than 1, or on tendons, the mechanism has a matrix B, and motors called
-    ``u[i]``. The reference is the key ``home``, else the first key, else the drawing.
+    **MJCF.** MuJoCo's compiler reads it: ``pip install "holoctl[mjcf]"``. Hinges and slides count
+    from their ``ref``. Equalities become `Closure` and `Coupling`, inactive ones wait in
+    ``mech.parked``. Each joint with an actuator has a motor; with gears other than 1, or on
+    tendons, the mechanism has a matrix B, and motors called ``u[i]``. The reference is the key
+    ``home``, else the first key, else the drawing.
     ``free_flyer=True`` is for files without a free joint: it lets the first body of the world
     float, which must have no joint.
 

@@ -45,7 +45,6 @@ class CompiledMjcf:
     bodies: list[Part]
     joints: list[Part]
     sites: list[Part]
-    geoms: list[Part]
     equalities: list[Part]
     tendons: list[Part]
     actuators: list[Part]
@@ -103,7 +102,7 @@ def compiled(
             model = _model(mujoco, spec, text, told)
         except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
             raise text.error(error, mujoco.mj_printSchema(False, False)) from None
-    kinds = ("bodies", "joints", "sites", "geoms", "equalities", "tendons", "actuators")
+    kinds = ("bodies", "joints", "sites", "equalities", "tendons", "actuators")
     parts = {kind: _parts(getattr(spec, kind), text) for kind in kinds}
     found = CompiledMjcf(text, model, **parts)
     _check_sizes(found)
