@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = ["CompiledMjcf", "Part", "compiled"]
 _NOTHING = 1.1e-15
 """Mass (kg) and moments (kg m^2) of bodies that have none: MuJoCo takes no less where they move."""
 
+_ONE_AT_A_TIME = Lock()
 _COORDINATES = {"HINGE": 1, "SLIDE": 1, "BALL": 3, "FREE": 6}
 
 
@@ -127,14 +129,15 @@ def _mujoco(text: MjcfText) -> Any:
 @contextmanager
 def _quiet(mujoco: Any) -> Iterator[None]:
     """Without MuJoCo's warnings, which it prints, and writes into a file where it stands."""
-    handler = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda _: None)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        mujoco.set_mju_user_warning(handler)
+    with _ONE_AT_A_TIME:  # what handles warnings is one for the process
+        handler = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(lambda _: None)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        finally:
+            mujoco.set_mju_user_warning(handler)
 
 
 def _parsed(mujoco: Any, text: MjcfText) -> Any:
