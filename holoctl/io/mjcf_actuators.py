@@ -25,7 +25,7 @@ from holoctl.io.mjcf_compiled import CompiledMjcf, Part
 from holoctl.io.mjcf_text import NO_MOTORS
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, range_of
 
-__all__ = ["Motors", "motors_of"]
+__all__ = ["Motors", "arms_of", "motors_of"]
 
 log = logging.getLogger(__name__)
 
@@ -82,18 +82,14 @@ def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> Motors
         kind, target = _TRANSMISSIONS[m.actuator_trntype[i]], int(m.actuator_trnid[i, 0])
         if kind == "jointinparent" and tree.kinds[target] in SINGLE:
             kind = "joint"
-        gear = np.array(m.actuator_gear[i])
-        rotor = m.actuator_armature[i] * gear[0] ** 2
-        on_ball = kind.startswith("joint") and tree.kinds[target] not in SINGLE
-        arms = found.arms(target) if kind == "tendon" else None
-        if kind == "joint" and not on_ball:
-            arms = {target: 1.0}
-        what = f"motor on a {tree.kinds[target]} joint" if on_ball else f"motor on a {kind}"
-        _add_rotor(tree, part, kind if kind == "tendon" else what, arms, rotor)
+        gear, arms = np.array(m.actuator_gear[i]), arms_of(found, tree, i)
+        of = f"{tree.kinds[target]} joint" if kind.startswith("joint") else kind
+        what = kind if kind == "tendon" else f"motor on a {of}"
+        _add_rotor(tree, part, what, arms, m.actuator_armature[i] * gear[0] ** 2)
         column, why = _column(found, tree, part, (kind, target), gear)
         before = motors.get((kind, target))
         if not why and before is not None and not np.array_equal(before.column, column):
-            name = _target_name(found, tree, kind, target)
+            name = found.tendons[target].name if kind == "tendon" else tree.joint(target)
             why = f"another actuator drives {kind} {name!r} with another gear"
         if not why:
             force = _force_range(found, i)
@@ -113,21 +109,27 @@ def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> Motors
     if all(k == "joint" and tree.kinds[j] in SINGLE for k, j in motors) and all(
         column.max() == 1.0 for column in columns
     ):
-        named, B = [tree.joint(j) for _, j in motors], None
+        names, B = [tree.joint(j) for _, j in motors], None
     else:
-        named, B = [], np.column_stack(columns)
+        names, B = [], np.column_stack(columns)
+        _warn_of_shared(found, tree, B)
     limits = GivenLimits(found.text.root)
     for i, motor in enumerate(motors.values()):
         if motor.range != _FREE:
-            name = named[i] if named else f"u[{i}]"
+            name = names[i] if names else f"u[{i}]"
             limits.given.append(("effort", name, motor.range, motor.place))
-    if B is not None:
-        _warn_of_shared(found, tree, B)
-    return Motors(named, B, limits, left_out)
+    return Motors(names, B, limits, left_out)
 
 
-def _target_name(found: CompiledMjcf, tree: MjcfTree, kind: str, target: int) -> str:
-    return found.tendons[target].name if kind == "tendon" else tree.joint(target)
+def arms_of(found: CompiledMjcf, tree: MjcfTree, i: int) -> dict[int, float] | None:
+    """How far an actuator moves for the hinges and slides that it drives, by joint, in front of its
+    gear; None where that is no sum of coordinates."""
+    kind = _TRANSMISSIONS[found.model.actuator_trntype[i]]
+    target = int(found.model.actuator_trnid[i, 0])
+    if kind == "tendon":
+        return found.arms(target)
+    single = kind.startswith("joint") and tree.kinds[target] in SINGLE
+    return {target: 1.0} if single else None
 
 
 def _column(

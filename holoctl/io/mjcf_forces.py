@@ -10,6 +10,7 @@ from typing import Any
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
 from holoctl.io.losses import Losses
+from holoctl.io.mjcf_actuators import arms_of
 from holoctl.io.mjcf_compiled import CompiledMjcf
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree
 
@@ -138,12 +139,8 @@ def _actuator(found: CompiledMjcf, tree: MjcfTree, i: int, losses: Losses) -> No
     damping = _linear(m.actuator_damping[i], m.actuator_dampingpoly[i], word, losses)
     if not damping:
         return
-    arms, target = None, int(m.actuator_trnid[i, 0])
-    if m.actuator_trntype[i] in (0, 1):  # mjTRN_JOINT, mjTRN_JOINTINPARENT
-        arms = {target: 1.0}
-    elif m.actuator_trntype[i] == 3:  # mjTRN_TENDON
-        arms = found.arms(target)
-    if arms is None or len(arms) != 1 or any(tree.kinds[j] not in SINGLE for j in arms):
+    arms = arms_of(found, tree, i)
+    if arms is None or len(arms) != 1:
         losses.left_out[word] = "it is not on one hinge or slide"
         return
     for j, arm in arms.items():
