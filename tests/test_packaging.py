@@ -63,6 +63,7 @@ def test_lock_is_plain_sorted_and_complete():
         *PROJECT["dependencies"],
         *extras["plot"],
         *extras["codegen"],
+        *extras["mjcf"],
         *extras["mujoco"],
         *extras["design"],
         *extras["cluster"],

@@ -31,12 +31,14 @@ __all__ = [
     "MOST_MESH_BYTES",
     "MOST_PARTS",
     "MOST_REPLICATES",
+    "MOST_SAMPLES",
     "MOST_SHEET_BYTES",
     "MOST_VALUES",
     "FilePlace",
     "check_count",
     "check_size",
     "content",
+    "text_in",
 ]
 
 MOST_BYTES = 16_000_000
@@ -77,6 +79,9 @@ MOST_REPLICATES = 100
 
 MOST_CLASSES = 1000
 """Default classes of an MJCF: each is a copy of the one it stands in."""
+
+MOST_SAMPLES = 2000
+"""Rows and columns of a height field of an MJCF, and of what else MuJoCo makes of a count."""
 
 MOST_CONSTRAINTS = 500
 """Closures, couplings, equalities of a file."""
@@ -144,6 +149,27 @@ def content(path: Path, most: int) -> bytes:
     if len(found) > most:
         raise LoadError(f"the file has more than {most} bytes, too many to read", file=str(path))
     return found
+
+
+def text_in(path: Path, most: int) -> str:
+    """The text of a regular file in UTF-8, of at most so many bytes.
+
+    Raises
+    ------
+    LoadError
+        For what is no such file, or cannot be read.
+    FileNotFoundError
+    """
+    try:
+        return content(path, most).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise LoadError("this is not a text in UTF-8", file=str(path), line=line) from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise LoadError(f"the file cannot be read: {reason}", file=str(path)) from None
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -12,7 +12,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.given_limits import with_limits
-from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, content
+from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, text_in
 from holoctl.io.losses import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.sdf import read_sdf
@@ -103,9 +103,9 @@ def load(
 
     Notes
     -----
-    No other file is opened, but for what an MJCF includes from its folder or below, and for meshes
-    that have the mass of a body, which MuJoCo's compiler opens where the package mujoco is
-    installed; and regular files only, of bounded size, with bounded counts of what is in them.
+    No other file is opened, but for what an MJCF includes or attaches from its folder or below, and
+    for meshes that have the mass of a body in it; and regular files only, of bounded size, with
+    bounded counts of what is in them.
     What is read, ignored and refused, element by element, and all limits, stand in
     docs/file-formats.md.
 
@@ -118,10 +118,11 @@ def load(
     **Limits** of the file stand in ``mech.limits``, by name: `limits_of` tells them. They hold
     nothing by themselves.
 
-    **MJCF.** Hinges and slides count from their ``ref``. Equalities become `Closure` and
-    `Coupling`, inactive ones wait in ``mech.parked``. Each joint with an actuator has a motor;
-    with gears other than 1, or on tendons, the mechanism has a matrix B, and motors called
-    ``u[i]``. The reference is the key ``home``, else the first key, else the drawing.
+    **MJCF.** MuJoCo's compiler reads it: ``pip install "holoctl[mjcf]"``. Hinges and slides count
+    from their ``ref``. Equalities become `Closure` and `Coupling`, inactive ones wait in
+    ``mech.parked``. Each joint with an actuator has a motor; with gears other than 1, or on
+    tendons, the mechanism has a matrix B, and motors called ``u[i]``. The reference is the key
+    ``home``, else the first key, else the drawing.
     ``free_flyer=True`` is for files without a free joint: it lets the first body of the world
     float, which must have no joint.
 
@@ -326,7 +327,7 @@ def _angles(mech: Mechanism) -> dict[str, float]:
 def text_of(file: Path, most: int = MOST_BYTES) -> str:
     """The text of a regular file in UTF-8; a `LoadError` says why there is none."""
     try:
-        return content(file, most).decode("utf-8-sig")
+        return text_in(file, most)
     except FileNotFoundError:
         hint = ""
         robot = file.parent.name if file.name == _IN_A_FOLDER else file.stem
@@ -336,12 +337,6 @@ def text_of(file: Path, most: int = MOST_BYTES) -> str:
             meant = suggestion(file.name, robot_names())
             hint = f"{meant}; hc.robot_file(name) finds a robot that is shipped" if meant else ""
         raise LoadError(f"there is no such file{hint}", file=str(file)) from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise LoadError("this is not a text in UTF-8", file=str(file), line=line) from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        reason = getattr(error, "strerror", None) or error
-        raise LoadError(f"the file cannot be read: {reason}", file=str(file)) from None
 
 
 # -------------------------------------------------------------------------------------- URDF

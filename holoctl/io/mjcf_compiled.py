@@ -1,89 +1,282 @@
-"""What MuJoCo's compiler says of a file, where the package ``mujoco`` is installed.
-
-Meshes are not opened here: the mass and inertia that they give a body are asked for there.
-"""
+"""An MJCF as MuJoCo's compiler resolves it: default classes, poses, copies, inertias."""
 
 from __future__ import annotations
 
+import math
+import os
+import re
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
-import pinocchio as pin
 
-from holoctl.io.mjcf_elements import Item
-from holoctl.io.rotations import quaternion
+from holoctl.base.errors import LoadError
+from holoctl.io.limits import LARGEST, MOST_MESH_BYTES, check_size, content
+from holoctl.io.mjcf_text import MjcfText, sections
+from holoctl.io.xml import Element
 
-__all__ = ["CompiledFile"]
+__all__ = ["CompiledMjcf", "Part", "compiled"]
+
+_NOTHING = 1.1e-15
+"""Mass (kg) and moments (kg m^2) of bodies that have none: MuJoCo takes no less where they move."""
+
+_ONE_AT_A_TIME = Lock()
+_COORDINATES = {"HINGE": 1, "SLIDE": 1, "BALL": 3, "FREE": 6}
 
 
-@dataclass
-class CompiledFile:
-    """The file as MuJoCo compiles it, which it does when the first body is asked for."""
+class Part(NamedTuple):
+    """Something in the file: its name, where it stands, and MuJoCo's description of it."""
 
-    file: Path | None
-    bodies: int  # with the world
-    model: Any = field(default=None, repr=False)
+    name: str
+    place: Element
+    spec: Any
 
-    def lump(
-        self, body: Item, index: int, geom: Item, why: str
-    ) -> tuple[float, tuple[float, ...], pin.SE3]:
-        """Mass, principal moments and their frame, of a body by its place in the file.
 
-        Parameters
-        ----------
-        body : Item
-        index : int
-            The world is 0; depth first in the order of the file.
-        geom : Item
-            Where the file alone does not say it, and `why`.
+@dataclass(frozen=True)
+class CompiledMjcf:
+    """MuJoCo's model, and its parts in the order of the model."""
 
-        Raises
-        ------
-        LoadError
-            If MuJoCo is not installed, or does not compile the file.
-        """
-        if self.model is None:
-            self.model = self._compiled(geom, why)
-        model = self.model
-        if model.nbody != self.bodies or model.body(index).name != body.text("name"):
-            raise geom.error(
-                f"{why}; MuJoCo's compiler was asked, but finds other bodies ({model.nbody}, here "
-                f"{self.bodies}); give the body an <inertial>"
-            )
-        w, x, y, z = model.body_iquat[index].tolist()
-        return (
-            float(model.body_mass[index]),
-            tuple(model.body_inertia[index].tolist()),
-            pin.SE3(quaternion(w, x, y, z), np.array(model.body_ipos[index])),
-        )
+    text: MjcfText
+    model: Any
+    bodies: list[Part]
+    joints: list[Part]
+    sites: list[Part]
+    equalities: list[Part]
+    tendons: list[Part]
+    actuators: list[Part]
 
-    def _compiled(self, geom: Item, why: str) -> Any:
-        other = (
-            "give the body an <inertial>; MuJoCo writes one for each body of a model that it "
-            'saves, with <compiler saveinertial="true"/>'
-        )
-        if self.file is None:
-            raise geom.error(f"{why}; {other}")
+    def off(self, *flags: str) -> bool:
+        """Whether any of some flags of the file is "disable"."""
+        import mujoco
+
+        bits = [int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")) for flag in flags]
+        return any(int(self.model.opt.disableflags) & bit for bit in bits)
+
+    def arms(self, tendon: int) -> dict[int, float] | None:
+        """Length over position of a fixed tendon, by joint; None for a spatial one."""
+        model, found = self.model, dict[int, float]()
+        first = model.tendon_adr[tendon]
+        for i in range(first, first + model.tendon_num[tendon]):
+            if model.wrap_type[i] != 1:  # mjWRAP_JOINT
+                return None
+            j = int(model.wrap_objid[i])
+            found[j] = found.get(j, 0.0) + float(model.wrap_prm[i])
+        return {j: x for j, x in found.items() if x}
+
+
+def compiled(
+    text: MjcfText, free_flyer: bool = False, told: list[str] | None = None
+) -> CompiledMjcf:
+    """What MuJoCo's compiler makes of a text.
+
+    Parameters
+    ----------
+    text : MjcfText
+    free_flyer : bool
+        Whether the first body of the world gets a free joint, "root_joint".
+    told : list of str, optional
+        Keep all geoms for their shapes, and tell here which cannot be compiled. Default: without
+        those that would open a file and give no mass to what moves.
+
+    Raises
+    ------
+    LoadError
+        At the element, for what the compiler refuses, or leaves out without a word; for meshes
+        that cannot be read; without the package mujoco.
+    """
+    mujoco = _mujoco(text)
+    with _quiet(mujoco):
         try:
-            import mujoco
-        except ImportError:
-            raise geom.error(
-                f"{why}; install the package mujoco (pip install 'holoctl[mujoco]'), and its "
-                f"compiler is asked; or {other}"
-            ) from None
+            spec = _parsed(mujoco, text)
+            _check_what_is_left_out(spec, text)
+            if free_flyer:
+                _float_first_body(spec, text)
+            check_size(text.root, sum(_COORDINATES[joint.type.name[6:]] for joint in spec.joints))
+            spec.compiler.fusestatic = spec.compiler.discardvisual = False
+            spec.compiler.LRopt.mode = 0  # no simulation to find the range of a muscle
+            _drop_geoms_of_files(mujoco, spec, told is not None)
+            model = _model(mujoco, spec, text, told)
+        except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
+            raise text.error(error, mujoco.mj_printSchema(False, False)) from None
+    kinds = ("bodies", "joints", "sites", "equalities", "tendons", "actuators")
+    parts = {kind: _parts(getattr(spec, kind), text) for kind in kinds}
+    found = CompiledMjcf(text, model, **parts)
+    _check_sizes(found)
+    return found
+
+
+def _mujoco(text: MjcfText) -> Any:
+    try:
+        import mujoco
+    except ImportError:
+        raise text.root.error(
+            'an MJCF is read by MuJoCo\'s compiler: pip install "holoctl[mjcf]"'
+        ) from None
+    if int(mujoco.__version__.split(".")[0]) < 4:
+        raise text.root.error(
+            f"an MJCF is read by MuJoCo 4 or newer; this is {mujoco.__version__}: "
+            'pip install "holoctl[mjcf]"'
+        )
+    return mujoco
+
+
+@contextmanager
+def _quiet(mujoco: Any) -> Iterator[None]:
+    """Without MuJoCo's warnings, which it prints, and writes into a file where it stands."""
+    with _ONE_AT_A_TIME:  # what handles warnings is one for the process
+        handler = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(lambda _: None)
         try:
-            with warnings.catch_warnings():  # what it says of the rest of the file is no matter
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                spec = mujoco.MjSpec.from_file(str(self.file))
-                # Bodies as they stand in the file, with their masses: the total is scaled here.
-                spec.compiler.fusestatic = False
-                spec.compiler.settotalmass = -1.0
-                return spec.compile()
-        except (ValueError, RuntimeError, TypeError) as error:
-            reason = " ".join(str(error).split())[:300]
-            raise geom.error(
-                f"{why}; MuJoCo's compiler was asked, and refuses the file: {reason}"
-            ) from None
+                yield
+        finally:
+            mujoco.set_mju_user_warning(handler)
+
+
+def _parsed(mujoco: Any, text: MjcfText) -> Any:
+    if not text.models:
+        return mujoco.MjSpec.from_string(text.text)
+    with TemporaryDirectory() as folder:  # models that are attached are read from files alone
+        for name, model in text.models.items():
+            (Path(folder) / name).write_text(model, "utf-8")
+        (Path(folder) / "main.xml").write_text(text.text, "utf-8")
+        return mujoco.MjSpec.from_file(str(Path(folder) / "main.xml"))
+
+
+def _model(mujoco: Any, spec: Any, text: MjcfText, told: list[str] | None) -> Any:
+    compiler = spec.compiler
+    while True:
+        try:
+            _check_files(spec)
+            return spec.compile()
+        except ValueError as error:
+            bare = any(
+                part.tag == "inertial" and not {"diaginertia", "fullinertia"} & set(part.attributes)
+                for part in text.at(str(error)).children
+            )
+            if "mjMINVAL" in str(error) and compiler.boundinertia < _NOTHING and not bare:
+                compiler.boundmass = max(compiler.boundmass, _NOTHING)
+                compiler.boundinertia = _NOTHING
+            elif told is not None and _drop_shapes(spec, str(error)):
+                told.append(str(text.error(error, "")))
+            else:
+                raise
+
+
+def _parts(specs: Any, text: MjcfText) -> list[Part]:
+    return [Part(s.name, text.at(s.info), s) for s in sorted(specs, key=lambda s: s.id)]
+
+
+# ------------------------------------------------------------------------------------ checks
+
+
+def _check_what_is_left_out(spec: Any, text: MjcfText) -> None:
+    """MuJoCo drops what names both a copy and what is no copy, and says nothing."""
+    kept = [*spec.equalities, *spec.tendons, *spec.actuators]
+    found = {id(text.at(part.info)) for part in kept}
+    for tag in ("equality", "tendon", "actuator"):
+        for element in sections(text.root, tag):
+            if id(element) not in found:
+                raise element.error(
+                    f"{element} names what is in a <replicate> together with what is not; write "
+                    "the copies out, with an element for each"
+                )
+
+
+def _drop_geoms_of_files(mujoco: Any, spec: Any, looks: bool) -> None:
+    """Without geoms that need a file and give no mass to what moves: nothing is opened for them.
+    Of those that are looked at, without hills."""
+    kinds, counted = mujoco.mjtGeom, mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    of_files = (kinds.mjGEOM_MESH, kinds.mjGEOM_HFIELD, kinds.mjGEOM_SDF)
+    for geom in list(spec.geoms):
+        if not (geom.meshname or geom.hfieldname or geom.type in of_files):
+            continue
+        body = geom.parent
+        first, last = body.compiler.inertiagrouprange
+        mass = geom.density if math.isnan(geom.mass) else geom.mass
+        given = body.explicitinertial and body.compiler.inertiafromgeom != counted
+        still = spec.compiler.settotalmass <= 0.0 and not _moves(body)
+        idle = still or given or mass == 0.0 or not first <= geom.group <= last
+        if geom.type == kinds.mjGEOM_HFIELD if looks else idle:
+            spec.delete(geom)
+    used = {name for geom in spec.geoms for name in (geom.meshname, geom.hfieldname)}
+    for file in [*spec.meshes, *spec.hfields]:
+        if file.name not in used:
+            spec.delete(file)
+
+
+def _drop_shapes(spec: Any, told: str) -> bool:
+    """Without the geom, or without all geoms of the mesh, that the compiler names by its line."""
+    line = re.search(r"line \d+", told)
+    meshes = [mesh for mesh in spec.meshes if line and mesh.info == line[0]]
+    names = {mesh.name for mesh in meshes}
+    geoms = [g for g in spec.geoms if g.meshname in names or (line and g.info == line[0])]
+    for one in [*geoms, *meshes]:
+        spec.delete(one)
+    return bool(geoms)
+
+
+def _moves(body: Any) -> bool:
+    while body is not None and not body.joints:
+        body = body.parent
+    return body is not None
+
+
+def _check_files(spec: Any) -> None:
+    """Meshes are regular files, and of bounded size together."""
+    left = MOST_MESH_BYTES
+    for mesh in [*spec.meshes, *spec.hfields]:
+        if mesh.file:
+            try:
+                left -= len(content(Path(mesh.file), max(left, 0)))
+            except FileNotFoundError:
+                why = f"there is no mesh {os.path.basename(mesh.file)!r} at {mesh.file!r}"
+                raise ValueError(f"{why} {mesh.info}") from None
+            except (OSError, LoadError) as error:
+                raise ValueError(f"{error} {mesh.info}") from None
+
+
+def _float_first_body(spec: Any, text: MjcfText) -> None:
+    """Let the first body of the world float on a joint "root_joint"."""
+    first = spec.worldbody.first_body()
+    if any(joint.type.name == "mjJNT_FREE" for joint in spec.joints):
+        raise text.root.error(
+            "free_flyer: the file says itself that this body is free; leave it out"
+        )
+    if first is None:
+        raise text.root.error("free_flyer: there is no body that could float")
+    if first.joints:
+        raise text.at(first.joints[0].info).error(
+            "free_flyer: the first body has a joint to the world, so it cannot float"
+        )
+    if first.mocap:
+        raise text.at(first.info).error(
+            "free_flyer: the first body is a mocap body, which cannot float"
+        )
+    first.add_freejoint(name="root_joint", align=0)
+
+
+def _check_sizes(found: CompiledMjcf) -> None:
+    """No length, mass or moment that is beyond all robots, or no number at all."""
+    model = found.model
+    for parts, arrays in (
+        (found.bodies, ("body_pos", "body_ipos", "body_mass", "body_inertia")),
+        (found.joints, ("jnt_pos", "jnt_axis")),
+        (found.sites, ("site_pos",)),
+    ):
+        for array in arrays if parts else ():
+            values = getattr(model, array).reshape(len(parts), -1)
+            large = np.flatnonzero(~(np.abs(values) <= LARGEST).all(axis=1))
+            if large.size:
+                place = parts[large[0]].place
+                raise place.error(
+                    f"{place}: MuJoCo's {array} of it is {values[large[0]]}: numbers of more than "
+                    f"{LARGEST:g} in size are not read"
+                )

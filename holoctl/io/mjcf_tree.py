@@ -1,363 +1,231 @@
-"""Bodies, joints and sites of an MJCF as a `pin.Model`, depth first in the order of the file."""
+"""Bodies, joints and sites of a compiled MJCF as a `pin.Model`, in the order of MuJoCo's."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.io.limits import FREE, check_size
-from holoctl.io.mjcf_compiled import CompiledFile
-from holoctl.io.mjcf_elements import Defaults, Item, flattened, unit
-from holoctl.io.mjcf_inertia import Lump, lump_of, scaled_to_total
-from holoctl.io.rotations import z_to
-from holoctl.io.xml import Element
+from holoctl.io.limits import FREE
+from holoctl.io.mjcf_compiled import CompiledMjcf, Part
+from holoctl.io.rotations import quaternion
 from holoctl.tree.coordinates import coordinate_names
+from holoctl.tree.inertia import rigid_body
 
-__all__ = ["SINGLE", "WORLD", "MjcfJoint", "MjcfTree", "Part", "ascending", "limited"]
+__all__ = ["SINGLE", "MjcfTree", "Placed", "range_of", "tree_of"]
 
-WORLD = "world"  # MuJoCo's name for what Pinocchio calls universe
-_GROUND = "universe"
+_GROUND = "universe"  # Pinocchio's name for what MuJoCo calls world
 _MOST = sys.float_info.max  # bound of an effort or velocity without limits, as of Pinocchio
-_TYPES = ("hinge", "slide", "ball", "free")
+_LEAST = 2e-15  # kg, kg m^2: MuJoCo takes no less where a body moves, here it is none
+_KINDS = ("free", "ball", "slide", "hinge")
 SINGLE = ("hinge", "slide")
 """Joints of one coordinate, whose position is a number."""
-
-Part = tuple[Element, pin.SE3, str]
-"""An element in a body, the frame that it stands in, its default class."""
 
 Placed = tuple[int, pin.SE3]
 """A joint of the model, and a placement in it."""
 
 
-@dataclass(frozen=True)
-class _Body:
-    """A body that waits to be added, and where the body is that it stands in."""
-
-    element: Element
-    frame: pin.SE3
-    childclass: str
-    above: Placed
-    in_world: bool = False
-    floats: bool = False
-
-
-@dataclass(frozen=True)
-class MjcfJoint:
-    """A joint of the file: its index in the model, its type and the value where it is zero.
-
-    `rest` is where its spring has no effort, counted from there.
-    """
-
-    index: int
-    type: str
-    ref: float
-    item: Item
-    rest: float = 0.0
-
-
 @dataclass
 class MjcfTree:
-    """The model while it is built, and where bodies, sites and joints of the file are in it.
+    """The model, and where the parts of the file are in it.
 
-    `geoms` are those of each body, each with the frame that it stands in and its default class.
-    Without `compiled` bodies get no inertias.
+    Joints have their type and name by MuJoCo's index; the one of index j is the joint j + 1 of the
+    model. `home` is the configuration that the file draws.
     """
 
-    root: Element
-    defaults: Defaults
-    free_flyer: bool
-    compiled: CompiledFile | None
     model: pin.Model = field(default_factory=pin.Model)
-    bodies: dict[str, Placed] = field(default_factory=dict)
-    sites: dict[str, Placed] = field(default_factory=dict)
-    joints: dict[str, MjcfJoint] = field(default_factory=dict)
-    geoms: dict[str, list[Part]] = field(default_factory=dict)
-    lumps: list[tuple[int, pin.SE3, Lump]] = field(default_factory=list)
-    lifted: list[str] = field(default_factory=list)
-    placed: list[str] = field(default_factory=list)
-    idle: list[str] = field(default_factory=list)
-    q0: list[Vector] = field(default_factory=list)
-    given: set[str] = field(default_factory=set)
+    bodies: list[Placed] = field(default_factory=list)
+    body_names: list[str] = field(default_factory=list)
+    sites: list[Placed] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    drawn: list[Vector] = field(default_factory=list)
+    home: Vector = field(default_factory=lambda: np.zeros(0))
 
-    def build(self) -> None:
-        """All bodies, depth first in the order of the file."""
-        self.model.name = self.root.attributes.get("model", "") or "mujoco"
-        self.bodies[WORLD] = (0, pin.SE3.Identity())
-        waiting = self._of_world()[::-1]
-        if self.free_flyer and waiting:
-            waiting[-1] = replace(waiting[-1], floats=True)
-        while waiting:
-            waiting += self._body(waiting.pop())[::-1]
-        names = coordinate_names(self.model)
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise self.joints[twice[0]].item.error(
-                f"the coordinate {twice[0]!r} of a ball or free joint has this name; choose another"
+    def joint(self, j: int) -> str:
+        """The name of a joint by MuJoCo's index."""
+        return str(self.model.names[int(j) + 1])
+
+    def columns(self, j: int) -> slice:
+        """The coordinates of velocity of a joint by MuJoCo's index."""
+        first = int(self.model.idx_vs[int(j) + 1])
+        return slice(first, first + int(self.model.nvs[int(j) + 1]))
+
+    def from_qpos(self, qpos: Vector, qpos0: Vector) -> Vector:
+        """A configuration from MuJoCo's: its order of quaternions, and ref taken off."""
+        q = np.array(qpos, dtype=float)
+        for j, kind in enumerate(self.kinds):
+            first, n = self.model.idx_qs[j + 1], self.model.nqs[j + 1]
+            if kind in SINGLE:
+                q[first] -= qpos0[first]
+            else:
+                turn = q[first + n - 4 : first + n]
+                turn[:] = np.roll(turn, -1) / np.linalg.norm(turn)
+        return q
+
+    def quaternions(self, qpos: Vector) -> list[Vector]:
+        """Those of MuJoCo's configuration."""
+        ends = [self.model.idx_qs[j + 1] + self.model.nqs[j + 1] for j in range(len(self.kinds))]
+        return [qpos[e - 4 : e] for e, k in zip(ends, self.kinds, strict=True) if k not in SINGLE]
+
+
+def tree_of(found: CompiledMjcf) -> MjcfTree:
+    """The tree of a compiled MJCF.
+
+    Raises
+    ------
+    LoadError
+        For names that stand for something else, ranges upside down, and an armature that is no
+        rotor of a coordinate.
+    """
+    m, tree = found.model, MjcfTree()
+    tree.model.name = found.text.root.attributes.get("model", "") or "mujoco"
+    tree.model.gravity.linear = np.zeros(3) if found.off("GRAVITY") else np.array(m.opt.gravity)
+    names = _Names(found)
+    for i, body in enumerate(found.bodies):
+        pose = pin.SE3(quaternion(*m.body_quat[i].tolist()), np.array(m.body_pos[i]))
+        if i:
+            name = names.of(body, f"body_{i}")
+            above, at = tree.bodies[m.body_parentid[i]]
+            joints = range(m.body_jntadr[i], m.body_jntadr[i] + m.body_jntnum[i])
+            here = _joints(found, tree, joints, name, (above, at * pose), names)
+            _frame(tree.model, name, here, pin.FrameType.BODY)
+            _append_inertia(tree.model, m, i, here)
+        else:
+            name, here = "world", (0, pin.SE3.Identity())
+        tree.bodies.append(here)
+        tree.body_names.append(name)
+        for k in np.flatnonzero(m.site_bodyid == i):
+            pose = pin.SE3(quaternion(*m.site_quat[k].tolist()), np.array(m.site_pos[k]))
+            tree.sites.append((here[0], here[1] * pose))
+            if found.sites[k].name:
+                names.check(found.sites[k])
+                _frame(tree.model, found.sites[k].name, tree.sites[-1], pin.FrameType.OP_FRAME)
+    tree.home = np.concatenate(tree.drawn) if tree.drawn else np.zeros(0)
+    coordinates = coordinate_names(tree.model)
+    twice = next((name for name in coordinates if coordinates.count(name) > 1), None)
+    if twice is not None:
+        place = next((p.place for p in found.joints if p.name == twice), found.text.root)
+        raise place.error(
+            f"the coordinate {twice!r} of a ball or free joint has this name; choose another"
+        )
+    return tree
+
+
+class _Names:
+    """Names of the file, and new ones for what has none."""
+
+    def __init__(self, found: CompiledMjcf) -> None:
+        self.given = {part.name for part in (*found.bodies, *found.joints)}
+        self.given |= {e.attributes.get("name", "") for e in found.text.root.each()}
+
+    def check(self, part: Part) -> None:
+        if part.name == _GROUND:
+            raise part.place.error(f"{part.place}: the name {part.name!r} stands for the world")
+        if not part.name.isprintable():
+            raise part.place.error(
+                f"a name must have printable characters only; got {part.name[:60]!r}"
             )
-        self._put_inertias()
 
-    def _of_world(self) -> list[_Body]:
-        """The bodies that stand in the world."""
-        world, geoms = self.bodies[WORLD], self.geoms.setdefault(WORLD, [])
-        found = []
-        for section in self.root.children:
-            if section.tag == "worldbody":
-                for element, frame, childclass in flattened(section, "main", self.defaults):
-                    if element.tag == "body":
-                        found.append(_Body(element, frame, childclass, world, in_world=True))
-                    elif element.tag == "site":
-                        self._site(element, frame, childclass, world)
-                    elif element.tag == "geom":
-                        geoms.append((element, frame, childclass))
-                    elif element.tag in ("joint", "freejoint", "inertial"):  # in a <frame>
-                        raise element.error(f"{element}: the world has no joints and no inertia")
-        return found
-
-    def _body(self, body: _Body) -> list[_Body]:
-        """Add one body; the bodies that stand in it."""
-        element, item = body.element, self.defaults.plain(body.element)
-        childclass = self.defaults.known(element, "childclass", body.childclass)
-        name = item.text("name") or self._made_up(f"body_{len(self.bodies)}")
-        self._name(element, name, self.bodies)
-        if item.true("mocap"):
-            self._check_mocap(body, item)
-            self.placed.append(name)
-        if item.number("gravcomp", 0.0) != 0.0:
-            self.lifted.append(name)
-        parts = list(flattened(element, childclass, self.defaults))
-        here = self.bodies[name] = self._joints(body, name, parts)
-        self._frame(name, here, pin.FrameType.BODY)
-        for part, frame, part_class in parts:
-            if part.tag == "site":
-                self._site(part, frame, part_class, here)
-        self.geoms[name] = [part for part in parts if part[0].tag == "geom"]
-        self._inertia(item, here, parts)
-        return [_Body(*part, here) for part in parts if part[0].tag == "body"]
-
-    def _check_mocap(self, body: _Body, item: Item) -> None:
-        """A mocap body stands in the world where it is put; here it stays where it is drawn."""
-        joints = [
-            part
-            for part, _, _ in flattened(body.element, "main", self.defaults)
-            if part.tag in ("joint", "freejoint")
-        ]
-        if not body.in_world or joints:
-            raise item.error("a mocap body stands in the world and has no joints")
-        if body.floats:
-            raise item.error("free_flyer: the first body is a mocap body, which cannot float")
-
-    def _frame(self, name: str, place: Placed, kind: Any) -> None:
-        joint = self.model.names[place[0]]
-        above = self.model.getFrameId(joint, pin.FrameType.JOINT) if place[0] else 0
-        self.model.addFrame(pin.Frame(name, place[0], above, place[1], kind), False)
-
-    def _name(self, element: Element, name: str, taken: Collection[str]) -> str:
-        """A name that is new and is not that of the world."""
-        if name in (WORLD, _GROUND):
-            raise element.error(f"{element}: the name {name!r} stands for the world")
-        if not name.isprintable():
-            raise element.error(f"a name must have printable characters only; got {name[:60]!r}")
-        if name in taken:
-            raise element.error(f"two <{element.tag}> are called {name!r}")
-        return name
-
-    def _site(self, element: Element, frame: pin.SE3, childclass: str, body: Placed) -> None:
-        """A frame of the model, if it has a name."""
-        item = self.defaults.item(element, "site", childclass)
-        pose = item.pose()
-        if "fromto" in item:
-            ends = np.array(item.numbers("fromto", (0.0,) * 6))
-            along = unit(item, "fromto", ends[:3] - ends[3:])
-            pose = pin.SE3(z_to(along), 0.5 * (ends[:3] + ends[3:]))
-        if item.text("name"):
-            name = self._name(element, item.text("name"), self.sites)
-            self.sites[name] = (body[0], body[1] * frame * pose)
-            self._frame(name, self.sites[name], pin.FrameType.OP_FRAME)
-
-    # ----------------------------------------------------------------------------- joints
-
-    def _joints(self, body: _Body, name: str, parts: Sequence[Part]) -> Placed:
-        """Add the joints of a body, one after the other; the last one, and the body in it."""
-        found = [part for part in parts if part[0].tag in ("joint", "freejoint")]
-        items = [(self._joint_item(e, c), frame) for e, frame, c in found]
-        kinds = [_kind(item) for item, _ in items]
-        placement = body.frame * self.defaults.plain(body.element).pose()
-        if "free" in kinds:
-            item = items[kinds.index("free")][0]
-            if len(kinds) > 1 or not body.in_world:
-                raise item.error("a free joint must be alone, in a body that stands in the world")
-            if self.free_flyer:
-                raise item.error(
-                    "free_flyer: the file says itself that this body is free; leave it out"
-                )
-            return self._free(item.text("name") or self._made_up(f"{name}.free"), item, placement)
-        if body.floats:
-            if kinds:
-                raise items[0][0].error(
-                    "free_flyer: the first body has a joint to the world, so it cannot float"
-                )
-            return self._free("root_joint", self.defaults.plain(body.element), placement)
-        joint, at = body.above[0], body.above[1] * placement  # the body, its joints at zero
-        for (item, frame), kind in zip(items, kinds, strict=True):
-            label = item.text("name") or self._made_up(f"{name}.{kind}")
-            joint, at = self._single_or_ball(label, kind, item, frame, joint, at)
-        return joint, at
-
-    def _joint_item(self, element: Element, childclass: str) -> Item:
-        if element.tag == "freejoint":
-            item = self.defaults.plain(element)
-            if item.word("align", ("auto", "false", "true"), "auto") == "true":
-                raise item.error("align='true' is not read: it moves the frame that q describes")
-            return item
-        return self.defaults.item(element, "joint", childclass)
-
-    def _made_up(self, first: str) -> str:
-        """A name that nothing in the file has, such as ``arm.hinge``, ``arm.hinge_2``."""
-        if not self.given:
-            self.given.update(element.attributes.get("name", "") for element in self.root.each())
-        label, i = first, 1
-        while label in self.given:
+    def of(self, part: Part, first: str) -> str:
+        """The name of a part; where it has none `first`, with a number where that is taken."""
+        self.check(part)
+        label, i = part.name or first, 1
+        while not part.name and label in self.given:
             i += 1
             label = f"{first}_{i}"
         self.given.add(label)
         return label
 
-    def _free(self, label: str, item: Item, placement: pin.SE3) -> Placed:
-        """A free joint: its configuration is the pose of the body in the world."""
-        bounds = [FREE] * 3 + [1.01] * 4
-        joint = self._add(
-            label, "free", item, 0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), bounds
-        )
-        self.q0[-1] = pin.SE3ToXYZQUAT(placement)
-        return joint, pin.SE3.Identity()
 
-    def _single_or_ball(
-        self, label: str, kind: str, item: Item, frame: pin.SE3, above: int, at: pin.SE3
-    ) -> Placed:
-        """A joint about or along an axis through a point of the body, or a ball there."""
-        anchor = frame.act(np.array(item.numbers("pos", (0.0, 0.0, 0.0))))
-        to_anchor = pin.SE3(np.eye(3), anchor)
-        if kind == "ball":
-            model, bounds = pin.JointModelSpherical(), [1.01] * 4
+def _frame(model: pin.Model, name: str, place: Placed, kind: Any) -> None:
+    joint = model.names[place[0]]
+    above = model.getFrameId(joint, pin.FrameType.JOINT) if place[0] else 0
+    model.addFrame(pin.Frame(name, place[0], above, place[1], kind), False)
+
+
+def _joints(
+    found: CompiledMjcf, tree: MjcfTree, joints: Sequence[int], body: str, at: Placed, names: _Names
+) -> Placed:
+    """Add the joints of a body, one after the other; the last one, and the body in it."""
+    above, here = at
+    for j in joints:
+        kind, part = _KINDS[found.model.jnt_type[j]], found.joints[j]
+        label = names.of(part, f"{body}.{kind}")
+        if kind == "free":  # its configuration is the pose of the body in the world
+            tree.drawn.append(pin.SE3ToXYZQUAT(here))
+            model, to_anchor, here = (
+                pin.JointModelFreeFlyer(),
+                pin.SE3.Identity(),
+                pin.SE3.Identity(),
+            )
         else:
-            axis = np.array(item.numbers("axis", (0.0, 0.0, 1.0)))
-            model = _along(kind, frame.rotation @ unit(item, "axis", axis))
-            bounds = [FREE]
-        joint = self._add(label, kind, item, above, model, at * to_anchor, bounds)
-        return joint, to_anchor.inverse()
-
-    def _add(
-        self,
-        label: str,
-        kind: str,
-        item: Item,
-        above: int,
-        joint: pin.JointModel,
-        placement: pin.SE3,
-        bounds: list[float],
-    ) -> int:
-        """A joint of the model with its limits, rotor inertia and losses."""
-        self._name(item.element, label, self.joints)
-        ref = item.number("ref", 0.0) * _unit(item, kind) if kind in SINGLE else 0.0
-        lower, upper = _bounds(item, kind, ref, bounds)
-        n = joint.nv
-        limits = [np.full(n, x) for x in (*_most_effort(item), -_MOST, _MOST)]
-        losses = [np.full(n, x) for x in _losses(item)]
-        index = self.model.addJoint(
-            above, joint, placement, label, *limits, np.array(lower), np.array(upper), *losses
-        )
-        self.model.addJointFrame(index)
-        check_size(item.element, self.model.nv)
-        new = self.model.joints[index]
-        rotor = item.size("armature", 0.0)
-        if rotor and kind == "free":  # MuJoCo adds it in world axes: another equation of motion
-            raise item.error("armature of a free joint is not read; MuJoCo advises <freejoint>")
-        self.model.armature[new.idx_v : new.idx_v + n] = rotor
-        rest = item.number("springref", 0.0) * _unit(item, kind) - ref if kind in SINGLE else 0.0
-        self.joints[label] = MjcfJoint(index, kind, ref, item, rest)
-        self.q0.append(np.array(new.nq * [0.0]) if n == 1 else np.array([0.0, 0.0, 0.0, 1.0]))
-        return int(index)
-
-    # ----------------------------------------------------------------------------- inertias
-
-    def _inertia(self, body: Item, here: Placed, parts: Sequence[Part]) -> None:
-        """Note the inertia of a body, where it matters: what does not move has none."""
-        unmoved = not here[0] and self.defaults.compiler.settotalmass <= 0.0
-        if self.compiled is None or unmoved:
-            return
-        inertials = [(self.defaults.plain(e), f) for e, f, _ in parts if e.tag == "inertial"]
-        geoms = [(self.defaults.item(e, "geom", c), f) for e, f, c in parts if e.tag == "geom"]
-        index = len(self.bodies) - 1  # depth first, as in MuJoCo; the world is 0
-        self.lumps.append((*here, lump_of(body, inertials, geoms, index, self.compiled)))
-
-    def _put_inertias(self) -> None:
-        lumps = [lump for _, _, lump in self.lumps]
-        total = self.defaults.compiler.settotalmass
-        if total > 0.0:
-            lumps = scaled_to_total(lumps, total)
-        for (joint, placement, _), lump in zip(self.lumps, lumps, strict=True):
-            if joint and lump.mass + sum(lump.moments) > 0.0:
-                self.model.appendBodyToJoint(joint, lump.inertia, placement)
-
-    @property
-    def home(self) -> Vector:
-        """The configuration that the file describes, MuJoCo's qpos0."""
-        return np.concatenate(self.q0) if self.q0 else np.zeros(0)
+            tree.drawn.append(np.array([0.0, 0.0, 0.0, 1.0]) if kind == "ball" else np.zeros(1))
+            to_anchor = pin.SE3(np.eye(3), np.array(found.model.jnt_pos[j]))
+            model = (
+                pin.JointModelSpherical()
+                if kind == "ball"
+                else _along(kind, found.model.jnt_axis[j])
+            )
+        above = _add(found, tree, j, kind, label, above, model, here * to_anchor)
+        here = to_anchor.inverse()
+    return above, here
 
 
-def _kind(item: Item) -> str:
-    return "free" if item.element.tag == "freejoint" else item.word("type", _TYPES, "hinge")
+def _add(
+    found: CompiledMjcf, tree: MjcfTree, j: int, kind: str, label: str, above: int,
+    joint: pin.JointModel, placement: pin.SE3,
+) -> int:  # fmt: skip
+    """A joint of the model with its limits, rotor inertia and losses."""
+    m, part, n = found.model, found.joints[j], joint.nv
+    dof, ref = m.jnt_dofadr[j], m.qpos0[m.jnt_qposadr[j]]
+    bounds = range_of(part, "range", "limited", m.jnt_limited[j], m.jnt_range[j])
+    effort = range_of(
+        part, "actuatorfrcrange", "actfrclimited", m.jnt_actfrclimited[j], m.jnt_actfrcrange[j]
+    )
+    if kind in SINGLE:
+        lower, upper = (-FREE, FREE) if bounds is None else np.subtract(bounds, ref)
+        widest = [np.array([x if np.isfinite(x) else np.sign(x) * FREE]) for x in (lower, upper)]
+    else:
+        size = np.array([FREE] * (joint.nq - 4) + [1.01] * 4)
+        widest = [-size, size]
+    rotor, friction = m.dof_armature[dof], m.dof_frictionloss[dof]
+    if rotor and kind == "free":  # MuJoCo adds it in world axes: another equation of motion
+        raise part.place.error("armature of a free joint is not read; MuJoCo advises <freejoint>")
+    limits = [np.full(n, x) for x in (*(effort or (-_MOST, _MOST)), -_MOST, _MOST)]
+    losses = [np.full(n, x) for x in (-friction, friction, max(m.dof_damping[dof], 0.0))]
+    index = tree.model.addJoint(above, joint, placement, label, *limits, *widest, *losses)
+    tree.model.addJointFrame(index)
+    first = tree.model.idx_vs[index]
+    tree.model.armature[first : first + n] = rotor
+    tree.kinds.append(kind)
+    return int(index)
 
 
-def _unit(item: Item, kind: str) -> float:
-    """rad in the unit of a hinge's angles; lengths are in m."""
-    return item.compiler.angle if kind == "hinge" else 1.0
+def range_of(
+    part: Part, name: str, switch: str, limited: bool, values: Sequence[float]
+) -> tuple[float, float] | None:
+    """A range that holds; None where there is none. One that is upside down is no slip of MuJoCo's
+    reader alone: it would take it for none."""
+    lower, upper = (float(x) for x in values)
+    if limited:
+        return lower, upper
+    if int(getattr(part.spec, switch)) == 2 and lower >= upper and (lower or upper):  # "auto"
+        raise part.place.error(f"{part.place}: {name}: {lower} must be less than {upper}")
+    return None
 
 
-def _bounds(
-    item: Item, kind: str, ref: float, widest: list[float]
-) -> tuple[list[float], list[float]]:
-    """Bounds of the position, which counts from `ref`."""
-    if kind in SINGLE and limited(item, "range", "limited"):
-        lower, upper = (x * _unit(item, kind) - ref for x in ascending(item, "range"))
-        return [lower], [upper]
-    return [-b for b in widest], widest
-
-
-def _most_effort(item: Item) -> tuple[float, float]:
-    if limited(item, "actuatorfrcrange", "actuatorfrclimited"):
-        return ascending(item, "actuatorfrcrange")
-    return -_MOST, _MOST
-
-
-def _losses(item: Item) -> tuple[float, float, float]:
-    """Dry friction, down and up, and damping."""
-    friction = item.size("frictionloss", 0.0)
-    return -friction, friction, max(item.numbers("damping", (0.0,) * 3, least=1)[0], 0.0)
-
-
-def limited(item: Item, range_name: str, switch: str) -> bool:
-    """Whether a range holds; without autolimits the file must say so."""
-    word = item.word(switch, ("auto", "false", "true"), "auto")
-    if word == "auto" and range_name in item and not item.compiler.autolimits:
-        raise item.error(f"{range_name} without autolimits needs {switch} 'true' or 'false'")
-    if word == "true" and range_name not in item:
-        raise item.error(f"{switch} needs {range_name}")
-    return range_name in item and word != "false"
-
-
-def ascending(item: Item, name: str) -> tuple[float, float]:
-    """A lower and an upper bound."""
-    lower, upper = item.numbers(name, (0.0, 0.0))
-    if lower >= upper:
-        raise item.error(f"{name}: {lower} must be less than {upper}")
-    return lower, upper
+def _append_inertia(model: pin.Model, m: Any, i: int, here: Placed) -> None:
+    """The inertia of a body, where it matters: what does not move has none."""
+    mass, *moments = (x if x > _LEAST else 0.0 for x in (m.body_mass[i], *m.body_inertia[i]))
+    if here[0] and mass + sum(moments):
+        R = quaternion(*m.body_iquat[i].tolist())
+        inertia = rigid_body(mass, np.array(m.body_ipos[i]), R @ np.diag(moments) @ R.T)
+        model.appendBodyToJoint(here[0], inertia, here[1])
 
 
 def _along(kind: str, axis: Vector) -> pin.JointModel:
@@ -366,4 +234,4 @@ def _along(kind: str, axis: Vector) -> pin.JointModel:
     for i, coordinate in enumerate("XYZ"):
         if axis[i] == 1.0:
             return getattr(pin, f"JointModel{letter}{coordinate}")()
-    return getattr(pin, f"JointModel{name}Unaligned")(axis)
+    return getattr(pin, f"JointModel{name}Unaligned")(np.array(axis))

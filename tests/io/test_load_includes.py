@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
 from documents_mjcf import ARM
 
 import holoctl as hc
-from holoctl.io import mjcf_include
+from holoctl.io import limits
 from holoctl.io.mjcf import read_mjcf
 
 LOWER = ARM[ARM.index('      <body name="lower"') : ARM.index("    </body>\n  </worldbody>")]
@@ -102,7 +103,7 @@ def test_a_file_in_a_folder_includes_from_there_if_the_main_folder_has_none(fold
 
 def test_errors_name_the_file_that_they_stand_in(folder):
     text = LOWER.replace('type="capsule"', 'type="capsul"')
-    with pytest.raises(hc.LoadError, match="did you mean 'capsule'") as error:
+    with pytest.raises(hc.LoadError, match="invalid keyword: 'capsul'") as error:
         folder(arm=MAIN.format("lower.xml"), lower=included("\n\n" + text))
     assert error.value.file == os.path.realpath(folder.path / "lower.xml")
     assert error.value.line == 5
@@ -167,7 +168,7 @@ def test_only_relative_paths_are_read(folder, name):
         ('<include file="none.xml"/>', "there is no file 'none.xml' in the folder"),
         ('<include file="."/>', "this is a directory"),
         ('<include file="pipe"/>', "this is a pipe"),
-        ('<include file="bytes.xml"/>', "'bytes.xml' is not a text in UTF-8"),
+        ('<include file="bytes.xml"/>', "this is not a text in UTF-8"),
         ('<include file="empty.xml"/>', "there is nothing in 'empty.xml'"),
         ('<include file="text.xml"/>', r"text\.xml:1: this is not XML"),
         ('<include file="robot.xml"/>', "starts with <mujoco> or <mujocoinclude>; this one with"),
@@ -209,7 +210,7 @@ def test_counts_of_files_are_limited(folder, monkeypatch):
 
 
 def test_sizes_of_files_are_limited_together(folder, monkeypatch):
-    monkeypatch.setattr(mjcf_include, "MOST_BYTES", 1000)
+    monkeypatch.setattr(limits, "MOST_BYTES", 1000)
     files = {f"f{i}.xml": included("<worldbody/>" + i * " ") for i in (900, 901)}
     text = '<mujoco><include file="f900.xml"/><include file="f901.xml"/></mujoco>'
     with pytest.raises(hc.LoadError, match="bytes, too many to read"):
@@ -232,3 +233,77 @@ def test_elements_and_levels_are_limited_together(folder):
         folder(
             files | {"arm.xml": '<mujoco><worldbody><include file="a.xml"/></worldbody></mujoco>'}
         )
+
+
+# -------------------------------------------------------------------------- attached models
+
+CHILD = (
+    '<mujoco model="child"><compiler angle="degree" meshdir="{meshdir}"/>'
+    '<default><joint armature="0.3"/></default><asset>{asset}</asset><worldbody>'
+    '<body name="b" pos="1 0 0"><joint name="j" range="-90 90"/><geom {geom}/>{inside}</body>'
+    '</worldbody><actuator><motor name="m" joint="j" gear="3"/></actuator></mujoco>'
+)
+ATTACHED = (
+    '<mujoco><asset><model name="c" file="{file}"/></asset><worldbody><frame euler="0 90 0">'
+    '<attach model="c" body="b" prefix="x_"/></frame><body name="o"><joint name="o"/>'
+    '<geom size="1"/><attach model="c" body="b" prefix="y_"/></body></worldbody></mujoco>'
+)
+CUBE = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
+
+
+def child(meshdir="", asset="", geom='size="0.1" pos="0.2 0 0"', inside=""):
+    return CHILD.format(meshdir=meshdir, asset=asset, geom=geom, inside=inside)
+
+
+def test_models_are_attached_as_by_mujoco(folder):
+    mujoco = pytest.importorskip("mujoco", minversion="4.0")
+    from compare_mujoco import compared, model_of
+
+    mesh = child("m", '<mesh name="k" file="k.obj"/>', 'type="mesh" mesh="k"')
+    for text in (child(), mesh):
+        mech = folder(
+            {"arm.xml": ATTACHED.format(file="sub/c.xml"), "sub/c.xml": text, "sub/m/k.obj": CUBE}
+        )
+        assert mech.coordinate_names == ("x_j", "o", "y_j")
+        assert mech.actuator_names == ("u[0]", "u[1]")
+        assert mech.limits.position["y_j"] == pytest.approx(np.pi / 2)
+        worst = compared(mujoco, model_of(mujoco, folder.path / "arm.xml"), mech)
+        assert max(worst.values()) < 1e-11, worst
+
+
+def test_errors_in_an_attached_model_name_its_file_and_line(folder):
+    text = "\n\n" + child().replace("<body", "\n<body").replace('size="0.1"', 'size="-1"')
+    with pytest.raises(hc.LoadError, match="must be positive") as error:
+        folder({"arm.xml": ATTACHED.format(file="c.xml"), "c.xml": text})
+    assert error.value.file == os.path.realpath(folder.path / "c.xml")
+    assert error.value.line == 4
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"arm.xml": ATTACHED.format(file="../out.xml")}, OUT),
+        ({"arm.xml": ATTACHED.format(file="none.xml")}, "there is no file 'none.xml'"),
+        ({"arm.xml": ATTACHED.format(file="arm.xml")}, "more than 20 deep are not read"),
+        (
+            {"c.xml": '<!DOCTYPE m [<!ENTITY a "b">]><mujoco model="&a;"/>'},
+            "document types and entities",
+        ),
+        ({"c.xml": child(inside='<plugin plugin="p"/>')}, "what a plugin does is not known"),
+        ({"c.xml": child(geom='size="nan"')}, "size must be finite numbers"),
+        (
+            {"c.xml": child(inside="<site/>" * 999 + "<replicate count='99'><site/></replicate>"),
+             "arm.xml": ATTACHED.format(file="c.xml").replace(
+                 "<frame ", "<replicate count='99'>", 1).replace("</frame>", "</replicate>")
+                 .replace("euler='0 90 0'>", "")},
+            "elements, all copies written out",
+        ),
+        ({"c.xml": child(asset='<mesh name="k" file="pipe"/>', geom='type="mesh" mesh="k"')},
+         "this is a pipe"),
+    ],
+)  # fmt: skip
+def test_what_is_not_attached(folder, files, message):
+    (folder.path.parent / "out.xml").write_text(child())
+    os.mkfifo(folder.path / "pipe")
+    with pytest.raises(hc.LoadError, match=message):
+        folder({"arm.xml": ATTACHED.format(file="c.xml"), "c.xml": child()} | files)

@@ -115,6 +115,19 @@ TOO_MUCH = {
     "classes": (
         "1000 default classes", "xml", HINGE.format("", f"<default>{CLASSES}</default>"),
     ),
+    "actuators": (
+        "3000 actuators", "xml", HINGE.format("", f"<actuator>{'<motor/>' * 3001}</actuator>"),
+    ),
+    "a height field": (
+        "nrow of more than 2000", "xml", HINGE.format(
+            "", '<asset><hfield name="h" size="1 1 1 1" nrow="100000" ncol="100000"/></asset>'
+        ),
+    ),
+    "a mesh that MuJoCo makes": (
+        "params of more than 2000", "xml", HINGE.format(
+            "", '<asset><mesh name="h" builtin="supersphere" params="1000000 1 1"/></asset>'
+        ),
+    ),
     "a number with a letter behind": (
         "must be a finite number", "urdf", ARM.replace('"1"', f'"{"1" * 1_000_000}x"', 1),
     ),

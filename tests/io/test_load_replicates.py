@@ -106,10 +106,20 @@ def test_what_names_a_copy_is_found(robot):
     assert robot(copies(count=2, sep="-"), rest).constraint_names == ("tie",)
 
 
+def test_a_tendon_over_copies_and_others_is_copied(robot):
+    tendon = '<joint joint="j" coef="2"/><joint joint="o" coef="3"/>'
+    mech = robot(
+        copies(count=2),
+        f'<tendon><fixed name="t">{tendon}</fixed></tendon>'
+        '<actuator><motor tendon="t" gear="5"/></actuator>',
+    )
+    assert mech.coordinate_names == ("o", "j0", "k0", "j1", "k1")
+    assert mech.B.T.tolist() == [[15.0, 10.0, 0.0, 0.0, 0.0], [15.0, 0.0, 0.0, 10.0, 0.0]]
+
+
 @pytest.mark.parametrize("rest", [
     '<equality><connect body1="a" body2="out" anchor="0 0 0"/></equality>',
     '<equality><joint joint1="o" joint2="j"/></equality>',
-    '<tendon><fixed><joint joint="j" coef="1"/><joint joint="o" coef="1"/></fixed></tendon>',
     '<actuator><motor cranksite="s" slidersite="x" cranklength="1"/></actuator>',
 ])  # fmt: skip
 def test_what_names_copies_and_others_is_refused(robot, rest):
@@ -121,16 +131,19 @@ def test_what_names_copies_and_others_is_refused(robot, rest):
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({}, "count is needed"),
+        ({}, "required attribute missing: 'count'"),
         ({"count": "0"}, "count must be a whole number above zero; got '0'"),
         ({"count": "-2"}, "count must be a whole number above zero"),
         ({"count": "2.5"}, "count must be a whole number above zero"),
-        ({"count": "x"}, "count must be 1 finite number"),
-        ({"count": "2", "offset": "1"}, "offset must be 3 finite numbers"),
-        ({"count": "2", "euler": "1 2"}, "euler must be 3 finite numbers"),
-        ({"count": "2", "pos": "1 2 3"}, "<replicate> has no attribute 'pos'"),
-        ({"count": "2", "childclass": "x"}, "there is no default class 'x'"),
-        ({"count": "1e9"}, "more than 100000 elements, all copies written out, are not read"),
+        ({"count": "x"}, "count must be a whole number"),
+        ({"count": "2", "offset": "1"}, "attribute 'offset' does not have enough data"),
+        ({"count": "2", "euler": "1 2"}, "attribute 'euler' does not have enough data"),
+        ({"count": "2", "at": "1 2 3"}, "<replicate> has no attribute 'at'"),
+        ({"count": "2", "childclass": "x"}, "unknown default childclass"),
+        (
+            {"count": "1000000000"},
+            "more than 100000 elements, all copies written out, are not read",
+        ),
         ({"count": "60000"}, "more than 100000 elements"),
     ],
 )

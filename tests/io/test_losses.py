@@ -110,6 +110,18 @@ def test_names_that_are_taken_get_a_number():
     assert arm('damping="1"', rest=off).force_names == ("friction-2",)
 
 
+def test_a_springdamper_is_what_mujoco_makes_of_the_inertia():
+    mech = arm('springdamper="0.5 0.3"', 'springdamper="0.2 2" armature="0.1"')
+    friction, *springs = mech.forces
+    mujoco = pytest.importorskip("mujoco")
+    text = ARM.format(joint='springdamper="0.5 0.3"', rest="", head="",
+                      second='springdamper="0.2 2" armature="0.1"')  # fmt: skip
+    model = mujoco.MjModel.from_xml_string(text)
+    assert [spring.stiffness for spring in springs] == pytest.approx(model.jnt_stiffness)
+    assert list(friction.viscous.values()) == pytest.approx(model.dof_damping)
+    assert min(model.jnt_stiffness) > 0.0
+
+
 def test_a_tendon_with_two_lengths_is_a_rope():
     mech = arm(rest=tendon('stiffness="5" springlength="0 0.8" damping="2"'))
     rope, damper = mech.forces
@@ -146,7 +158,6 @@ def test_flags_switch_off(flags, names, caplog):
 
 
 LEFT_OUT = {
-    'springdamper="1 0.5"': "springdamper of 'j' (MuJoCo makes it of the inertia)",
     'stiffness="1 2"': "stiffness of 'j' (a polynomial)",
     'damping="1 2 3"': "damping of 'j' (a polynomial)",
     'damping="-1"': "damping of 'j' (negative)",
@@ -205,7 +216,7 @@ def test_damping_of_actuators_is_that_of_the_joint(caplog):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [('springlength="2 1"', "ascending"), ('springlength="-2"', "ascending"),
+    [('springlength="2 1"', "invalid springlength"), ('springlength="-2"', "ascending"),
      ('springlength="x"', "finite numbers")],
 )  # fmt: skip
 def test_mistakes_of_a_tendon_are_errors(words, message):

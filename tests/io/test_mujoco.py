@@ -13,7 +13,7 @@ import holoctl as hc
 from holoctl.io.mjcf import read_mjcf
 
 mujoco = pytest.importorskip(
-    "mujoco", minversion="4.0", reason="MuJoCo 4 is missing: pip install 'holoctl[mujoco]'"
+    "mujoco", minversion="4.0", reason="MuJoCo 4 is missing: pip install 'holoctl[mjcf]'"
 )
 
 from compare_mujoco import compared, model_of, survey  # noqa: E402
@@ -78,6 +78,12 @@ FILES = {
         "</default></default>",
     ),
     "free wedge": mjcf('<body name="f" pos="1 2 3" euler="5 6 7"><freejoint/>' + WEDGE + "</body>"),
+    "a body in the axes of its inertia": mjcf(
+        '<body name="f" pos="1 2 3" euler="5 6 7"><freejoint align="true"/><geom type="box" '
+        'size="0.1 0.2 0.3" pos="0.3 0.2 0.1" euler="30 20 10"/><site name="s" pos="1 0 0"/></body>'
+        + hinged('<geom size="0.1"/>'),
+        '<equality><connect site1="s" site2="w"/></equality>', '<compiler alignfree="true"/>',
+    ).replace("<worldbody>", '<worldbody><site name="w" pos="1 1 1"/>'),
     "bounds of a body without mass": mjcf(
         '<frame pos="1 2 3"><body name="a" pos="0.1 0.2 0.3" euler="10 20 30"><joint/><body '
         'pos="0.4 0.5 0.6"><joint axis="1 1 0"/><geom size="1" group="4"/></body></body></frame>',
@@ -207,10 +213,10 @@ def test_the_total_mass_counts_meshes(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (mjcf(hinged(WEDGE.replace("wedge", "none"))), "refuses the file: .*'none'"),
+        (mjcf(hinged(WEDGE.replace("wedge", "none"))), "mesh 'none' not found"),
         (
             mjcf(hinged(WEDGE), head='<asset><mesh name="wedge" file="no.stl"/></asset>'),
-            r"from a mesh, and files are not opened; MuJoCo's compiler was asked, and .*no\.stl",
+            r"<mesh> 'wedge': MuJoCo's compiler refuses this: there is no mesh 'no\.stl'",
         ),
     ],
 )
@@ -221,9 +227,10 @@ def test_what_mujoco_does_not_compile_is_refused_at_the_geom(text, message, tmp_
     assert error.value.line == 3
 
 
-def test_a_text_without_a_file_is_not_compiled():
-    with pytest.raises(hc.LoadError, match="and files are not opened; give the body an <inertial>"):
-        read_mjcf(mjcf(hinged(WEDGE)), "text")
+def test_a_text_without_a_file_is_compiled_too():
+    assert read_mjcf(mjcf(hinged(WEDGE)), "text").model.inertias[1].mass == pytest.approx(
+        2.0, rel=1e-6
+    )
 
 
 @pytest.mark.slow
