@@ -451,7 +451,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "is beyond {} of it. From rest", "tolerances.NEAR_SPEED"),
     ("docs/embedded.md", "beyond {} of its limit, or would be", "tolerances.NEAR_SPEED"),
     (LIMITS, "beyond {} of its limit, forward dynamics", "tolerances.NEAR_SPEED"),
-    ("docs/design.md", "by a minimum below {}. Paths of", "type2.TYPE_2"),
+    ("docs/design.md", "by a minimum below {}. Paths of", "type_2.TYPE_2"),
     (LIMITS, "is led back over some {} ticks", "laws.limits.LED_BACK_TICKS"),
     (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
     (DERIVATIONS, "less than {} of the longest row of J along", "nearness.TASK_HELD"),

@@ -24,7 +24,7 @@ from holoctl.base.errors import InputError
 from holoctl.doctor.report import plain
 
 if TYPE_CHECKING:
-    from holoctl.design.maps.value import MotorMap
+    from holoctl.design.maps.result import MotorMap
 
 __all__ = ["add_map"]
 

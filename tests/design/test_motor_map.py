@@ -15,9 +15,8 @@ from support import mechanism
 
 import holoctl as hc
 from holoctl.design.maps.chart import chart_of
-from holoctl.design.maps.fill import filled
+from holoctl.design.maps.fill import Worker, filled
 from holoctl.design.maps.numbers import Asked, Point
-from holoctl.design.maps.worker import Worker
 from holoctl.rows.evaluate import constraint_rows
 
 TIP = hc.FrameTask("tip_right", "x z")

@@ -11,11 +11,9 @@ import pytest
 from support import few, mechanism
 
 import holoctl as hc
-from holoctl.design.paths.closed import closed_path
+from holoctl.design.paths.closed import closed_path, grid_of
 from holoctl.design.paths.dynamics import dynamics_along
-from holoctl.design.paths.given import given_path
-from holoctl.design.paths.grid import grid_of
-from holoctl.design.paths.start import start_of
+from holoctl.design.paths.inputs import given_path, start_of
 
 METHODS = ["cvxpy", "toppra"]
 

@@ -20,11 +20,9 @@ from holoctl.base.progress import progress_bar
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.chart import GridAxis, chart_of
-from holoctl.design.maps.fill import Filled, filled
+from holoctl.design.maps.fill import Filled, Worker, filled
 from holoctl.design.maps.numbers import Asked
-from holoctl.design.maps.plot import QUANTITIES
-from holoctl.design.maps.value import MotorMap
-from holoctl.design.maps.worker import Worker
+from holoctl.design.maps.result import QUANTITIES, MotorMap
 from holoctl.design.sweeps.crews import crew_of
 from holoctl.design.sweeps.shares import at_work, dealt_out
 from holoctl.mechanism.bound_limits import applicable

@@ -2,7 +2,7 @@
 
     min T      u, rates, accelerations within their limits,   sd = 0 at both ends
 
-rows.py has the limits as rows, solve.py the programs. Limits are imposed at both ends
+limit_rows.py has the limits as rows, programs.py the programs. Limits are imposed at both ends
 of each interval, with its acceleration; then looked at in between, and where they are exceeded
 there are more nodes.
 Reference: docs/design.md, "Trajectories".
@@ -24,17 +24,17 @@ from holoctl.design.paths.closed import (
     between,
     closed_curve,
     closed_path,
+    grid_of,
+    near_ends,
     turning_points,
     with_nodes,
 )
 from holoctl.design.paths.curve import Curve
-from holoctl.design.paths.given import given_path
-from holoctl.design.paths.grid import grid_of, near_ends
-from holoctl.design.paths.start import start_of
+from holoctl.design.paths.inputs import given_path, start_of
 from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.retiming.limit_rows import limited_along
 from holoctl.design.retiming.payload import with_payload
 from holoctl.design.retiming.result import Checked, checked, trajectory_of
-from holoctl.design.retiming.rows import limited_along
 from holoctl.design.retiming.solve import RetimingProblem, fastest
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism

@@ -21,10 +21,8 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import RETIME_CAP, RETIME_OVER
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along
-from holoctl.design.retiming.by_cvxpy import IntervalRows, by_cvxpy
-from holoctl.design.retiming.by_toppra import by_toppra
-from holoctl.design.retiming.infeasible import infeasible
-from holoctl.design.retiming.rows import RetimingRows, effort_rows, joined, joint_rows
+from holoctl.design.retiming.limit_rows import RetimingRows, effort_rows, joined, joint_rows
+from holoctl.design.retiming.programs import IntervalRows, by_cvxpy, by_toppra, infeasible
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["Profile", "RetimingProblem", "at_both_ends", "fastest", "rows_at"]
