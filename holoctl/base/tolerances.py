@@ -420,12 +420,6 @@ RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
 """Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
 often at most; then limits are taken tighter there, so often at most."""
 
-# --- Sweeps: many items on many workers
-
-SWEEP_SHARE, SWEEP_PATIENCE = 0.1, 0.2  # s; s
-"""What a worker gets takes so long, by what was seen before; what is not begun after the second
-goes back to the others."""
-
 # --- Motor maps: from point to point on one branch
 
 PRINTED_AS_ZERO = 1e-14  # a share

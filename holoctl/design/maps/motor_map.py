@@ -23,8 +23,8 @@ from holoctl.design.maps.chart import GridAxis, chart_of
 from holoctl.design.maps.fill import Filled, Worker, filled
 from holoctl.design.maps.numbers import Asked
 from holoctl.design.maps.result import QUANTITIES, MotorMap
-from holoctl.design.sweeps.crews import crew_of
-from holoctl.design.sweeps.shares import at_work, dealt_out
+from holoctl.design.sweeps.chunks import dealt_out
+from holoctl.design.sweeps.workers import at_work, workers_of
 from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limits import Limits, checked_limits
@@ -154,20 +154,20 @@ def _limits(mech: Mechanism, limits: Any) -> Limits | None:
 
 
 def _run(worker: Worker, start: Vector, executor: Any, progress: bool) -> Filled:
-    """The grid, filled here where it is small, else by a crew."""
+    """The grid, filled here where it is small, else by workers."""
     count = int(np.prod([axis.values.size for axis in worker.axes]))
-    crew = None if executor is None else crew_of("motor_map", worker, executor, count)
+    workers = None if executor is None else workers_of("motor_map", worker, executor, count)
     bar = progress_bar(0, "motor map", "items") if progress else None
 
     def run(items: Sequence[Any]) -> list[Any]:
         if bar is not None:
             bar.total += len(items)
             bar.refresh()
-        if crew is not None:
-            return dealt_out(crew, items, bar)[0]
+        if workers is not None:
+            return dealt_out(workers, items, bar)[0]
         return [_tried(worker, item, bar) for item in items]
 
-    beside: AbstractContextManager[Any] = nullcontext() if crew is None else at_work(crew)
+    beside: AbstractContextManager[Any] = nullcontext() if workers is None else at_work(workers)
     try:
         with one_thread(), beside:
             return filled(worker, start, run)

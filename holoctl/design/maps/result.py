@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,215 +31,6 @@ SLENDER = 6.0
 """A picture that is longer than this many times its height is not drawn to scale."""
 
 _TURNS = ("rx", "ry", "rz")
-
-
-class _Map(Protocol):
-    """A `MotorMap`, as far as it is drawn."""
-
-    @property
-    def mechanism(self) -> str: ...
-    @property
-    def axes(self) -> tuple[GridAxis, ...]: ...
-    @property
-    def what(self) -> tuple[str, ...]: ...
-    @property
-    def motors(self) -> tuple[str, ...]: ...
-    @property
-    def rows(self) -> tuple[str, ...]: ...
-    @property
-    def scaled(self) -> tuple[bool, bool]: ...
-    @property
-    def reachable(self) -> NDArray[np.bool_]: ...
-    @property
-    def torque(self) -> Array | None: ...
-    @property
-    def condition(self) -> Array | None: ...
-
-
-_SomeMap = TypeVar("_SomeMap", bound=Any)
-
-
-def cut_at(map_: _SomeMap, axis: str, value: float) -> _SomeMap:
-    """See `MotorMap.cut`."""
-    names = [a.name for a in map_.axes]
-    k = names.index(known_name(axis, names, "axis", "MotorMap.cut"))
-    if len(names) == 1:
-        raise InputError("MotorMap.cut: the map has one axis only")
-    x, values = number("MotorMap.cut: value", value), map_.axes[k].values
-    if not values.min() <= x <= values.max():
-        raise InputError(
-            f"MotorMap.cut: {axis!r} goes from {values.min():g} to {values.max():g}; got {x:g}"
-        )
-    i = int(np.argmin(np.abs(values - x)))
-    changed: dict[str, Any] = {"axes": (*map_.axes[:k], *map_.axes[k + 1 :])}
-    for f in fields(map_):
-        array = getattr(map_, f.name)
-        if isinstance(array, np.ndarray):
-            changed[f.name] = array.take(i, axis=k)
-            changed[f.name].setflags(write=False)
-    return replace(map_, **changed)
-
-
-def drawn(map_: _Map, what: str | None, ax: Axes | None) -> Axes:
-    """See `MotorMap.plot`."""
-    there = [word for word in (*QUANTITIES, "reach") if word in (*map_.what, "reach")]
-    motors = map_.motors if map_.torque is not None else ()
-    word = there[0] if what is None else one_of("what", what, (*there, *motors))
-    map_, fixed = _without_single(map_)
-    if len(map_.axes) > 2:
-        names = ", ".join(axis.name for axis in map_.axes)
-        raise InputError(
-            f"a map over {len(map_.axes)} axes ({names}) cannot be drawn: cut it first, "
-            f"map.cut({map_.axes[-1].name!r}, value)"
-        )
-    if ax is None:
-        ax = _new_axes()
-    if not hasattr(ax, "has_data"):
-        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
-    (_lines if len(map_.axes) == 1 else _colours)(map_, word, ax)
-    short = word if word in (*QUANTITIES, "reach") else f"effort of {word}"
-    ax.set_title("\n".join([f"{map_.mechanism}: {short}", *fixed]), fontsize="medium")
-    if not map_.reachable.any():
-        ax.text(0.5, 0.5, "no point is reached", ha="center", va="center", transform=ax.transAxes)
-    return ax
-
-
-def _without_single(map_: _SomeMap) -> tuple[_SomeMap, list[str]]:
-    """The map without axes of one value, as long as an axis is left; and a line that tells them."""
-    told = list[str]()
-    for axis in map_.axes:
-        if axis.values.size == 1 and len(map_.axes) > 1:
-            map_ = cut_at(map_, axis.name, float(axis.values[0]))
-            told.append(f"{axis.name} = {axis.values[0]:.4g} {axis.unit}")
-    return map_, [", ".join(told)] if told else []
-
-
-def _new_axes() -> Axes:
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise InputError(
-            "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
-        ) from None
-    return plt.figure(layout="constrained").add_subplot()
-
-
-def _title(map_: _Map, word: str) -> str:
-    turns = bool(map_.rows) and all(row.rpartition(".")[2] in _TURNS for row in map_.rows)
-    of_rates = "at the limits of motor rates" if map_.scaled[0] else "for motor rates of norm 1"
-    of_efforts = "at the limits of efforts" if map_.scaled[1] else "for efforts of norm 1"
-    words = {
-        "torque": "holding effort (N m or N)",
-        "condition": "condition number",
-        "velocity": f"velocity {of_rates} ({'rad/s' if turns else 'm/s'})",
-        "force": f"{'moment' if turns else 'force'} {of_efforts} ({'N m' if turns else 'N'})",
-        "reach": "reachable",
-    }
-    return words.get(word, f"holding effort of {word} (N m or N)")
-
-
-def _curves(map_: _Map, word: str) -> dict[str, Array]:
-    """What is drawn over one axis, by its label."""
-    if word == "torque" and map_.torque is not None:
-        return {name: map_.torque[..., i] for i, name in enumerate(map_.motors)}
-    if word in ("velocity", "force"):
-        sizes = getattr(map_, word)
-        return {f"semi-axis {i + 1}": sizes[..., i] for i in range(sizes.shape[-1])}
-    return {word: _field(map_, word)}
-
-
-def _field(map_: _Map, word: str) -> Array:
-    """One number a point."""
-    if word == "reach":
-        return map_.reachable.astype(float)
-    found = map_.condition
-    if word == "torque" or word in map_.motors:
-        u = np.zeros((*map_.reachable.shape, 0)) if map_.torque is None else map_.torque
-        found = np.abs(u).max(axis=-1) if word == "torque" else u[..., map_.motors.index(word)]
-    elif word in ("velocity", "force"):
-        found = getattr(map_, word).min(axis=-1)
-    return np.zeros(map_.reachable.shape) if found is None else found
-
-
-def _lines(map_: _Map, word: str, ax: Axes) -> None:
-    axis = map_.axes[0]
-    curves = _curves(map_, word)
-    for name, values in curves.items():
-        ax.plot(axis.values, values, ".-", linewidth=1.2, markersize=4, label=name)
-    if word == "condition" and _wide(next(iter(curves.values()))):
-        ax.set_yscale("log")
-    if word == "reach":
-        ax.set(ylim=(-0.1, 1.1), yticks=(0, 1), yticklabels=("no", "yes"))
-    if len(curves) > 1:
-        ax.legend(fontsize=8)
-    ax.set(xlabel=f"{axis.name} ({axis.unit})", ylabel=_title(map_, word))
-    ax.grid(alpha=0.3)
-
-
-def _colours(map_: _Map, word: str, ax: Axes) -> None:
-    from matplotlib.colors import LogNorm
-
-    one, two = map_.axes
-    field = np.where(np.isfinite(found := _field(map_, word)), found, np.nan)
-    look: dict[str, Any] = {"shading": "nearest", "cmap": "viridis"}
-    cut = False
-    if word == "reach":
-        look |= {"vmin": 0.0, "vmax": 1.0}
-    elif word == "condition" and _wide(field):
-        look["norm"] = LogNorm(np.nanmin(field), np.nanmax(field))
-    elif np.isfinite(field).any():
-        cut, look["vmin"], look["vmax"] = _range(field)
-    mesh = ax.pcolormesh(one.values, two.values, field.T, **look)
-    ax.set(xlabel=f"{one.name} ({one.unit})", ylabel=f"{two.name} ({two.unit})")
-    if one.unit == two.unit and 1.0 / SLENDER < np.ptp(one.values) / np.ptp(two.values) < SLENDER:
-        ax.set_aspect("equal", adjustable="box")
-    if word != "reach":
-        beside = ax.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the picture, whatever its shape
-        bar = ax.figure.colorbar(mesh, cax=beside, extend="max" if cut else "neither")
-        bar.set_label(_title(map_, word), fontsize="small")
-    if word in ("velocity", "force"):
-        _ellipses(map_, word, ax)
-
-
-def _wide(field: Array) -> bool:
-    """Whether numbers above zero span so much that their logarithm is to be seen."""
-    told = field[np.isfinite(field)]
-    return bool(told.size) and float(told.max()) > 10.0 * float(told.min())
-
-
-def _range(field: Array) -> tuple[bool, float, float]:
-    """Of colours: whether some points are above it, where it begins, and where it ends. Near a
-    singular configuration a few points grow so large that nothing else would be seen."""
-    told = np.abs(field[np.isfinite(field)])
-    bound = SHOWN * float(np.quantile(told, 0.9))
-    signed = field[np.isfinite(field)]
-    lower, upper = max(float(signed.min()), -bound), min(float(signed.max()), bound)
-    return float(signed.max()) > upper, lower, upper
-
-
-def _ellipses(map_: _Map, word: str, ax: Axes) -> None:
-    """At some points, of a size to be seen; where the axes are the rows of the task."""
-    from matplotlib.patches import Ellipse
-
-    sizes, ways = getattr(map_, word), getattr(map_, f"{word}_directions")
-    if tuple(axis.name for axis in map_.axes) != map_.rows or not np.isfinite(sizes).any():
-        return
-    one, two = (axis.values for axis in map_.axes)
-    steps = [max(1, -(-x.size // ELLIPSES)) for x in (one, two)]
-    room = 0.45 * min(
-        steps[0] * np.ptp(one) / max(one.size - 1, 1), steps[1] * np.ptp(two) / max(two.size - 1, 1)
-    )
-    usual = float(np.nanmedian(np.where(np.isfinite(sizes), sizes, np.nan).max(axis=-1)))
-    for i in range(steps[0] // 2, one.size, steps[0]):
-        for j in range(steps[1] // 2, two.size, steps[1]):
-            s, U = sizes[i, j], ways[i, j]
-            if not np.isfinite(s).all():
-                continue
-            s = room * s / max(usual, float(s.max()))
-            turn = np.degrees(np.arctan2(U[1, 0], U[0, 0]))
-            ax.add_patch(
-                Ellipse((one[i], two[j]), 2 * s[0], 2 * s[1], angle=turn, fill=False, color="w")
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,3 +172,186 @@ class MotorMap:
 def _told(x: Array | None) -> Array:
     """The numbers that there are."""
     return np.zeros(0) if x is None else x[~np.isnan(x)]
+
+
+def cut_at(map_: MotorMap, axis: str, value: float) -> MotorMap:
+    """See `MotorMap.cut`."""
+    names = [a.name for a in map_.axes]
+    k = names.index(known_name(axis, names, "axis", "MotorMap.cut"))
+    if len(names) == 1:
+        raise InputError("MotorMap.cut: the map has one axis only")
+    x, values = number("MotorMap.cut: value", value), map_.axes[k].values
+    if not values.min() <= x <= values.max():
+        raise InputError(
+            f"MotorMap.cut: {axis!r} goes from {values.min():g} to {values.max():g}; got {x:g}"
+        )
+    i = int(np.argmin(np.abs(values - x)))
+    changed: dict[str, Any] = {"axes": (*map_.axes[:k], *map_.axes[k + 1 :])}
+    for f in fields(map_):
+        array = getattr(map_, f.name)
+        if isinstance(array, np.ndarray):
+            changed[f.name] = array.take(i, axis=k)
+            changed[f.name].setflags(write=False)
+    return replace(map_, **changed)
+
+
+def drawn(map_: MotorMap, what: str | None, ax: Axes | None) -> Axes:
+    """See `MotorMap.plot`."""
+    there = [word for word in (*QUANTITIES, "reach") if word in (*map_.what, "reach")]
+    motors = map_.motors if map_.torque is not None else ()
+    word = there[0] if what is None else one_of("what", what, (*there, *motors))
+    map_, fixed = _without_single(map_)
+    if len(map_.axes) > 2:
+        names = ", ".join(axis.name for axis in map_.axes)
+        raise InputError(
+            f"a map over {len(map_.axes)} axes ({names}) cannot be drawn: cut it first, "
+            f"map.cut({map_.axes[-1].name!r}, value)"
+        )
+    if ax is None:
+        ax = _new_axes()
+    if not hasattr(ax, "has_data"):
+        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
+    (_lines if len(map_.axes) == 1 else _colours)(map_, word, ax)
+    short = word if word in (*QUANTITIES, "reach") else f"effort of {word}"
+    ax.set_title("\n".join([f"{map_.mechanism}: {short}", *fixed]), fontsize="medium")
+    if not map_.reachable.any():
+        ax.text(0.5, 0.5, "no point is reached", ha="center", va="center", transform=ax.transAxes)
+    return ax
+
+
+def _without_single(map_: MotorMap) -> tuple[MotorMap, list[str]]:
+    """The map without axes of one value, as long as an axis is left; and a line that tells them."""
+    told = list[str]()
+    for axis in map_.axes:
+        if axis.values.size == 1 and len(map_.axes) > 1:
+            map_ = cut_at(map_, axis.name, float(axis.values[0]))
+            told.append(f"{axis.name} = {axis.values[0]:.4g} {axis.unit}")
+    return map_, [", ".join(told)] if told else []
+
+
+def _new_axes() -> Axes:
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise InputError(
+            "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
+        ) from None
+    return plt.figure(layout="constrained").add_subplot()
+
+
+def _title(map_: MotorMap, word: str) -> str:
+    turns = bool(map_.rows) and all(row.rpartition(".")[2] in _TURNS for row in map_.rows)
+    of_rates = "at the limits of motor rates" if map_.scaled[0] else "for motor rates of norm 1"
+    of_efforts = "at the limits of efforts" if map_.scaled[1] else "for efforts of norm 1"
+    words = {
+        "torque": "holding effort (N m or N)",
+        "condition": "condition number",
+        "velocity": f"velocity {of_rates} ({'rad/s' if turns else 'm/s'})",
+        "force": f"{'moment' if turns else 'force'} {of_efforts} ({'N m' if turns else 'N'})",
+        "reach": "reachable",
+    }
+    return words.get(word, f"holding effort of {word} (N m or N)")
+
+
+def _curves(map_: MotorMap, word: str) -> dict[str, Array]:
+    """What is drawn over one axis, by its label."""
+    if word == "torque" and map_.torque is not None:
+        return {name: map_.torque[..., i] for i, name in enumerate(map_.motors)}
+    if word in ("velocity", "force"):
+        sizes = getattr(map_, word)
+        return {f"semi-axis {i + 1}": sizes[..., i] for i in range(sizes.shape[-1])}
+    return {word: _field(map_, word)}
+
+
+def _field(map_: MotorMap, word: str) -> Array:
+    """One number a point."""
+    if word == "reach":
+        return map_.reachable.astype(float)
+    found = map_.condition
+    if word == "torque" or word in map_.motors:
+        u = np.zeros((*map_.reachable.shape, 0)) if map_.torque is None else map_.torque
+        found = np.abs(u).max(axis=-1) if word == "torque" else u[..., map_.motors.index(word)]
+    elif word in ("velocity", "force"):
+        found = getattr(map_, word).min(axis=-1)
+    return np.zeros(map_.reachable.shape) if found is None else found
+
+
+def _lines(map_: MotorMap, word: str, ax: Axes) -> None:
+    axis = map_.axes[0]
+    curves = _curves(map_, word)
+    for name, values in curves.items():
+        ax.plot(axis.values, values, ".-", linewidth=1.2, markersize=4, label=name)
+    if word == "condition" and _wide(next(iter(curves.values()))):
+        ax.set_yscale("log")
+    if word == "reach":
+        ax.set(ylim=(-0.1, 1.1), yticks=(0, 1), yticklabels=("no", "yes"))
+    if len(curves) > 1:
+        ax.legend(fontsize=8)
+    ax.set(xlabel=f"{axis.name} ({axis.unit})", ylabel=_title(map_, word))
+    ax.grid(alpha=0.3)
+
+
+def _colours(map_: MotorMap, word: str, ax: Axes) -> None:
+    from matplotlib.colors import LogNorm
+
+    one, two = map_.axes
+    field = np.where(np.isfinite(found := _field(map_, word)), found, np.nan)
+    look: dict[str, Any] = {"shading": "nearest", "cmap": "viridis"}
+    cut = False
+    if word == "reach":
+        look |= {"vmin": 0.0, "vmax": 1.0}
+    elif word == "condition" and _wide(field):
+        look["norm"] = LogNorm(np.nanmin(field), np.nanmax(field))
+    elif np.isfinite(field).any():
+        cut, look["vmin"], look["vmax"] = _range(field)
+    mesh = ax.pcolormesh(one.values, two.values, field.T, **look)
+    ax.set(xlabel=f"{one.name} ({one.unit})", ylabel=f"{two.name} ({two.unit})")
+    if one.unit == two.unit and 1.0 / SLENDER < np.ptp(one.values) / np.ptp(two.values) < SLENDER:
+        ax.set_aspect("equal", adjustable="box")
+    if word != "reach":
+        beside = ax.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the picture, whatever its shape
+        bar = ax.figure.colorbar(mesh, cax=beside, extend="max" if cut else "neither")
+        bar.set_label(_title(map_, word), fontsize="small")
+    if word in ("velocity", "force"):
+        _ellipses(map_, word, ax)
+
+
+def _wide(field: Array) -> bool:
+    """Whether numbers above zero span so much that their logarithm is to be seen."""
+    told = field[np.isfinite(field)]
+    return bool(told.size) and float(told.max()) > 10.0 * float(told.min())
+
+
+def _range(field: Array) -> tuple[bool, float, float]:
+    """Of colours: whether some points are above it, where it begins, and where it ends. Near a
+    singular configuration a few points grow so large that nothing else would be seen."""
+    told = np.abs(field[np.isfinite(field)])
+    bound = SHOWN * float(np.quantile(told, 0.9))
+    signed = field[np.isfinite(field)]
+    lower, upper = max(float(signed.min()), -bound), min(float(signed.max()), bound)
+    return float(signed.max()) > upper, lower, upper
+
+
+def _ellipses(map_: MotorMap, word: str, ax: Axes) -> None:
+    """At some points, of a size to be seen; where the axes are the rows of the task."""
+    from matplotlib.patches import Ellipse
+
+    sizes, ways = getattr(map_, word), getattr(map_, f"{word}_directions")
+    if tuple(axis.name for axis in map_.axes) != map_.rows or not np.isfinite(sizes).any():
+        return
+    one, two = (axis.values for axis in map_.axes)
+    steps = [max(1, -(-x.size // ELLIPSES)) for x in (one, two)]
+    room = 0.45 * min(
+        steps[0] * np.ptp(one) / max(one.size - 1, 1), steps[1] * np.ptp(two) / max(two.size - 1, 1)
+    )
+    usual = float(np.nanmedian(np.where(np.isfinite(sizes), sizes, np.nan).max(axis=-1)))
+    for i in range(steps[0] // 2, one.size, steps[0]):
+        for j in range(steps[1] // 2, two.size, steps[1]):
+            s, U = sizes[i, j], ways[i, j]
+            if not np.isfinite(s).all():
+                continue
+            s = room * s / max(usual, float(s.max()))
+            turn = np.degrees(np.arctan2(U[1, 0], U[0, 0]))
+            ax.add_patch(
+                Ellipse((one[i], two[j]), 2 * s[0], 2 * s[1], angle=turn, fill=False, color="w")
+            )
