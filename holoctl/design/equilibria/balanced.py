@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import BALANCED, BALANCED_NEARLY, REACH_STALLED, SAME_LEAST
+from holoctl.base.tolerances import REACH_STALLED, SAME_LEAST
 from holoctl.closing.newton import Problem, everywhere
 from holoctl.closing.settled import distance
 from holoctl.control.reach.reaching import closed_within, least, no_fences
@@ -27,6 +27,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["balanced"]
+
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-8  # of the efforts that act
+"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
+all that acts; a search that ends below the second ends for rounding, and is told as it is."""
 
 UNBALANCED_ENDS = 3
 """Where so many starts end where the same least is out of balance, no more are made."""

@@ -35,11 +35,11 @@ from holoctl.base.errors import (
     NotActuatedError,
 )
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import BALANCED_NEARLY, CLOSED
+from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
 from holoctl.design.equilibria.balance import Balance
-from holoctl.design.equilibria.balanced import balanced
+from holoctl.design.equilibria.balanced import BALANCED_NEARLY, balanced
 from holoctl.design.equilibria.standing import pulled_motion, standing
 from holoctl.dynamics.actuation import actuation
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices

@@ -24,7 +24,7 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.design.maps.chart import GridAxis
-from holoctl.design.maps.numbers import Asked, Point, point_at
+from holoctl.design.maps.numbers import MapRequest, Point, point_at
 from holoctl.design.maps.walk import PartitionedSpot, WayEnd, reached
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
@@ -72,7 +72,7 @@ class NeighbourPairs(NamedTuple):
 class Worker:
     """What is done for an item; it is sent to each worker once."""
 
-    asked: Asked
+    request: MapRequest
     axes: tuple[GridAxis, ...]
     part: Partition
 
@@ -85,9 +85,9 @@ class Worker:
 
     def spot(self, q: Vector) -> PartitionedSpot:
         """A configuration with a partition that is good there."""
-        mech = self.asked.chart.mech
+        mech = self.request.chart.mech
         return PartitionedSpot(
-            q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.asked.t)
+            q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.request.t)
         )
 
     def _line(self, line: Line) -> list[tuple[Index, Index, Point | str]]:
@@ -120,9 +120,9 @@ class Worker:
 
     def step(self, here: PartitionedSpot, index: Index) -> PartitionedSpot | str:
         """The spot of a point, from a neighbour; or why not."""
-        chart = self.asked.chart
+        chart = self.request.chart
         try:
-            found = reached(chart.mech, self.asked.t, here, chart.at(self._values(index)))
+            found = reached(chart.mech, self.request.t, here, chart.at(self._values(index)))
         except HoloctlError as error:
             return str(error)
         if isinstance(found, WayEnd):
@@ -131,10 +131,10 @@ class Worker:
 
     def point(self, spot: PartitionedSpot, index: Index) -> Point:
         """What is to be told of a spot."""
-        chart = self.asked.chart
-        kin, _ = constraint_rows(chart.mech, spot.q, np.zeros(chart.mech.nv), self.asked.t)
+        chart = self.request.chart
+        kin, _ = constraint_rows(chart.mech, spot.q, np.zeros(chart.mech.nv), self.request.t)
         D = chart.at(self._values(index))(kin)[1] * chart.mech.column_scale
-        return point_at(self.asked, spot, D)
+        return point_at(self.request, spot, D)
 
     def _values(self, index: Index) -> list[float]:
         return [float(axis.values[i]) for axis, i in zip(self.axes, index, strict=True)]
@@ -142,10 +142,10 @@ class Worker:
     def _apart(self, one: Index, q: Vector, other: Index, x: Vector) -> str:
         """Why two neighbours are not on one branch; empty where they are, and where no way leads
         from one to the other."""
-        mech, t = self.asked.chart.mech, self.asked.t
+        mech, t = self.request.chart.mech, self.request.t
         c, spot = mech.column_scale, self.spot(q)
         kin, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
-        r, D = self.asked.chart.at(self._values(other))(kin)
+        r, D = self.request.chart.at(self._values(other))(kin)
         kept = spot.part.rows
         G = mech.row_scale[kept, None] * rows.jacobian[kept] * c
         ahead = least_squares(np.vstack([G, D * c]), np.concatenate([np.zeros(kept.size), -r]))
@@ -166,8 +166,8 @@ class Worker:
 
     def nearest(self, q: Vector) -> list[Index]:
         """Some points of the grid, the nearest to a configuration first, axis by axis."""
-        chart = self.asked.chart
-        kin, _ = constraint_rows(chart.mech, q, np.zeros(chart.mech.nv), self.asked.t)
+        chart = self.request.chart
+        kin, _ = constraint_rows(chart.mech, q, np.zeros(chart.mech.nv), self.request.t)
         row_of = {row.axis: i for i, row in enumerate(chart.rows) if row.axis >= 0}
         far = np.zeros(())
         for k, axis in enumerate(self.axes):

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.tolerances import CURVE_CLOSED, PATH_STALLED, SETTLED_TICK
+from holoctl.base.tolerances import PATH_STALLED, SETTLED_TICK
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.following import (
     Path,
@@ -39,6 +39,9 @@ __all__ = [
     "turning_points",
     "with_nodes",
 ]
+
+CURVE_CLOSED = 1e-10  # scaled
+"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
 
 Array = NDArray[np.float64]
 

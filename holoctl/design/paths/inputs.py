@@ -36,8 +36,8 @@ __all__ = [
     "CheckedPath",
     "Start",
     "at_first",
+    "checked_path",
     "driven",
-    "given_path",
     "motor_values",
     "reached",
     "start_of",
@@ -213,7 +213,7 @@ class CheckedPath:
 # ---------------------------------------------------------------------------------- what is given
 
 
-def given_path(start: Start, path: Any, has_start: bool) -> CheckedPath:
+def checked_path(start: Start, path: Any, has_start: bool) -> CheckedPath:
     """A path of `retime`, checked.
 
     Raises

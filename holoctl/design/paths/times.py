@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSED, CURVE_CLOSED
+from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
-from holoctl.design.paths.closed import closed_curve, closed_path, grid_of
+from holoctl.design.paths.closed import CURVE_CLOSED, closed_curve, closed_path, grid_of
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.dynamics import dynamics_along, shared_efforts, speed_forces
 from holoctl.design.paths.following import system_of

@@ -1,5 +1,6 @@
 """The fastest way along a path.
 
 In: a closed path, limits. Out: a `Trajectory` that keeps them.
-`dynamics` and `rows` are the program, `by_cvxpy` and `by_toppra` solve it.
+`limit_rows` are the limits, `programs` find the fastest way within them; `solve` repeats that
+where limits change with the speed, `result` checks what is between the nodes.
 """

@@ -29,11 +29,13 @@ from scipy.sparse import coo_array
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError, LimitError
-from holoctl.base.tolerances import RETIME_CAP
 from holoctl.design.paths.dynamics import Dynamics
 from holoctl.design.retiming.limit_rows import RetimingRows
 
 __all__ = ["IntervalRows", "by_cvxpy", "by_toppra", "infeasible"]
+
+RETIME_CAP = 1e6
+"""Squared speeds along a path count as not limited above so many times the usual ones."""
 
 Array = NDArray[np.float64]
 
