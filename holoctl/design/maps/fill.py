@@ -30,7 +30,7 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Filled", "Index", "Line", "NeighbourPairs", "One", "Worker", "filled"]
+__all__ = ["Filled", "GridLine", "GridPoint", "Index", "NeighbourPairs", "Worker", "filled"]
 
 
 MAP_STARTS = 20  # a count
@@ -44,7 +44,7 @@ and configurations are the same to within the second."""
 Index = tuple[int, ...]
 
 
-class Line(NamedTuple):
+class GridLine(NamedTuple):
     """To be gone from a point along an axis, both ways, up to both ends; no way goes on from a
     point beyond limits of positions, but where it may: `past`."""
 
@@ -55,7 +55,7 @@ class Line(NamedTuple):
     past: bool
 
 
-class One(NamedTuple):
+class GridPoint(NamedTuple):
     """A point to be reached from one of some configurations."""
 
     at: Index
@@ -77,9 +77,9 @@ class Worker:
     part: Partition
 
     def __call__(self, item: Any) -> Any:
-        if isinstance(item, Line):
+        if isinstance(item, GridLine):
             return self._line(item)
-        if isinstance(item, One):
+        if isinstance(item, GridPoint):
             return self._one(item)
         return [self._apart(*pair) for pair in item.pairs]
 
@@ -90,7 +90,7 @@ class Worker:
             q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.request.t)
         )
 
-    def _line(self, line: Line) -> list[tuple[Index, Index, Point | str]]:
+    def _line(self, line: GridLine) -> list[tuple[Index, Index, Point | str]]:
         """Where each step began, where to, and what is there."""
         found = list[tuple[Index, Index, Point | str]]()
         for way, end in zip((-1, 1), line.ends, strict=True):
@@ -107,7 +107,7 @@ class Worker:
                 here, near = there, index
         return found
 
-    def _one(self, one: One) -> list[tuple[int, Point | str]]:
+    def _one(self, one: GridPoint) -> list[tuple[int, Point | str]]:
         """What one start after the other leads to, up to a point within limits of positions."""
         found = list[tuple[int, Point | str]]()
         for k, q in enumerate(one.starts):
@@ -277,7 +277,7 @@ def _spread(found: Filled, run: Run, past: bool) -> None:
     """From the points that are known to all that are reached; `past`: past limits too."""
     for axis in range(len(found.shape)):
         lines = [
-            Line(axis, index, point.q, _ends(found, index, axis), past)
+            GridLine(axis, index, point.q, _ends(found, index, axis), past)
             for index, point in sorted(found.points.items())
             if past or not point.beyond
         ]
@@ -305,7 +305,7 @@ def _ends(found: Filled, at: Index, axis: int) -> tuple[int, int]:
     return ends[0], ends[1]
 
 
-def _blame(found: Filled, line: Line, error: Exception) -> None:
+def _blame(found: Filled, line: GridLine, error: Exception) -> None:
     """A line that was lost, or raised what is none of ours."""
     for i in range(line.ends[0], line.ends[1] + 1):
         index = _beside(line.at, line.axis, i)
@@ -315,7 +315,7 @@ def _blame(found: Filled, line: Line, error: Exception) -> None:
 
 def _round(found: Filled, run: Run, past: bool) -> bool:
     """Try points beside those that were reached, from there; whether that found some."""
-    items, ways = list[One](), list[list[Index]]()
+    items, ways = list[GridPoint](), list[list[Index]]()
     for index in product(*map(range, found.shape)):
         known = found.points.get(index)
         if known is not None and (past or not known.beyond):
@@ -325,7 +325,7 @@ def _round(found: Filled, run: Run, past: bool) -> bool:
         near = [n for n in near if (n, index) not in found.tried]
         if near:
             found.tried.update((n, index) for n in near)
-            items.append(One(index, tuple(found.points[n].q for n in near)))
+            items.append(GridPoint(index, tuple(found.points[n].q for n in near)))
             ways.append(near)
     more = False
     for item, near, result in zip(items, ways, run(items), strict=True):

@@ -31,7 +31,7 @@ cut into so many."""
 
 def dealt_out(workers: Workers, items: Sequence[Any], bar: Any) -> tuple[list[Any], list[int]]:
     """Values of all items, in order, and which of them failed."""
-    table = _Table(items)
+    table = _Progress(items)
     while table.left:
         before = table.left
         _hand_out(workers, table)
@@ -45,7 +45,7 @@ def dealt_out(workers: Workers, items: Sequence[Any], bar: Any) -> tuple[list[An
     return table.values, sorted(table.failed)
 
 
-def _hand_out(workers: Workers, table: _Table) -> None:
+def _hand_out(workers: Workers, table: _Progress) -> None:
     """Give chunks while there is room; those under suspicion at the end, each alone."""
     while table.todo and workers.room:
         _give(workers, table, table.next_chunk(workers.width))
@@ -54,13 +54,13 @@ def _hand_out(workers: Workers, table: _Table) -> None:
         _give(workers, table, Chunk(table.on_trial, table.on_trial + 1))
 
 
-def _give(workers: Workers, table: _Table, chunk: Chunk) -> None:
+def _give(workers: Workers, table: _Progress, chunk: Chunk) -> None:
     lost = workers.give(chunk, table.items[chunk.start : chunk.stop])
     if lost is not None:
         table.take(chunk, lost)
 
 
-class _Table:
+class _Progress:
     """What is to do, what is done, and how quickly."""
 
     def __init__(self, items: Sequence[Any]) -> None:
