@@ -6,19 +6,22 @@ a function    a spline of degree five through samples, as many as it takes
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import factorial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline, CubicSpline, make_interp_spline
+from scipy.interpolate import CubicSpline, make_interp_spline
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.design.paths.following import Path
+from holoctl.design.paths.curve import polynomial
 from holoctl.design.paths.rows import Wanted
 
-__all__ = ["at_rest_spline", "chord_lengths", "sampled", "through_points"]
+__all__ = ["PiecewisePolynomial", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
 
 PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
 """Samples of a function that is a path, at first and at most: until between them it is off by no
@@ -28,13 +31,31 @@ more than the second; at most it may be off by the third."""
 Array = NDArray[np.float64]
 
 
-def along(spline: CubicSpline | BSpline) -> Path:
-    """A spline as a function s -> `Wanted`: value, first and second derivative."""
+@dataclass(frozen=True, eq=False)
+class PiecewisePolynomial:
+    """Piecewise polynomials of degree five at most: a function s -> `Wanted`.
 
-    def at(s: float) -> Wanted:
-        return Wanted(spline(s), spline(s, 1), spline(s, 2))
+    Attributes
+    ----------
+    s : (n,) array
+        Knots.
+    first : (n - 1, p) array
+    c : (n - 1, 5, p) array
+    """
 
-    return at
+    s: Vector
+    first: Array
+    c: Array
+    _s: list[float] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_s", self.s.tolist())
+
+    def __call__(self, s: float) -> Wanted:
+        """Value, first and second derivative at s."""
+        i = min(max(bisect_right(self._s, s) - 1, 0), len(self._s) - 2)
+        w, d, dd = polynomial(self.c[i], s - self._s[i])
+        return Wanted(self.first[i] + w, d, dd)
 
 
 def chord_lengths(steps: Vector, owner: str) -> Vector:
@@ -49,18 +70,32 @@ def chord_lengths(steps: Vector, owner: str) -> Vector:
     return found
 
 
-def through_points(s: Vector, points: Array) -> Path:
+def through_points(s: Vector, points: Array) -> PiecewisePolynomial:
     """The cubic spline through points (n, p) at s; a line where there are two."""
-    return along(CubicSpline(s, points))
+    if s.size == 2:
+        d = np.diff(points, axis=0) / np.diff(s)[:, None]
+        c = np.zeros((1, 5, points.shape[1]))
+        c[0, 0] = d[0]
+        return PiecewisePolynomial(s.copy(), points[:1].copy(), c)
+    cubic = np.asarray(CubicSpline(s, points).c)[::-1]  # (order, n - 1, p), lowest first
+    c = np.zeros((s.size - 1, 5, points.shape[1]))
+    c[:, : cubic.shape[0] - 1] = np.moveaxis(cubic[1:], 0, 1)
+    return PiecewisePolynomial(s.copy(), cubic[0].copy(), c)
 
 
-def at_rest_spline(t: Vector, points: Array) -> Path:
+def at_rest_spline(t: Vector, points: Array) -> PiecewisePolynomial:
     """The spline of degree five through points, without rate and acceleration at both ends."""
     still: Any = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
-    return along(make_interp_spline(t, points, k=5, bc_type=(still, still)))
+    return _of_b_spline(make_interp_spline(t, points, k=5, bc_type=(still, still)))
 
 
-def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Path:
+def _of_b_spline(spline: Any) -> PiecewisePolynomial:
+    x = np.unique(spline.t)
+    c = [spline(x[:-1], k) / factorial(k) for k in range(6)]
+    return PiecewisePolynomial(x, c[0], np.stack(c[1:], axis=1))
+
+
+def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> PiecewisePolynomial:
     """The spline through samples of a function of s in [0, 1], p numbers.
 
     Raises
@@ -72,23 +107,22 @@ def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Path:
     known = {x: value(x) for x in np.linspace(0.0, 1.0, n + 1).tolist()}
     while True:
         s = np.linspace(0.0, 1.0, n + 1)
-        spline = make_interp_spline(s, np.array([known[x] for x in s.tolist()]), k=5)
+        spline = _of_b_spline(make_interp_spline(s, np.array([known[x] for x in s.tolist()]), k=5))
         between = np.linspace(0.0, 1.0, 2 * n + 1)[1::2]
-        known |= {x: value(x) for x in between.tolist()}
-        middle = np.array([known[x] for x in between.tolist()])
-        off = np.abs(scale * (spline(between) - middle)).max(axis=1)
+        off = np.zeros(between.size)
+        for i, x in enumerate(between.tolist()):
+            known[x] = value(x)
+            off[i] = float(np.abs(scale * (spline(x).value - known[x])).max())
         worst = int(np.argmax(off))
         if off[worst] <= PATH_SAMPLED:
-            return along(spline)
+            return spline
         if coarser is not None and before <= PATH_SMOOTH and not off[worst] < 0.5 * before:
-            return along(
-                coarser
-            )  # what is left is noise, which derivatives of more samples enlarge
+            return coarser  # what is left is noise, which derivatives of more samples enlarge
         before, coarser = float(off[worst]), spline
         n *= 2
         if n > PATH_SAMPLES[1]:
             if off[worst] <= PATH_SMOOTH:
-                return along(spline)
+                return spline
             raise InputError(
                 f"{owner}: the path is not smooth near s = {between[worst]:.4g}: a spline through "
                 f"{n // 2 + 1} samples is off by {off[worst]:.2g} (scaled) there. Positions along "
