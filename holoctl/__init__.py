@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from holoctl.design.linear.model import Linearization
     from holoctl.design.linear.modes import Mode
     from holoctl.design.maps.motor_map import motor_map
-    from holoctl.design.maps.value import MotorMap
+    from holoctl.design.maps.result import MotorMap
     from holoctl.design.paths.trajectory import Trajectory
     from holoctl.design.retiming.retime import retime
     from holoctl.design.sweeps.sweep import Sweep, sweep
@@ -214,7 +214,7 @@ _HOMES = {
     "design.retiming.retime": ["retime"],
     "design.paths.trajectory": ["Trajectory"],
     "design.maps.motor_map": ["motor_map"],
-    "design.maps.value": ["MotorMap"],
+    "design.maps.result": ["MotorMap"],
     "design.sweeps.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],

@@ -12,7 +12,7 @@ from holoctl.app.skeleton_lines import new_figure
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear.model import Linearization
-from holoctl.design.maps.value import MotorMap
+from holoctl.design.maps.result import MotorMap
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.limits_of import limits_of

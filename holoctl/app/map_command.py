@@ -22,7 +22,7 @@ from holoctl.base.checks import Array, listing, whole
 from holoctl.base.errors import InputError
 
 if TYPE_CHECKING:
-    from holoctl.design.maps.value import MotorMap
+    from holoctl.design.maps.result import MotorMap
 
 __all__ = ["add_map"]
 

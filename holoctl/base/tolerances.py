@@ -384,47 +384,16 @@ than the last is stopped by it, where it would go on."""
 REACH_STALLED = 1e-4  # scaled
 """Newton's method is asked where no more than this is left of the way."""
 
-# --- Design: linear models
-
-STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled
-"""Steps of differences of sixth order along a motion, from the first on until one is short enough;
-beside a singular configuration, or where friction sets in, the later ones are."""
-
-STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled, 1/s
-"""The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
-
 NOT_DAMPED = 1e-6
 """Damping ratios below this are said to be none."""
 
 TAKES_PART = 0.2
 """Coordinates that take part in a mode by this share of the one that does so most are named."""
 
-# --- Design: equilibria
-
-BALANCED, BALANCED_NEARLY = 1e-10, 1e-8  # of the efforts that act
-"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
-all that acts; a search that ends below the second ends for rounding, and is told as it is."""
-
 # --- Trajectories
 
 PATH_STALLED = 1e-11  # scaled
 """Newton's method on a path that contracts no more is at its end where less is left."""
-
-CURVE_CLOSED = 1e-10  # scaled
-"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
-
-RETIME_CAP = 1e6
-"""Squared speeds along a path count as not limited above so many times the usual ones."""
-
-RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED = 5e-3, 5, 5  # a share; counts
-"""Where a trajectory exceeds limits between its nodes by more than the share it gets more nodes, so
-often at most; then limits are taken tighter there, so often at most."""
-
-# --- Sweeps: many items on many workers
-
-SWEEP_SHARE, SWEEP_PATIENCE = 0.1, 0.2  # s; s
-"""What a worker gets takes so long, by what was seen before; what is not begun after the second
-goes back to the others."""
 
 # --- Motor maps: from point to point on one branch
 

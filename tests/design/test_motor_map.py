@@ -15,9 +15,8 @@ from support import mechanism
 
 import holoctl as hc
 from holoctl.design.maps.chart import chart_of
-from holoctl.design.maps.fill import filled
-from holoctl.design.maps.numbers import Asked, Point
-from holoctl.design.maps.worker import Worker
+from holoctl.design.maps.fill import Worker, filled
+from holoctl.design.maps.numbers import MapRequest, Point
 from holoctl.rows.evaluate import constraint_rows
 
 TIP = hc.FrameTask("tip_right", "x z")
@@ -269,8 +268,8 @@ def parts(mech, grid=None):
     kin, _ = constraint_rows(mech, q, v, 0.0)
     grid = grid or (TIP, np.linspace(-0.1, 0.1, 5), np.linspace(0.3, 0.5, 4))
     chart, axes = chart_of(mech, part, q, grid, None, kin)
-    asked = Asked(chart, ("reach",), None, None, 0.0)
-    return chart, axes, Worker(asked, axes, part), q
+    request = MapRequest(chart, ("reach",), None, None, 0.0)
+    return chart, axes, Worker(request, axes, part), q
 
 
 def test_a_point_on_another_branch_is_told(five_bar):

@@ -11,11 +11,9 @@ import pytest
 from support import few, mechanism
 
 import holoctl as hc
-from holoctl.design.paths.closed import closed_path
+from holoctl.design.paths.closed import closed_path, grid_of
 from holoctl.design.paths.dynamics import dynamics_along
-from holoctl.design.paths.given import given_path
-from holoctl.design.paths.grid import grid_of
-from holoctl.design.paths.start import start_of
+from holoctl.design.paths.inputs import checked_path, start_of
 
 METHODS = ["cvxpy", "toppra"]
 
@@ -62,7 +60,7 @@ def test_efforts_along_a_path_are_affine_in_the_acceleration_and_the_squared_spe
     start = start_of(mech, None, None)
     goal = hc.assemble(mech, start.q + 0.1 * (mech.nq == mech.nv))[0]
     path = motors_at(mech) if mech.nu < 3 or name == "delta" else np.array([start.q, goal])
-    given = given_path(start, path, False)
+    given = checked_path(start, path, False)
     nodes = closed_path(given, grid_of(given.knots, 20))
     dyn, rng = dynamics_along(nodes, None), np.random.default_rng(5)
     for i in range(0, 21, 4):
@@ -167,7 +165,7 @@ def test_facets_are_the_same_as_efforts_that_are_variables():
     q = hc.assemble(mech)[0]
     goal = hc.assemble(mech, q + np.array([0.5, 0.0, -0.4, 0.0]))[0]
     start = start_of(mech, None, None)
-    given = given_path(start, np.array([q, goal]), False)
+    given = checked_path(start, np.array([q, goal]), False)
     nodes = closed_path(given, grid_of(given.knots, N))
     dyn = dynamics_along(nodes, None)
     b, y, h = cp.Variable(N + 1), cp.Variable(N + 1), np.diff(nodes.s)

@@ -153,8 +153,7 @@ def test_a_reference_is_quick():
 
 
 def test_curves_of_balls_and_free_joints_are_exact():
-    from holoctl.design.paths.curve import curve_through
-    from holoctl.design.paths.group import brackets, moved_by, seen_from
+    from holoctl.design.paths.curve import brackets, curve_through, moved_by, seen_from
 
     mech = mechanism("floating_leg")
     rng = np.random.default_rng(4)

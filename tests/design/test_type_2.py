@@ -15,7 +15,7 @@ from zoo import add_body, at, bar, vertical
 
 import holoctl as hc
 from holoctl.app.cli import main
-from holoctl.design.paths.type2 import type_2_along
+from holoctl.design.paths.type_2 import type_2_along
 
 LIMITS = hc.Limits(effort=2.0)
 

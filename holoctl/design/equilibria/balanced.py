@@ -8,9 +8,8 @@ Reference: docs/design.md, "Equilibria".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import BALANCED, BALANCED_NEARLY, REACH_STALLED, SAME_LEAST
+from holoctl.base.tolerances import REACH_STALLED, SAME_LEAST
 from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import Problem, everywhere
 from holoctl.control.reach.reaching import closed_within, least, no_bounds
@@ -29,11 +28,16 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["balanced"]
 
+BALANCED, BALANCED_NEARLY = 1e-10, 1e-8  # of the efforts that act
+"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
+all that acts; a search that ends below the second ends for rounding, and is told as it is."""
+
 UNBALANCED_ENDS = 3
 """Where so many starts end where the same least is out of balance, no more are made."""
 
 
 Array = NDArray[np.float64]
+Rows = Callable[[Kinematics], tuple[Vector, Array]]
 
 
 def balanced(
@@ -48,8 +52,9 @@ def balanced(
     part = balance.part
     p = replace(
         everywhere(mech, start, balance.t),
-        rows=part.rows if part.tolerance > 0.0 else None, also=_kept(mech, start, fixed),
-    )  # fmt: skip
+        rows=part.rows if part.tolerance > 0.0 else None,
+        also=_away(mech, start, fixed) if fixed.size else None,
+    )
     ends: list[float] = []
     for place in _starts(p, start, restarts, seed):
         way = least(p, balance.left_and_slope, no_bounds(mech.nv), place)
@@ -74,15 +79,13 @@ def _starts(p: Problem, start: Vector, restarts: int, seed: int) -> Iterator[Vec
             yield place
 
 
-def _kept(mech: Mechanism, start: Vector, fixed: NDArray[np.intp]) -> Any:
-    """Rows that hold coordinates where they are at the start."""
-    if fixed.size == 0:
-        return None
-    c = mech.column_scale[fixed]
+def _away(mech: Mechanism, start: Vector, which: NDArray[np.intp] | slice) -> Rows:
+    """Rows of how far coordinates are from where they are at the start, scaled."""
+    c = mech.column_scale[which]
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
-        d = pin.difference(mech.model, start, kin.q)[fixed]
-        D = pin.dDifference(mech.model, start, kin.q, pin.ArgumentPosition.ARG1)[fixed]
+        d = pin.difference(mech.model, start, kin.q)[which]
+        D = pin.dDifference(mech.model, start, kin.q, pin.ArgumentPosition.ARG1)[which]
         return d / c, D / c[:, None]
 
     return rows
@@ -115,14 +118,8 @@ def _at_rest(balance: Balance, p: Problem, q: Vector) -> Vector | None:
 
 def _nearest(balance: Balance, p: Problem, start: Vector, q: Vector) -> Vector:
     """Of the equilibria about q the one that is nearest to the start."""
-    mech, c = p.mech, p.mech.column_scale
-
-    def away(kin: Kinematics) -> tuple[Vector, Array]:
-        d = pin.difference(mech.model, start, kin.q)
-        D = pin.dDifference(mech.model, start, kin.q, pin.ArgumentPosition.ARG1)
-        return d / c, D / c[:, None]
-
+    mech = p.mech
     held = _with_balance(balance, p)
-    slid = least(held, away, no_bounds(mech.nv), q, kicks=False).q
+    slid = least(held, _away(mech, start, slice(None)), no_bounds(mech.nv), q, kicks=False).q
     x = _at_rest(balance, p, slid)
     return x if x is not None and distance(mech, start, x) < distance(mech, start, q) else q

@@ -35,12 +35,12 @@ from holoctl.base.errors import (
     NotActuatedError,
 )
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import BALANCED_NEARLY, CLOSED
+from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
 from holoctl.design.equilibria.balance import Balance
-from holoctl.design.equilibria.balanced import balanced
-from holoctl.design.equilibria.standing import pulled_motions, standing
+from holoctl.design.equilibria.balanced import BALANCED_NEARLY, balanced
+from holoctl.design.equilibria.standing import pulled_motion, standing
 from holoctl.dynamics.actuation import actuation
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
@@ -262,7 +262,8 @@ def _check_rest(mech: Mechanism, q: Vector, t: float) -> None:
 
 def _none_found(balance: Balance, start: Vector, fixed: list[str]) -> Exception:
     mech, kin = balance.mech, balance.at(start)
-    residual, pulled = balance.off(kin), listing_of(pulled_motions(balance, start))
+    residual = balance.off(kin)
+    pulled = pulled_motion(balance, start) or "some motion"
     kept = f" with {listing(fixed)} fixed" if fixed else ""
     if balance.u is not None:
         return InconsistentError(
@@ -277,8 +278,3 @@ def _none_found(balance: Balance, start: Vector, fixed: list[str]) -> Exception:
         f"Likely causes: {more or ''}a mechanism that falls (a floating base without contact), or "
         "a guess too far away"
     )
-
-
-def listing_of(sentences: list[str]) -> str:
-    """Motions for a message."""
-    return "; ".join(sentences) if sentences else "some motion"

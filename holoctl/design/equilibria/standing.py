@@ -26,7 +26,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.coordinates import support
 
-__all__ = ["Standing", "falls", "pulled_motions", "standing"]
+__all__ = ["Standing", "falls", "pulled_motion", "standing"]
 
 STIFFNESS_STEP = 1e-4  # scaled
 """Step of the differences of what pulls back, at an equilibrium."""
@@ -80,18 +80,17 @@ def standing(balance: Balance, q: Vector) -> Standing:
     return Standing(None if bent else _stable(mech, _over_size(Z, K, size)[0]), sentences)
 
 
-def pulled_motions(balance: Balance, q: Vector) -> list[str]:
-    """Motions that are not in balance, each with the effort that pulls it; the worst first."""
+def pulled_motion(balance: Balance, q: Vector) -> str:
+    """The motion that is not in balance, and the effort that pulls it; empty where all is."""
     mech, kin = balance.mech, balance.at(q)
-    left = balance.left(kin)
-    pull = balance.unit * left
+    pull = balance.unit * balance.left(kin)
     if not pull.any():
-        return []
+        return ""
     one = pull / np.linalg.norm(pull)
     i = int(np.argmax(np.abs(one)))
     effort = float(np.linalg.norm(pull)) / (abs(one[i]) * mech.column_scale[i])
     unit = "N" if mech.column_scale[i] != 1.0 or i in mech.lengths[1] else "N m"
-    return [f"{_named(mech, one)} (pulled by {effort:.3g} {unit} at {mech.coordinate_names[i]!r})"]
+    return f"{_named(mech, one)} (pulled by {effort:.3g} {unit} at {mech.coordinate_names[i]!r})"
 
 
 def falls(balance: Balance, q: Vector) -> bool:

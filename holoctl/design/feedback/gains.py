@@ -31,7 +31,7 @@ from holoctl.base.errors import InputError, LimitError, NotActuatedError
 from holoctl.base.linalg import in_range, least_squares
 from holoctl.base.tolerances import TAKES_PART
 from holoctl.design.feedback.sampled_loop import damping_left, largest_bandwidth, late
-from holoctl.design.linear.model import Linearization
+from holoctl.design.linear.model import Linearization, held_over
 from holoctl.mechanism.mechanism import workspace
 from holoctl.mechanism.open_tree import inertia
 from holoctl.tree.kinematics import kinematics
@@ -302,7 +302,8 @@ def sampled_model(lin: Linearization, K: Array, rate: float, delay: float) -> Ar
     """(z_k, u_k-1, ..., u_k-m-1) from tick to tick: see sampled_loop.py."""
     by, (n, nu) = late(rate, delay), lin.B.shape
     step, m = expm(lin.A / rate), by.whole + 1
-    now, first = _held(lin, by.b), expm(lin.A * by.b) @ _held(lin, by.a)
+    on, now = held_over(lin.A, lin.B, by.b)
+    first = on @ held_over(lin.A, lin.B, by.a)[1]
     S = np.zeros((n + m * nu,) * 2)
     S[:n, :n] = step
     S[n : n + nu, :n] = -K
@@ -313,11 +314,3 @@ def sampled_model(lin: Linearization, K: Array, rate: float, delay: float) -> Ar
     else:
         S[:n, :n] -= now @ K
     return S
-
-
-def _held(lin: Linearization, duration: float) -> Array:
-    """What an effort that is held so long does to the state."""
-    n, nu = lin.B.shape
-    whole = np.zeros((n + nu,) * 2)
-    whole[:n] = np.hstack([lin.A, lin.B]) * duration
-    return np.asarray(expm(whole)[:n, n:], dtype=float)

@@ -9,6 +9,8 @@ Reference: M. Hautus, Controllability and observability conditions of linear aut
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,17 +55,13 @@ def check_moved(lin: Linearization) -> None:
     """Raise `NotActuatedError` for a mode that does not decay and that no motor moves."""
     A, B = _scaled(lin)
     sizes = np.linalg.norm(B, axis=0)
-    B = B / np.where(sizes > 0.0, sizes, 1.0)
-    for value in _lasting(lin, A):
-        M = np.hstack([_away(lin, A, value), B])
-        left, s, _ = np.linalg.svd(in_range(M))
-        if s[-1] <= MOVED_BY_MOTORS:
-            raise NotActuatedError(
-                f"{lin.mech.name}: no regulator holds the motion of {_named(lin, left[:, -1])}: it "
-                f"{_what(lin, value)}, and no motor moves it. Give it a motor or a joint that does "
-                "not move, or a spring with a damper; a motion that acts on no other can be left "
-                "out, with ignore="
-            )
+    for value, x in _left_out(lin, A.T, (B / np.where(sizes > 0.0, sizes, 1.0)).T, MOVED_BY_MOTORS):
+        raise NotActuatedError(
+            f"{lin.mech.name}: no regulator holds the motion of {_named(lin, x)}: it "
+            f"{_what(lin, value)}, and no motor moves it. Give it a motor or a joint that does "
+            "not move, or a spring with a damper; a motion that acts on no other can be left "
+            "out, with ignore="
+        )
 
 
 def check_seen(lin: Linearization, Q: Array) -> None:
@@ -72,15 +70,23 @@ def check_seen(lin: Linearization, Q: Array) -> None:
     unit = state_units(lin)
     values, vectors = np.linalg.eigh(unit[:, None] * Q * unit)
     root = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
-    root = root / max(largest(root), np.finfo(float).tiny)
+    for value, x in _left_out(
+        lin, A, root / max(largest(root), np.finfo(float).tiny), SEEN_BY_WEIGHTS
+    ):
+        raise InputError(
+            f"Q does not see the motion of {_named(lin, x)}, which "
+            f"{_what(lin, value)}: no cost would bring it back. Give it, or its rate, a weight"
+        )
+
+
+def _left_out(
+    lin: Linearization, A: Array, rows: Array, least: float
+) -> Iterator[tuple[complex, NDArray[np.complex128]]]:
+    """Modes that do not decay and that the rows do not see: eigenvalue and direction."""
     for value in _lasting(lin, A):
-        M = np.vstack([_away(lin, A, value), root])
-        _, s, right = np.linalg.svd(in_range(M))
-        if s[-1] <= SEEN_BY_WEIGHTS:
-            raise InputError(
-                f"Q does not see the motion of {_named(lin, right[-1])}, which "
-                f"{_what(lin, value)}: no cost would bring it back. Give it, or its rate, a weight"
-            )
+        _, s, right = np.linalg.svd(in_range(np.vstack([_away(lin, A, value), rows])))
+        if s[-1] <= least:
+            yield value, right[-1]
 
 
 def _scaled(lin: Linearization) -> tuple[Array, Array]:

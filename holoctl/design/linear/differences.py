@@ -23,6 +23,13 @@ from holoctl.base.linalg import largest
 
 __all__ = ["check_kink", "derivative"]
 
+STEPS_OF_STATES = (3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled
+"""Steps of differences of sixth order along a motion, from the first on until one is short enough;
+beside a singular configuration, or where friction sets in, the later ones are."""
+
+STEPS_OF_RATES = (0.3, 3e-2, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7)  # scaled, 1/s
+"""The same along a rate. Without friction the acceleration is quadratic in it, and any will do."""
+
 SMOOTH_ENOUGH, NOT_SMOOTH = 1e-8, 1e-6
 """Differences of fourth and sixth order that agree to the first, relative, are good; where none
 agree to the second there is no derivative, and half the jump of the slope counts as such."""

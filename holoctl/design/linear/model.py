@@ -19,7 +19,7 @@ from scipy.linalg import expm
 from holoctl.base.checks import Vector, counted, made_again, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Part, html_table, named
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import largest, least_squares
 from holoctl.design.linear.modes import Mode, modes_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -27,7 +27,7 @@ from holoctl.projector.partition import Partition
 if TYPE_CHECKING:
     import control
 
-__all__ = ["Linearization"]
+__all__ = ["Linearization", "held_over"]
 
 AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
 """A point whose own rate is no larger is at an equilibrium."""
@@ -133,9 +133,7 @@ class Linearization:
             return True
         A = self.A if self.dt is None else (self.A - np.eye(len(self.A))) / tick
         A = A * np.tile(self.mech.column_scale[of], 2)
-        away = np.asarray(
-            np.linalg.lstsq(A, -rate, rcond=None)[0], dtype=float
-        )  # the equilibrium, of stiff springs
+        away = least_squares(A, -rate)  # the equilibrium, of stiff springs
         rest = np.abs(A @ away + rate).max(initial=0.0)
         rounded = LOST_IN_A_TICK * largest(rate) if self.dt is not None else 0.0
         near = np.abs(away).max() <= NEXT_TO_EQUILIBRIUM
@@ -165,15 +163,10 @@ class Linearization:
         dt = positive("dt", dt, "tick, s")
         if self.dt is not None:
             raise InputError(f"this model is in discrete time already, dt = {self.dt:g} s")
-        n, m = self.B.shape
-        whole = np.zeros((n + m + 1, n + m + 1))
-        whole[:n] = np.column_stack([self.A, self.B, self.rate]) * dt
-        step = expm(whole)[:n]
-        if not np.isfinite(step).all():
+        A, moved = held_over(self.A, np.column_stack([self.B, self.rate]), dt)
+        if not (np.isfinite(A).all() and np.isfinite(moved).all()):
             raise InputError(f"in dt = {dt:g} s this model grows beyond floats; take a shorter one")
-        return replace(
-            self, A=step[:, :n], B=step[:, n : n + m], rate=step[:, n + m], dt=dt
-        )  # fmt: skip
+        return replace(self, A=A, B=moved[:, :-1], rate=moved[:, -1], dt=dt)
 
     def modes(self) -> tuple[Mode, ...]:
         """What the model does by itself: its eigenvalues, slowest first, each with a sentence.
@@ -213,6 +206,15 @@ class Linearization:
             states=_without_points(self.states), inputs=_without_points(self.inputs),
             outputs=_without_points(self.outputs),
         )  # fmt: skip
+
+
+def held_over(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
+    """What a state and an input that is held become in dt s: by ``exp [A B; 0 0] dt``."""
+    n, m = B.shape
+    whole = np.zeros((n + m, n + m))
+    whole[:n] = np.hstack([A, B]) * dt
+    step = np.asarray(expm(whole)[:n], dtype=float)
+    return step[:, :n], step[:, n:]
 
 
 def _parts(lin: Linearization) -> Iterator[Part]:

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, entries, known_name, listing
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import STEPS_OF_RATES, STEPS_OF_STATES
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import Joint, joint_called
 from holoctl.control.tasks.contract import BoundTask
-from holoctl.design.linear.differences import derivative
+from holoctl.design.linear.differences import STEPS_OF_RATES, STEPS_OF_STATES, derivative
 from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
 from holoctl.dynamics.forward import accelerate
 from holoctl.mechanism.mechanism import Mechanism, workspace

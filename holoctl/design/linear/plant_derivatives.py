@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import STEPS_OF_RATES, STEPS_OF_STATES
 from holoctl.codegen.compiled.compiled import Compiled
-from holoctl.design.linear.differences import check_kink, derivative
+from holoctl.design.linear.differences import (
+    STEPS_OF_RATES,
+    STEPS_OF_STATES,
+    check_kink,
+    derivative,
+)
 from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics

@@ -20,13 +20,11 @@ from holoctl.base.progress import progress_bar
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.chart import GridAxis, chart_of
-from holoctl.design.maps.fill import Filled, filled
-from holoctl.design.maps.numbers import Asked
-from holoctl.design.maps.plot import QUANTITIES
-from holoctl.design.maps.value import MotorMap
-from holoctl.design.maps.worker import Worker
-from holoctl.design.sweeps.crews import crew_of
-from holoctl.design.sweeps.shares import at_work, dealt_out
+from holoctl.design.maps.fill import Filled, Worker, filled
+from holoctl.design.maps.numbers import MapRequest
+from holoctl.design.maps.result import QUANTITIES, MotorMap
+from holoctl.design.sweeps.chunks import dealt_out
+from holoctl.design.sweeps.workers import at_work, workers_of
 from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limits import Limits, checked_limits
@@ -133,18 +131,18 @@ def motor_map(
             "motor_map: ellipsoids are those of a task: give task=hc.FrameTask(...), or a grid of "
             "one"
         )
-    asked = Asked(chart, words, _limits(mech, limits), own, t)
-    worker = Worker(asked, axes, part)
+    request = MapRequest(chart, words, _limits(mech, limits), own, t)
+    worker = Worker(request, axes, part)
     found = _run(worker, q, executor, progress)
     return _gathered(worker, axes, found)
 
 
 def _words(what: Any) -> tuple[str, ...]:
     given = [what] if isinstance(what, str) else name_list("motor_map: what", what)
-    asked = {one_of("motor_map: what", word, _WORDS) for word in given}
-    if not asked:
+    words = {one_of("motor_map: what", word, _WORDS) for word in given}
+    if not words:
         raise InputError("motor_map: what is empty: name 'torque', 'condition', ... or 'reach'")
-    return tuple(word for word in _WORDS if word in asked)
+    return tuple(word for word in _WORDS if word in words)
 
 
 def _limits(mech: Mechanism, limits: Any) -> Limits | None:
@@ -156,20 +154,20 @@ def _limits(mech: Mechanism, limits: Any) -> Limits | None:
 
 
 def _run(worker: Worker, start: Vector, executor: Any, progress: bool) -> Filled:
-    """The grid, filled here where it is small, else by a crew."""
+    """The grid, filled here where it is small, else by workers."""
     count = int(np.prod([axis.values.size for axis in worker.axes]))
-    crew = None if executor is None else crew_of("motor_map", worker, executor, count)
+    workers = None if executor is None else workers_of("motor_map", worker, executor, count)
     bar = progress_bar(0, "motor map", "items") if progress else None
 
     def run(items: Sequence[Any]) -> list[Any]:
         if bar is not None:
             bar.total += len(items)
             bar.refresh()
-        if crew is not None:
-            return dealt_out(crew, items, bar)[0]
+        if workers is not None:
+            return dealt_out(workers, items, bar)[0]
         return [_tried(worker, item, bar) for item in items]
 
-    beside: AbstractContextManager[Any] = nullcontext() if crew is None else at_work(crew)
+    beside: AbstractContextManager[Any] = nullcontext() if workers is None else at_work(workers)
     try:
         with one_thread(), beside:
             return filled(worker, start, run)
@@ -192,15 +190,15 @@ def _tried(function: Callable[[Any], Any], item: Any, bar: Any) -> Any:
 
 
 def _gathered(worker: Worker, axes: tuple[GridAxis, ...], found: Filled) -> MotorMap:
-    asked, mech = worker.asked, worker.asked.chart.mech
+    request, mech = worker.request, worker.request.chart.mech
     shape = tuple(axis.values.size for axis in axes)
     arrays: dict[str, Array] = {"q": np.full((*shape, mech.nq), np.nan)}
     sizes: dict[str, tuple[int, ...]] = {"torque": (mech.nu,), "condition": ()}
-    n = asked.rows.size
+    n = request.rows.size
     for name in ("velocity", "force"):
         sizes[name], sizes[f"{name}_directions"] = (n,), (n, n)
     for name, size in sizes.items():
-        if name.removesuffix("_directions") in asked.what:
+        if name.removesuffix("_directions") in request.what:
             arrays[name] = np.full((*shape, *size), np.nan)
     reachable, reasons = np.zeros(shape, dtype=bool), np.full(shape, "", dtype=object)
     behind = _behind(found, shape)
@@ -220,14 +218,14 @@ def _gathered(worker: Worker, axes: tuple[GridAxis, ...], found: Filled) -> Moto
         arrays["q"][index] = point.q
         for name, value in point.numbers.items():
             arrays[name][index] = value
-    labels = () if asked.bound is None else asked.bound.labels
+    labels = () if request.bound is None else request.bound.labels
     return MotorMap(
         mechanism=mech.name,
         axes=axes,
-        what=asked.what,
+        what=request.what,
         motors=mech.actuator_names,
-        rows=tuple(labels[i] for i in asked.rows),
-        scaled=(asked.rate_units[1], asked.effort_units[1]),
+        rows=tuple(labels[i] for i in request.rows),
+        scaled=(request.rate_units[1], request.effort_units[1]),
         reachable=read_only(reachable),
         behind=read_only(behind & reachable),
         reasons=read_only(reasons),

@@ -39,13 +39,13 @@ from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.projector.projection import Projection, projected
 
-__all__ = ["Asked", "Point", "point_at"]
+__all__ = ["MapRequest", "Point", "point_at"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class MapRequest:
     """What is asked for, of which chart. Pickles; what is bound is made once in each process.
 
     Attributes
@@ -65,7 +65,7 @@ class Asked:
     t: float
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Asked, (self.chart, self.what, self.limits, self.task, self.t)
+        return MapRequest, (self.chart, self.what, self.limits, self.task, self.t)
 
     @cached_property
     def bound(self) -> BoundTask | None:
@@ -133,28 +133,28 @@ class Point(NamedTuple):
     side: int
 
 
-def point_at(asked: Asked, spot: PartitionedSpot, D: Array) -> Point:
+def point_at(request: MapRequest, spot: PartitionedSpot, D: Array) -> Point:
     """What is asked for at a spot; D (rows, nv) are the rows of the chart there, by scaled steps.
 
     What cannot be told there is nan, and a remark.
     """
-    chart, (q, part) = asked.chart, spot
+    chart, (q, part) = request.chart, spot
     mech, rest = chart.mech, np.zeros(chart.mech.nv)
-    beyond = _beyond(asked, q)
+    beyond = _beyond(request, q)
     try:
-        P = projected(mech, q, rest, asked.t, part)
+        P = projected(mech, q, rest, request.t, part)
     except HoloctlError as error:
         return Point(q, {}, beyond, (_first_sentence(error, mech.name),), 0)
     W, DW = _motions(P, D)
     A = mech.B.T @ W
     numbers, remarks = dict[str, Array](), list[str]()
-    if "torque" in asked.what:
-        _torque(asked, P, numbers, remarks)
+    if "torque" in request.what:
+        _torque(request, P, numbers, remarks)
     sizes = singular_values(effort_scales(mech)[0][:, None] * A)
     told = sizes.size == A.shape[1] and sizes[-1] * ACTUATION_SINGULAR > sizes[0]
-    if not told and asked.what != ("reach",):
+    if not told and request.what != ("reach",):
         remarks.append("the motors do not determine the motion there")
-    _of_rates(asked, P, W, A if told else None, sizes, numbers)
+    _of_rates(request, P, W, A if told else None, sizes, numbers)
     square = mech.nu == A.shape[1] == DW.shape[0]
     side = int(np.sign(np.linalg.det(A)) * np.sign(np.linalg.det(DW))) if square else 0
     return Point(q, numbers, beyond, tuple(remarks), side)
@@ -169,11 +169,13 @@ def _motions(P: Projection, D: Array) -> tuple[Array, Array]:
     return c * (T @ V), DT @ V
 
 
-def _beyond(asked: Asked, q: Vector) -> str:
-    bound = asked.limited
+def _beyond(request: MapRequest, q: Vector) -> str:
+    bound = request.limited
     if bound is None:
         return ""
-    x = coordinates_at(asked.chart.mech, bound, q, np.zeros(asked.chart.mech.nv), asked.t).positions
+    x = coordinates_at(
+        request.chart.mech, bound, q, np.zeros(request.chart.mech.nv), request.t
+    ).positions
     lower, upper = bound.position
     over = np.maximum(x - upper, lower - x) / bound.units
     said = [
@@ -183,13 +185,15 @@ def _beyond(asked: Asked, q: Vector) -> str:
     return "; ".join(said)
 
 
-def _torque(asked: Asked, P: Projection, numbers: dict[str, Array], remarks: list[str]) -> None:
+def _torque(
+    request: MapRequest, P: Projection, numbers: dict[str, Array], remarks: list[str]
+) -> None:
     """Holding efforts; where they are beyond limits, or hold nothing, a remark."""
     mech = P.mechanism
     try:
         found = inverse_dynamics(
             mech, P.q, P.v, np.zeros(mech.nv), coordinates="all", inconsistent="project",
-            t=asked.t, projection=P,
+            t=request.t, projection=P,
         )  # fmt: skip
     except HoloctlError as error:
         remarks.append(_first_sentence(error, mech.name))
@@ -198,16 +202,16 @@ def _torque(asked: Asked, P: Projection, numbers: dict[str, Array], remarks: lis
         remarks.append("the motors cannot hold it there")
         return
     numbers["torque"] = found.u
-    if asked.limited is None:
+    if request.limited is None:
         return
-    lower, upper = effort_bounds(asked.limited, np.zeros(mech.nu))
+    lower, upper = effort_bounds(request.limited, np.zeros(mech.nu))
     for i in np.flatnonzero((found.u > upper) | (found.u < lower)):
         limit = upper[i] if found.u[i] > upper[i] else lower[i]
         remarks.append(f"effort of {mech.actuator_names[i]} = {found.u[i]:.4g}, limit {limit:.4g}")
 
 
 def _of_rates(
-    asked: Asked,
+    request: MapRequest,
     P: Projection,
     W: Array,
     A: Array | None,
@@ -215,14 +219,14 @@ def _of_rates(
     numbers: dict[str, Array],
 ) -> None:
     """Condition and ellipsoids; A is None where motors do not determine the motion."""
-    task = asked.bound
+    task = request.bound
     if task is None:
-        if "condition" in asked.what:
+        if "condition" in request.what:
             condition = np.inf if A is None else sizes[0] / sizes[-1]
             numbers["condition"] = np.array(condition)
         return
     J = task.at(P.kinematics).jacobian @ W
-    if "condition" in asked.what:
+    if "condition" in request.what:
         numbers["condition"] = np.array(np.inf)
         if A is not None:
             T = _by_motors(task.scale[:, None] * J, effort_scales(P.mechanism)[0][:, None] * A)
@@ -232,12 +236,12 @@ def _of_rates(
     if A is None:
         return
     for name, unit in (
-        ("velocity", 1.0 / asked.rate_units[0]),
-        ("force", asked.effort_units[0]),
+        ("velocity", 1.0 / request.rate_units[0]),
+        ("force", request.effort_units[0]),
     ):
-        if name not in asked.what:
+        if name not in request.what:
             continue
-        T = _by_motors(J[asked.rows], unit[:, None] * A)
+        T = _by_motors(J[request.rows], unit[:, None] * A)
         U, s, _ = np.linalg.svd(T, full_matrices=True)
         lengths = np.zeros(U.shape[0])
         lengths[: s.size] = s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -11,7 +12,7 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.tolerances import CURVE_CLOSED, PATH_STALLED, SETTLED_TICK
+from holoctl.base.tolerances import PATH_STALLED, SETTLED_TICK
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.following import (
     Path,
@@ -24,17 +25,63 @@ from holoctl.design.paths.following import (
     node_at,
     with_rows_of,
 )
-from holoctl.design.paths.given import CheckedPath
-from holoctl.design.paths.grid import apart, every_second
+from holoctl.design.paths.inputs import CheckedPath
 
 __all__ = [
     "ClosedPath",
+    "apart",
     "between",
     "closed_curve",
     "closed_path",
+    "every_second",
+    "grid_of",
+    "near_ends",
     "turning_points",
     "with_nodes",
 ]
+
+CURVE_CLOSED = 1e-10  # scaled
+"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+
+Array = NDArray[np.float64]
+
+
+def grid_of(knots: Vector, points: int) -> Vector:
+    """So many intervals from the first knot to the last, knots among them, about equally long."""
+    spans = np.diff(knots)
+    each = np.maximum(1, np.round(points * spans / spans.sum()).astype(int))
+    each[np.argmax(each)] = max(1, int(each.max() + points - each.sum()))
+    parts = [
+        np.linspace(a, b, n, endpoint=False)
+        for a, b, n in zip(knots[:-1], knots[1:], each, strict=True)
+    ]
+    return np.append(np.concatenate(parts), knots[-1])
+
+
+def every_second(grid: Vector, knots: Vector) -> NDArray[np.bool_]:
+    """Nodes that are followed one after the other, knots among them; each of the others is half-way
+    between two of them."""
+    keep = np.ones(grid.size, dtype=bool)
+    for a, b in pairwise(np.searchsorted(grid, knots).tolist()):
+        keep[a + 1 : b - (b - a) % 2 : 2] = False
+    return keep
+
+
+def near_ends(s: Vector) -> Vector:
+    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
+    parts = 0.5 ** np.arange(5, 0, -1)
+    return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
+
+
+def apart(s: Vector, least: float) -> NDArray[np.bool_]:
+    """Those of ascending numbers that are not nearer to each other; both ends among them."""
+    keep, last = np.zeros(s.size, dtype=bool), -np.inf
+    for i, x in enumerate(s.tolist()):
+        if x - last >= least and (s[-1] - x >= least or i in (0, s.size - 1)):
+            keep[i], last = True, x
+    keep[-1] = True
+    return keep
+
 
 PATH_HALVED = 1e-5  # scaled
 """Half-way between two nodes of a path Newton's method starts from what is open by less."""
@@ -64,9 +111,6 @@ PATH_GAIN = 1e8
 TURNS_APART = 0.02
 """Where a joint turns back on a path there is a node, unless one is nearer than this share of their
 distance."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,8 @@
     r1 = gamma' M q'                r2 = gamma' (M q'' + h(q, q') - h(q, 0))
     r3 = gamma' (h(q, 0) - F - J'f)
 
-f are the forces that change with the speed: friction. Square: u = (gamma' B)^-1 of it.
+f are the forces that change with the speed: friction. Square: u = (gamma' B)^-1 of it; of more
+motors than motions those of least squares, over their sizes, within their limits.
 Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
 approach", IEEE Transactions on Automatic Control, 2009.
 """
@@ -15,27 +16,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import daqp
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import NotActuatedError, SingularityError
-from holoctl.base.tolerances import ACTUATION_SINGULAR
+from holoctl.base.linalg import least_squares
+from holoctl.base.tolerances import ACTUATION_SINGULAR, DAQP_FEASIBLE
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.forces.together import all_efforts
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Dynamics", "dynamics_along", "speed_forces"]
+__all__ = ["Dynamics", "dynamics_along", "shared_efforts", "speed_forces"]
+
+Array = NDArray[np.float64]
+
 
 IDLE_BALANCED = 1e-3
 """Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
 gives, are below this share of the others: so little do they matter to the motors."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,3 +151,30 @@ def _check_idle(path: ClosedPath, w: Array, A: Array) -> None:
             f"along this path, for their masses do not lie about their axes: {listing(names, 8)}; "
             "drive them, lock them, or give them masses that do"
         )
+
+
+def shared_efforts(A: Array, r: Array, lower: Array, upper: Array) -> Array:
+    """u (n, nu) at n nodes: A (n, p, nu), r (n, p), bounds (n, nu)."""
+    n, p, nu = A.shape
+    if nu == p:
+        return np.asarray(np.linalg.solve(A, r[:, :, None])[:, :, 0], dtype=float)
+    size = np.maximum(np.abs(lower), np.abs(upper)).max(axis=0)
+    strongest = float(size[np.isfinite(size)].max(initial=0.0))
+    size = np.where(np.isfinite(size), size, strongest or 1.0)
+    return np.array(
+        [_one(A[i] * size, r[i], lower[i] / size, upper[i] / size) * size for i in range(n)]
+    )
+
+
+def _one(A: Array, r: Vector, lower: Vector, upper: Vector) -> Vector:
+    p, nu = A.shape
+    u = least_squares(A, r)
+    if (u >= lower).all() and (u <= upper).all():
+        return u
+    room = 1e-6 * (1.0 + np.abs(u))  # the program ends on the limits, and a solver beside them
+    low, high = np.concatenate([lower - room, r]), np.concatenate([upper + room, r])
+    sense = np.zeros(nu + p, dtype=np.intc)
+    sense[nu:] = 5  # an equality
+    H, f = np.eye(nu), np.zeros(nu)
+    x, _, flag, _ = daqp.solve(H, f, A, high, low, sense, primal_tol=DAQP_FEASIBLE)
+    return np.asarray(x) if flag >= 1 else u

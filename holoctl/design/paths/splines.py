@@ -21,7 +21,7 @@ from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import polynomial
 from holoctl.design.paths.rows import Wanted
 
-__all__ = ["Numbers", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
+__all__ = ["PiecewisePolynomial", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
 
 PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
 """Samples of a function that is a path, at first and at most: until between them it is off by no
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class PiecewisePolynomial:
     """Piecewise polynomials of degree five at most: a function s -> `Wanted`.
 
     Attributes
@@ -70,32 +70,32 @@ def chord_lengths(steps: Vector, owner: str) -> Vector:
     return found
 
 
-def through_points(s: Vector, points: Array) -> Numbers:
+def through_points(s: Vector, points: Array) -> PiecewisePolynomial:
     """The cubic spline through points (n, p) at s; a line where there are two."""
     if s.size == 2:
         d = np.diff(points, axis=0) / np.diff(s)[:, None]
         c = np.zeros((1, 5, points.shape[1]))
         c[0, 0] = d[0]
-        return Numbers(s.copy(), points[:1].copy(), c)
+        return PiecewisePolynomial(s.copy(), points[:1].copy(), c)
     cubic = np.asarray(CubicSpline(s, points).c)[::-1]  # (order, n - 1, p), lowest first
     c = np.zeros((s.size - 1, 5, points.shape[1]))
     c[:, : cubic.shape[0] - 1] = np.moveaxis(cubic[1:], 0, 1)
-    return Numbers(s.copy(), cubic[0].copy(), c)
+    return PiecewisePolynomial(s.copy(), cubic[0].copy(), c)
 
 
-def at_rest_spline(t: Vector, points: Array) -> Numbers:
+def at_rest_spline(t: Vector, points: Array) -> PiecewisePolynomial:
     """The spline of degree five through points, without rate and acceleration at both ends."""
     still: Any = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
     return _of_b_spline(make_interp_spline(t, points, k=5, bc_type=(still, still)))
 
 
-def _of_b_spline(spline: Any) -> Numbers:
+def _of_b_spline(spline: Any) -> PiecewisePolynomial:
     x = np.unique(spline.t)
     c = [spline(x[:-1], k) / factorial(k) for k in range(6)]
-    return Numbers(x, c[0], np.stack(c[1:], axis=1))
+    return PiecewisePolynomial(x, c[0], np.stack(c[1:], axis=1))
 
 
-def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Numbers:
+def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> PiecewisePolynomial:
     """The spline through samples of a function of s in [0, 1], p numbers.
 
     Raises

@@ -9,18 +9,24 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import CLOSED, CURVE_CLOSED
+from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
-from holoctl.design.paths.closed import closed_curve, closed_path
+from holoctl.design.paths.closed import CURVE_CLOSED, closed_curve, closed_path, grid_of
 from holoctl.design.paths.curve import Curve, curve_through
-from holoctl.design.paths.dynamics import dynamics_along, speed_forces
+from holoctl.design.paths.dynamics import dynamics_along, shared_efforts, speed_forces
 from holoctl.design.paths.following import system_of
-from holoctl.design.paths.given import CheckedPath, motor_values, reached, way_points
-from holoctl.design.paths.grid import grid_of
+from holoctl.design.paths.inputs import (
+    CheckedPath,
+    Start,
+    at_first,
+    driven,
+    motor_values,
+    reached,
+    start_of,
+    way_points,
+)
 from holoctl.design.paths.rows import Wanted, kept_rows
-from holoctl.design.paths.shares import shared_efforts
 from holoctl.design.paths.splines import at_rest_spline
-from holoctl.design.paths.start import Start, at_first, driven, start_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 

@@ -1,5 +1,5 @@
 """The fastest way along a path.
 
 In: a closed path, limits. Out: a `Trajectory` that keeps them.
-`dynamics` and `rows` are the program, `by_cvxpy` and `by_toppra` solve it.
+`limit_rows` are the limits, `programs` solve, `solve` repeats it where limits change with speed.
 """

@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.curve import Curve
-from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
-from holoctl.design.paths.law import TimeLaw
-from holoctl.design.paths.shares import shared_efforts
-from holoctl.design.paths.trajectory import Trajectory
-from holoctl.design.retiming.rows import limited_along
+from holoctl.design.paths.dynamics import Dynamics, dynamics_along, shared_efforts, speed_forces
+from holoctl.design.paths.trajectory import TimeLaw, Trajectory
+from holoctl.design.retiming.limit_rows import effort_range, limited_along
 from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends, rows_at
-from holoctl.design.retiming.speeds import effort_range
 
 __all__ = ["Checked", "checked", "trajectory_of"]
 

@@ -2,7 +2,7 @@
 
     min T      u, rates, accelerations within their limits,   sd = 0 at both ends
 
-rows.py has the limits as rows, solve.py the programs. Limits are imposed at both ends
+limit_rows.py has the limits as rows, programs.py the programs. Limits are imposed at both ends
 of each interval, with its acceleration; then looked at in between, and where they are exceeded
 there are more nodes.
 Reference: docs/design.md, "Trajectories".
@@ -18,24 +18,23 @@ import numpy as np
 
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
-from holoctl.base.tolerances import RETIME_OVER, RETIME_REFINED, RETIME_TIGHTENED
 from holoctl.design.paths.closed import (
     ClosedPath,
     between,
     closed_curve,
     closed_path,
+    grid_of,
+    near_ends,
     turning_points,
     with_nodes,
 )
 from holoctl.design.paths.curve import Curve
-from holoctl.design.paths.given import given_path
-from holoctl.design.paths.grid import grid_of, near_ends
-from holoctl.design.paths.start import start_of
+from holoctl.design.paths.inputs import checked_path, start_of
 from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.retiming.limit_rows import limited_along
 from holoctl.design.retiming.payload import with_payload
 from holoctl.design.retiming.result import Checked, checked, trajectory_of
-from holoctl.design.retiming.rows import limited_along
-from holoctl.design.retiming.solve import RetimingProblem, fastest
+from holoctl.design.retiming.solve import RETIME_OVER, RetimingProblem, fastest
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limits import checked_limits
@@ -44,6 +43,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = ["retime"]
+
+RETIME_REFINED, RETIME_TIGHTENED = 5, 5  # counts
+"""Where a trajectory exceeds limits between its nodes by more than `RETIME_OVER` it gets more
+nodes, so often at most; then limits are taken tighter there, so often at most."""
 
 RETIME_CHECKED = 100  # a count
 """At so many places between its nodes a trajectory is looked at, at least."""
@@ -156,7 +159,7 @@ def retime(
     whole_range = bound_limits(mech, given)
     _check_bounded(mech, bound)
     begin = start_of(mech, start, partition)
-    asked = given_path(begin, path, start is not None)
+    asked = checked_path(begin, path, start is not None)
     nodes = closed_path(asked, grid_of(asked.knots, points))
     if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
         nodes = with_nodes(nodes, near_ends(nodes.s))

@@ -18,16 +18,22 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import RETIME_CAP, RETIME_OVER
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along
-from holoctl.design.retiming.by_cvxpy import IntervalRows, by_cvxpy
-from holoctl.design.retiming.by_toppra import by_toppra
-from holoctl.design.retiming.infeasible import infeasible
-from holoctl.design.retiming.rows import RetimingRows, effort_rows, joined, joint_rows
+from holoctl.design.retiming.limit_rows import RetimingRows, effort_rows, joined, joint_rows
+from holoctl.design.retiming.programs import (
+    RETIME_CAP,
+    IntervalRows,
+    by_cvxpy,
+    by_toppra,
+    infeasible,
+)
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["Profile", "RetimingProblem", "at_both_ends", "fastest", "rows_at"]
+
+RETIME_OVER = 5e-3  # a share
+"""Limits that are exceeded by no more than this share of them are kept."""
 
 RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
 """So often forces that change with the speed are linearised anew at most, until the duration

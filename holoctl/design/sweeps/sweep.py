@@ -13,9 +13,9 @@ from typing import Any, overload
 from holoctl.base.checks import flag
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
-from holoctl.design.sweeps.crews import crew_of
-from holoctl.design.sweeps.shares import at_work, dealt_out
+from holoctl.design.sweeps.chunks import dealt_out
 from holoctl.design.sweeps.work import said
+from holoctl.design.sweeps.workers import at_work, workers_of
 
 __all__ = ["Sweep", "sweep"]
 
@@ -92,7 +92,7 @@ def sweep(
 ) -> Sweep:
     """Call a function for each of many items, at the same time on all cores or machines.
 
-    Items are dealt out in shares, of single items that take long up to thousands that take
+    Items are dealt out in chunks, of single items that take long up to thousands that take
     microseconds, so that all workers finish together. The function is sent to a worker once, not
     with each item: what it needs, a mechanism and its partition say, belongs into it, by
     ``functools.partial(f, mech, partition)``. Workers use one thread for linear algebra.
@@ -144,13 +144,13 @@ def sweep(
         raise InputError(f"sweep: function must be callable; got {type(function).__name__}")
     flag("progress", progress)
     given = _listed(items)
-    crew = crew_of("sweep", function, executor, len(given))
-    if crew is None:
+    workers = workers_of("sweep", function, executor, len(given))
+    if workers is None:
         return Sweep((), ())
     bar = progress_bar(len(given), "sweep", "items") if progress else None
     try:
-        with at_work(crew):
-            values, failed = dealt_out(crew, given, bar)
+        with at_work(workers):
+            values, failed = dealt_out(workers, given, bar)
     finally:
         if bar is not None:
             bar.close()

@@ -1,6 +1,6 @@
-"""What a worker does with a share of the items, wherever it is. Nothing here starts anything.
+"""What a worker does with a chunk of the items, wherever it is. Nothing here starts anything.
 
-A share is worked off item by item, for as long as patience lasts; what is left of it goes back, so
+A chunk is worked off item by item, for as long as patience lasts; what is left of it goes back, so
 that nobody waits behind a long item. What comes back is made to travel: values and errors that no
 pickle takes are replaced by an error that names them.
 """
@@ -26,28 +26,42 @@ import pinocchio as pin
 from holoctl.base.errors import SweepError
 from holoctl.base.one_thread import one_thread
 
-__all__ = ["Done", "Lost", "far_share", "packed", "said", "serve", "worked"]
+__all__ = [
+    "Chunk", "Done", "Dumps", "Lost", "far_chunk", "pickled_items", "plain_pickle", "said", "serve",
+    "unpacked", "worked",
+]  # fmt: skip
+
+SWEEP_PATIENCE = 0.2  # s
+"""What of a chunk is not begun after this goes back to the others."""
 
 SWEEP_FUNCTIONS = 4  # a count
 """Functions that a worker of somebody else's keeps."""
 
 
 Function = Callable[[Any], Any]
+Dumps = Callable[[Any], bytes]
 Who = tuple[str, int, int]
 
 _KNOWN: OrderedDict[str, Function] = OrderedDict()
 _LOCK = threading.Lock()
 
 
+class Chunk(NamedTuple):
+    """Items from `start` up to `stop`, without it."""
+
+    start: int
+    stop: int
+
+
 class Done(NamedTuple):
-    """What became of the first items of a share.
+    """What became of the first items of a chunk.
 
     Attributes
     ----------
     values : list
         What the function returned; of an item that failed, its error.
     failed : list of int
-        Which failed, counted from the first of the share.
+        Which failed, counted from the first of the chunk.
     seconds : float
         How long that took.
     who : (str, int, int)
@@ -61,7 +75,7 @@ class Done(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """A share that nothing came back of.
+    """A chunk that nothing came back of.
 
     Attributes
     ----------
@@ -78,7 +92,7 @@ class Lost(NamedTuple):
     function: bool = False
 
 
-def worked(function: Function, items: Sequence[Any], patience: float) -> Done:
+def worked(function: Function, items: Sequence[Any], patience: float = SWEEP_PATIENCE) -> Done:
     """The items one after the other, at least one, and no more when `patience` (s) is over."""
     values, failed = list[Any](), list[int]()
     begun = time.perf_counter()
@@ -94,45 +108,65 @@ def worked(function: Function, items: Sequence[Any], patience: float) -> Done:
     return Done(values, failed, time.perf_counter() - begun, who)
 
 
-def packed(done: Done | Lost) -> bytes:
+def plain_pickle(x: Any) -> bytes:
+    """A pickle of the newest kind."""
+    return pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
+
+
+def pickled_items(dumps: Dumps, items: Sequence[Any]) -> bytes | Lost:
+    """The items on their way to a worker, or why they cannot travel."""
+    try:
+        return dumps(items)
+    except Exception as error:
+        return Lost(f"it cannot be pickled: {said(error)}", sure=True)
+
+
+def unpacked(message: bytes) -> Done | Lost:
+    """What `packed` made, back here."""
+    try:
+        outcome: Done | Lost = pickle.loads(message)
+    except Exception as error:
+        return Lost(f"what came back cannot be unpickled here: {said(error)}", sure=True)
+    return outcome
+
+
+def packed(done: Done) -> bytes:
     """A pickle of it, whatever the values are."""
     try:
-        return pickle.dumps(done, pickle.HIGHEST_PROTOCOL)
+        return plain_pickle(done)
     except Exception as error:
-        if isinstance(done, Lost):
-            raise
         whole = error
-    values, failed = list[Any](), list[int]()
+    values, failed = list[Any](), set(done.failed)
     for i, value in enumerate(done.values):
         try:
-            pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+            plain_pickle(value)
+            values.append(value)
         except Exception as error:
             values.append(
                 SweepError(
-                    f"the function returned {_article(value)}, which cannot be pickled to be sent "
-                    f"back: {said(error)}; return numbers, arrays, or values that pickle"
+                    f"the function returned a value of type {type(value).__name__}, which cannot "
+                    f"be pickled to be sent back: {said(error)}; return numbers, arrays, or "
+                    "values that pickle"
                 )
             )
-        else:
-            values.append(value)
-        if i in done.failed or values[-1] is not value:
-            failed.append(i)
+            failed.add(i)
     try:
-        return pickle.dumps(done._replace(values=values, failed=failed), pickle.HIGHEST_PROTOCOL)
+        return plain_pickle(done._replace(values=values, failed=sorted(failed)))
     except Exception:  # one by one they pickled
-        return pickle.dumps(Lost(f"its values cannot be pickled: {said(whole)}", sure=True))
+        return plain_pickle(Lost(f"its values cannot be pickled: {said(whole)}", sure=True))
 
 
-def far_share(digest: str, function: bytes, items: bytes, patience: float, attempt: str) -> bytes:
-    """A share in a process of somebody else's, who knows this module; the function is unpickled
+def far_chunk(digest: str, function: bytes, items: bytes, attempt: str) -> bytes:
+    """A chunk in a process of somebody else's, who knows this module; the function is unpickled
     once a process. No two attempts are called alike: who knows a task by its arguments, as Dask
     does, would answer the second as it answered the first."""
     try:
         known = _known(digest, function)
     except Exception as error:
-        return packed(Lost(f"its worker could not load the function: {said(error)}", function=True))
+        lost = Lost(f"its worker could not load the function: {said(error)}", function=True)
+        return plain_pickle(lost)
     with one_thread():
-        return _share(known, items, patience)
+        return _answer(known, items)
 
 
 def serve(connection: Any, function: bytes) -> None:
@@ -145,34 +179,30 @@ def serve(connection: Any, function: bytes) -> None:
         try:
             known = pickle.loads(function)
         except Exception as error:
-            connection.send_bytes(packed(Lost(said(error), function=True)))
+            connection.send_bytes(plain_pickle(Lost(said(error), function=True)))
             return
         connection.send_bytes(b"")
         while True:
-            patience, items = pickle.loads(connection.recv_bytes())
-            connection.send_bytes(_share(known, items, patience))
+            connection.send_bytes(_answer(known, connection.recv_bytes()))
 
 
 def said(error: BaseException) -> str:
     """An error in a sentence: its name and what it says, shortened."""
-    text = " ".join(_text_of(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = "(it cannot even be printed)"
     text = text if len(text) <= 300 else f"{text[:300]} ..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "(it cannot even be printed)"
-
-
-def _share(function: Function, items: bytes, patience: float) -> bytes:
+def _answer(function: Function, items: bytes) -> bytes:
     try:
         given = pickle.loads(items)
     except Exception as error:
-        return packed(Lost(f"it cannot be unpickled in a worker: {said(error)}", sure=True))
-    return packed(worked(function, given, patience))
+        lost = Lost(f"it cannot be unpickled in a worker: {said(error)}", sure=True)
+        return plain_pickle(lost)
+    return packed(worked(function, given))
 
 
 def _known(digest: str, data: bytes) -> Function:
@@ -195,17 +225,11 @@ def _carried(error: BaseException) -> Exception:
     error.__traceback__ = None
     if not isinstance(error, Exception):  # SystemExit, and what else ends programs
         return SweepError(f"the function raised {said(error)}, which is no ordinary error")
-    try:
-        again = pickle.loads(pickle.dumps(error, pickle.HIGHEST_PROTOCOL))
+    with suppress(Exception):
+        again = pickle.loads(plain_pickle(error))
         if type(again) is type(error) and str(again) == str(error):
             return error
-    except Exception:
-        pass
     replaced = SweepError(f"{said(error)} (an error of its own class, which cannot be pickled)")
     for note in getattr(error, "__notes__", ()):
         replaced.add_note(note)
     return replaced
-
-
-def _article(value: Any) -> str:
-    return f"a value of type {type(value).__name__}"

@@ -29,12 +29,12 @@ from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["Type2", "type_2_along"]
 
+Array = NDArray[np.float64]
+
+
 TYPE_2 = 1e-3
 """A trajectory goes through a type-2 singularity where the smallest singular value of gamma' B
 along it, scaled, is below this."""
-
-
-Array = NDArray[np.float64]
 
 
 class Type2(NamedTuple):
