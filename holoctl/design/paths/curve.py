@@ -186,8 +186,11 @@ class Curve:
 
     def between(self, share: float = 0.5) -> tuple[Array, Array, Array]:
         """q (n - 1, nq), q' and q'' (n - 1, nv) between the nodes, at a share of the way."""
-        each = map(polynomial, self.c, (share * np.diff(self.x)).tolist())
-        w, d, dd = (np.array(x) for x in zip(*each, strict=True))
+        h = share * np.diff(self.x)
+        k = np.stack([h, h * h, h**3, h**4, h**5], axis=1)
+        k1 = np.stack([np.ones_like(h), 2.0 * h, 3.0 * h * h, 4.0 * h**3, 5.0 * h**4], axis=1)
+        k2 = np.stack([0.0 * h, 0.0 * h + 2.0, 6.0 * h, 12.0 * h * h, 20.0 * h**3], axis=1)
+        w, d, dd = (np.einsum("ik,ikv->iv", x, self.c) for x in (k, k1, k2))
         mech = self.mech
         if mech.nq == mech.nv:
             return self.q[:-1] + w, d, dd
