@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 
 __all__ = [
@@ -45,8 +46,6 @@ __all__ = [
     "solved",
     "turned_over",
 ]
-
-Array = NDArray[np.float64]
 
 
 class LU(NamedTuple):

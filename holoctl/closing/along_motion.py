@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range
 from holoctl.base.tolerances import LOOKED_AROUND, PATH_WEAKENS, REACHED, WELL_ABOVE
 from holoctl.closing.least_squares import least_squares_point
@@ -37,9 +36,6 @@ motions, up to this."""
 FEWEST_ALONG, ALONG_UNKNOWN = 30, 2
 """Configurations along the motion at which rows are to close, at least, and besides so many
 equations for each unknown."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

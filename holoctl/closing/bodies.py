@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from holoctl.base.checks import Array
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.closing.samples import Sample
@@ -22,7 +23,6 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Bodies", "Edge", "bodies_at", "whole_joint"]
 
-Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 

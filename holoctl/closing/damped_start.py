@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import least_squares
 from holoctl.base.tolerances import LONGEST_STEP
 from holoctl.closing.newton import Problem, residual
@@ -29,9 +28,6 @@ the guess; steps on the way there."""
 
 SHORT_STEP = 0.05  # scaled
 """A step this short is left to Newton's method on the rows."""
-
-
-Array = NDArray[np.float64]
 
 
 def damped_start(p: Problem, axis_signs: WrenchRows | None) -> Vector:

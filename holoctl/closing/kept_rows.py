@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import (
     CLOSED_ALREADY,
@@ -46,10 +46,6 @@ FARTHER = (0.3, 0.6)  # scaled
 
 CLEARLY_BETTER = 2.0
 """Rows that are closed where one is are kept unless others are this many times more independent."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

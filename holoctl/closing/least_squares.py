@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import LONGEST_STEP, ROUNDING
 from holoctl.closing.newton import Problem
@@ -33,9 +32,6 @@ FARTHEST_SLIDE = 0.5  # scaled
 FALLS_NO_MORE, FALLS_UNSEEN = 0.9, 1e-8
 """An error that falls to no less than the first part of it has stalled; what a step may take off at
 most, as a part of it, to be nothing: the square of that is rounding."""
-
-
-Array = NDArray[np.float64]
 
 
 def least_squares_point(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:

@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, row_qr
 from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNIT
@@ -26,8 +25,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
 __all__ = ["Correction", "Trust", "newton_projection", "projected_onto_manifold"]
-
-Indices = NDArray[np.intp]
 
 
 class Trust(NamedTuple):

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import damped_step, everywhere, newton
@@ -19,8 +18,6 @@ from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["configuration_along", "nearby_configurations"]
-
-Array = NDArray[np.float64]
 
 
 def nearby_configurations(

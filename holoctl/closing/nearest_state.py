@@ -17,9 +17,8 @@ import logging
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import AssemblyError
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
 from holoctl.base.tolerances import ALLOWANCE, LONGEST_STEP
@@ -30,7 +29,6 @@ from holoctl.rows.evaluate import rows_at
 
 __all__ = ["nearest_configuration", "nearest_velocity"]
 
-Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
 
 

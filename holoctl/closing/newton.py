@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import EASIER, HARDER, LONGEST_STEP, RANK, ROUNDING
 from holoctl.closing.axis_sign import cosine_rows
@@ -44,9 +44,6 @@ closes it from there."""
 
 LIGHTEST = 1e-6
 """Weights below this share of the largest count as it, in the metric of steps."""
-
-
-Array = NDArray[np.float64]
 
 
 def newton(p: Problem, q: Vector, axis_signs: WrenchRows | None, patient: bool = False) -> Vector:

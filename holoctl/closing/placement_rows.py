@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import frames_of, movable
@@ -22,8 +21,6 @@ from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["Placements", "placements_of", "scaled_rows_by_placement"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import one_norm, pivoted_qr, singular_values
 from holoctl.base.tolerances import RANK, RANK_OPEN, UNIT
 from holoctl.mechanism.mechanism import Mechanism
@@ -28,8 +28,6 @@ __all__ = [
     "scaled_jacobian",
     "scaled_size",
 ]
-
-Array = NDArray[np.float64]
 
 
 def manifold_rank(G: Array, error: float, tolerance: float = 0.0) -> int:

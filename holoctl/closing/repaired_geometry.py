@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quiet, whole
+from holoctl.base.checks import Array, Vector, quiet, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import (
@@ -63,9 +62,6 @@ SNAPPED = 1e-14  # scaled
 
 BARELY_MOVED = 1e-15  # scaled
 """A smaller move is none."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import ROUNDED
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
@@ -32,9 +31,6 @@ FEW_STEPS = 12
 
 LOOKED_AT = 3
 """So many reachable configurations are looked at closely, beside the one asked about."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, singular_values
 from holoctl.base.tolerances import ALLOWANCE, LATENT_ROOT, ROUNDING
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
@@ -49,10 +48,6 @@ WALK_ROUNDING = 1e-14  # scaled
 WALK_STRONG_STEPS, WALK_STEPS, WALK_FLAT = 20, 60, 1e-3  # counts; -
 """Newton steps of a walk: for the rows that act where it starts, and for the others; slopes of
 these below this share of the largest ask for no step."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.matrices import total
@@ -39,9 +39,6 @@ GROWTH = 50.0
 
 PIVOT_THRESHOLD = 0.15
 """A pivot is acceptable if it is this large, compared with the entries below it."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import read_only
+from holoctl.base.checks import Array, Indices, read_only
 from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_extra import SX, casadi_module
@@ -28,10 +27,6 @@ UNIT_NORM = 5e11
 
 PIVOT_SAMPLES = 8
 """Pivots are chosen at so many closed configurations near the reference, besides it."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

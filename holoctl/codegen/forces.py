@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES
 from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked, result_asked
@@ -34,9 +34,6 @@ __all__ = ["SymbolicForces", "check_forces", "symbolic_forces"]
 
 FORCES_AGREE = 1e-9
 """An expression that a force offers may differ from its efforts by this much of 1 + the largest."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Array, Indices
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES, HALF_TURN
 from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked
@@ -54,9 +55,6 @@ from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["SymbolicRows", "check_expressions", "check_rows", "symbolic_rows"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,16 +6,14 @@ G a = -(drift + stabilisation)
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Indices
 from holoctl.codegen.casadi_extra import SX
 from holoctl.codegen.rows import SymbolicRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.stabilisation import stabilisation, time_constants
 
 __all__ = ["stabilised_drift"]
-
-Indices = NDArray[np.intp]
 
 
 def stabilised_drift(mech: Mechanism, rows: SymbolicRows, which: Indices) -> list[SX]:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.tree.frozen_model import plain
@@ -31,8 +31,6 @@ __all__ = [
     "constant",
     "symbolic_tree",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

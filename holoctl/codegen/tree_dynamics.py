@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.tree import Step, TreeSteps, constant
 
@@ -23,8 +23,6 @@ __all__ = [
     "symmetric",
     "tree_efforts",
 ]
-
-Array = NDArray[np.float64]
 
 
 def tree_efforts(tree: TreeSteps, v: SX, a: SX, gravity: bool = True) -> SX:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers, quoted, whole
+from holoctl.base.checks import Array, Vector, numbers, quoted, whole
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     DIFFERENCE_PARTS,
@@ -32,8 +31,6 @@ from holoctl.constraints.differences import (
 )
 
 __all__ = ["Callbacks", "check_callables", "check_derivatives", "scale_of"]
-
-Array = NDArray[np.float64]
 
 
 def check_callables(owner: str, needed: Mapping[str, Any], others: Mapping[str, Any]) -> None:

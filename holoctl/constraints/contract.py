@@ -50,7 +50,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, unpickled
+from holoctl.base.checks import Array, Vector, unpickled
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
@@ -65,8 +65,6 @@ __all__ = [
     "constraint_of",
     "offered",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, made_again, number, positive, quoted, read_only
+from holoctl.base.checks import (
+    Array,
+    Vector,
+    known_name,
+    made_again,
+    number,
+    positive,
+    quoted,
+    read_only,
+)
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import Evaluate, Place, Rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
@@ -21,8 +30,6 @@ from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Coupling"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
     Vector,
     known_name,
     listing,
@@ -41,8 +42,6 @@ __all__ = ["BoundGammaQ", "GammaCallback", "GammaQ", "call_gamma_q"]
 IDEMPOTENT = 1e-8  # rad, m
 """A corrected state may move by this much (rad, m) when it is corrected again."""
 
-
-Array = NDArray[np.float64]
 
 GammaCallback = Callable[[pin.Model, Vector, Vector], Any]
 """gamma_q(model, q0, v0) -> q, v, G, gs: see `GammaQ`."""

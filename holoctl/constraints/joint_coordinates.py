@@ -22,7 +22,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, known_name, read_only
+from holoctl.base.checks import Array, Vector, counted, known_name, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.wrench import upright_quaternion
@@ -46,7 +46,6 @@ __all__ = [
     "series",
 ]
 
-Array = NDArray[np.float64]
 
 Closures = Mapping[str, Closure | None]
 """The closures of a mechanism by name; None where one is switched off."""

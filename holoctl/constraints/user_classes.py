@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quoted
+from holoctl.base.checks import Array, Vector, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
     DIFFERENCE_BESIDE,
@@ -46,7 +46,6 @@ LINEAR_IN_V = 1e-7
 """By so much a rate may miss being the Jacobian times v and what it is at rest."""
 
 
-Array = NDArray[np.float64]
 State = tuple[Vector, Vector, float]
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, entries, quoted, read_only
+from holoctl.base.checks import Array, Indices, Vector, entries, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP
 from holoctl.constraints.contract import Rows
@@ -52,10 +52,6 @@ COMPOSED_REACHES = (3.0, 2.0, 1.0, 0.5, 0.5, 0.2, 0.2, 0.05)  # m, or cosines
 
 BESIDE_A_POLE = 1e-9
 """Where a function of rows divides by zero, it is evaluated this far beside."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 _Evaluate = Callable[["WrenchRows", "_Geometry", Indices], tuple[Array, Array, Array, Array]]

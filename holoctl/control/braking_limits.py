@@ -14,9 +14,8 @@ but several may have to be braked at once, in any directions, so each has the sa
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import RANK
 from holoctl.closing.assembly import assemble
@@ -37,9 +36,6 @@ LEAST_PART = 1e-2
 NO_SHARE = 1e-12
 """A motor without a limit brakes no coordinate that an effort of it moves by less than this share
 of what the same effort of another one does."""
-
-
-Array = NDArray[np.float64]
 
 
 def braking_limits(mech: Mechanism, bound: BoundLimits) -> Array:

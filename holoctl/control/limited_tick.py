@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite
+from holoctl.base.checks import Array, Vector, finite
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
 from holoctl.control.viability_kernel import safe_range
@@ -38,9 +37,6 @@ FAR_SIDE = 1e4  # rad, m, rad/s, m/s, rad/s^2, m/s^2
 
 ALMOST_ONE = 1.0 - 1e-12
 """What is below this share of its limit is within it, whatever was rounded."""
-
-
-Array = NDArray[np.float64]
 
 
 class Limiting(NamedTuple):

@@ -22,10 +22,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InputError, LimitError
 from holoctl.base.tolerances import (
     EFFORT_REGULAR,
@@ -54,8 +53,6 @@ GIVEN_WAY = 1e-6
 WIDE_OPEN = 1e7  # N m, N
 """Limits of efforts from here on are as good as none: they are no unit to count efforts in."""
 
-
-Array = NDArray[np.float64]
 
 LIMIT_POLICIES = ("nearest", "scale", "raise")
 LAST_BEFORE_ONE = float(np.nextafter(1.0, 0.0))

@@ -18,14 +18,12 @@ from typing import NamedTuple
 
 import daqp
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite
+from holoctl.base.checks import Array, Vector, finite
 from holoctl.base.tolerances import DAQP_FEASIBLE, SOFT_ROWS
 
 __all__ = ["Nearest", "Program", "Solver", "by_daqp", "checked"]
 
-Array = NDArray[np.float64]
 
 _SOFT = 8  # a sense of DAQP
 

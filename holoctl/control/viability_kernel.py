@@ -11,7 +11,7 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import (
     BRAKE_SHARE,
     NEAR_SPEED,
@@ -24,7 +24,6 @@ from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["FLOATS", "acceleration_bounds", "most_acceleration", "narrowed", "safe_range"]
 
-Array = NDArray[np.float64]
 Sides = NDArray[np.bool_]
 
 FLOATS = Operations(

@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, read_only, vector
+from holoctl.base.checks import Array, Vector, listing, read_only, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, UNIT
@@ -25,9 +24,6 @@ __all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_
 
 TARGET_CONSISTENT = 1e-6
 """A target may miss what the constraints allow by this much, relative to its size."""
-
-
-Array = NDArray[np.float64]
 
 
 class Actuation(NamedTuple):

@@ -8,14 +8,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import counted, read_only
+from holoctl.base.checks import Array, counted, read_only
 from holoctl.base.errors import InconsistentError
 from holoctl.base.html_table import Part, html_table
 from holoctl.dynamics.certificate import Certificate, limit
 
 __all__ = ["MEASURES", "BatchCertificate", "certificates", "measures_of"]
 
-Array = NDArray[np.float64]
 
 MEASURES = ("closure", "velocity", "acceleration", "dynamics", "redundant")
 """What is measured of each state, in the order of tables."""

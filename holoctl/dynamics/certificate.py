@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.html_table import Part, html_table
 from holoctl.base.linalg import largest
@@ -56,9 +55,6 @@ differenced on either side, by these parts of the step."""
 
 STANDING = 1e-9  # 1/s
 """Below this scaled speed, 1/s, a mechanism counts as standing still."""
-
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

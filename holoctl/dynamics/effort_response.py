@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import SINGULAR
@@ -28,8 +27,6 @@ from holoctl.projector.projection import Projection, projection_of
 from holoctl.rows.terms import terms_at
 
 __all__ = ["EffortResponse", "effort_response", "response_at"]
-
-Array = NDArray[np.float64]
 
 
 class EffortResponse(NamedTuple):

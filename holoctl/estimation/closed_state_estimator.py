@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.base.checks import (
     Vector,
@@ -78,8 +77,6 @@ from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.other_rows import check_ticks
 
 __all__ = ["AssemblyReport", "ClosedStateEstimator", "check_estimator"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

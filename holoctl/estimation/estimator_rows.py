@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -21,9 +20,6 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["EstimatorRows", "estimator_rows"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class EstimatorRows(NamedTuple):

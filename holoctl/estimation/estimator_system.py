@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest, orthonormal_columns
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.estimation.estimator_rows import EstimatorRows, estimator_rows
@@ -42,10 +41,6 @@ __all__ = ["Borders", "EstimatorSystem", "lay_out"]
 FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
 """The product of so many pivots is within the range of floats; of so many orders of pivots it is
 remembered which are even."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Borders(NamedTuple):

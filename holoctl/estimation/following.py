@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     BEND,
@@ -33,8 +32,6 @@ from holoctl.estimation.estimator_system import Borders, EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Follow", "Place", "Tally", "following", "placed_at", "velocity_at"]
-
-Array = NDArray[np.float64]
 
 
 class Place(NamedTuple):

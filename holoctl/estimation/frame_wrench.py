@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from holoctl.base.checks import Vector, counted, known_name, listing, quoted, shown
+from holoctl.base.checks import Array, Vector, counted, known_name, listing, quoted, shown
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import Cholesky, PivotedQR, cholesky, pivoted_qr
 from holoctl.estimation.reduced_motion import ReducedMotion
@@ -38,9 +37,6 @@ others, in the metric of their inertia, they do not tell what acts along it."""
 
 WRENCH_OF_TREE = 1e-3
 """What they do in others counts as this share at least of what the tree alone would do."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector, listing, name_list, read_only
+from holoctl.base.checks import Array, Indices, Vector, listing, name_list, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contact import Contact
@@ -36,8 +36,6 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["MeasurementModel", "measurement_model", "scalar_measurements"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 WHOLE = ("spherical", "free")
 """Cut joints that have no coordinates of their own to be read off one by one."""

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr, solved
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -34,8 +33,6 @@ __all__ = [
     "observability",
     "observability_of",
 ]
-
-Array = NDArray[np.float64]
 
 
 class Observability(NamedTuple):

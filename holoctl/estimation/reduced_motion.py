@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite
+from holoctl.base.checks import Array, Vector, finite
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.forces.together import all_in_a_tick
 from holoctl.mechanism.checks import check_state
@@ -30,7 +29,6 @@ from holoctl.tree.live_motion import live_motion
 
 __all__ = ["ReducedMotion", "reduced_motion"]
 
-Array = NDArray[np.float64]
 
 _Tick = Callable[[Vector, Vector, float], "ReducedMotion | None"]
 

@@ -35,18 +35,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Between", "BoundForce", "Efforts", "Force", "RelativeMotion", "Tick", "column"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, quoted, read_only
+from holoctl.base.checks import Array, Vector, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
@@ -26,8 +25,6 @@ from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["BoundCounterbalance", "Counterbalance"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

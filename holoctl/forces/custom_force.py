@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers, quoted
+from holoctl.base.checks import Array, Vector, numbers, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FIRST_DIFFERENCE
 from holoctl.constraints.joint_coordinates import Closures
@@ -20,8 +19,6 @@ from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["BoundCustomForce", "CustomForce"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

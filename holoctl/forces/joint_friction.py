@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, made_again, positive, quoted, read_only
+from holoctl.base.checks import Array, Vector, made_again, positive, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.joint_coordinates import (
     Closures,
@@ -36,7 +35,6 @@ from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["BoundFriction", "JointFriction"]
 
-Array = NDArray[np.float64]
 
 TRANSITION = 0.01
 """Transition of joints that a mapping does not name, rad/s or m/s."""

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Array, Vector, read_only
 from holoctl.base.tolerances import RANDOM_CONFIGURATIONS
 from holoctl.constraints.joint_coordinates import AXES_OF, FramePair, Joint
 from holoctl.forces.contract import Between, column
@@ -28,9 +27,6 @@ __all__ = ["JointRates", "along_rows", "joint_rates", "rows_of_pairs"]
 CONSTANT_RATE = 1e-13
 """The rate of a cut joint follows the coordinates by a constant matrix, as in the plane, where its
 entries change by no more than this."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.base.angles import wrapped
 from holoctl.base.checks import (
+    Array,
     Vector,
     counted,
     number,
@@ -44,9 +44,6 @@ __all__ = ["BoundJointSpring", "JointSpring"]
 
 SMALL_TURN = 1e-8
 """Square of the sine of half an angle below which its rotation vector is by a series."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

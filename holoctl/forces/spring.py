@@ -15,9 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, flag, quoted, read_only
+from holoctl.base.checks import Array, Vector, flag, quoted, read_only
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
@@ -37,9 +36,6 @@ __all__ = ["BoundSpring", "Spring"]
 
 COINCIDENT = 1e-6
 """Ends of a spring nearer than this share of its length have no direction between them."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

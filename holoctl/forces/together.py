@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.constraints.contract import offered
 from holoctl.forces.contract import BoundForce, Efforts, Tick
 from holoctl.forces.user_forces import checked_efforts
@@ -17,8 +16,6 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["InATick", "all_efforts", "all_in_a_tick", "change_by_velocity", "stored_energy"]
-
-Array = NDArray[np.float64]
 
 
 class InATick(NamedTuple):

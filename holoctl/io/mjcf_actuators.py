@@ -15,9 +15,8 @@ import logging
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.tolerances import LARGEST_LIMIT
 from holoctl.io.given_limits import GivenLimits
 from holoctl.io.limits import FilePlace
@@ -29,7 +28,6 @@ __all__ = ["Motors", "arms_of", "motors_of"]
 
 log = logging.getLogger(__name__)
 
-Array = NDArray[np.float64]
 _Range = tuple[float, float]
 
 _INF = float("inf")

@@ -371,8 +371,10 @@ def _check(element: Element, parent: str) -> None:
             raise element.error(
                 f"{element}: {name} of more than {limits.MOST_SAMPLES} are not read; {shown}"
             )
-        if name in _NOT_NEGATIVE.split() and any(float(x) < 0.0 for x in words):
-            raise element.error(f"{element}: {name} must not be negative; {shown}")
+
+        least = min(map(float, words), default=0.0) if name in _NOT_NEGATIVE.split() else 0.0
+        if least < 0.0:
+            raise element.error(f"{element}: {name} must not be negative; got {least:g}")
         if name == "size" and any(0.0 < abs(float(x)) < _SMALLEST for x in words):
             raise element.error(f"{element}: sizes must be of at least {_SMALLEST:g} m; {shown}")
     if parent == "actuator" and len(given.keys() & _TARGETS.split()) > 1:

@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 
 __all__ = ["quaternion", "turn", "z_to"]
-
-Array = NDArray[np.float64]
 
 
 def turn(axis: Vector, angle: float) -> Array:

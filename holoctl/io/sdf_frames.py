@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, suggestion
+from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.io.limits import MOST_PARTS, check_count
 from holoctl.io.sdf_elements import GROUND, child_of, name_of, pose_of, triple, true, word
@@ -17,7 +16,6 @@ from holoctl.io.xml import Element
 
 __all__ = ["Drawing"]
 
-Array = NDArray[np.float64]
 
 FRAMES_SINCE = 7  # version 1.7: frames with relative_to and expressed_in
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, suggestion
+from holoctl.base.checks import Array, Vector, suggestion
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.io.rotations import z_to
 from holoctl.io.sdf_elements import (
@@ -29,7 +28,6 @@ from holoctl.tree.inertia import about_one_axis, nearest_moments, parallel
 
 __all__ = ["add_bodies", "add_joint", "add_root", "coordinates", "placed_joint"]
 
-Array = NDArray[np.float64]
 
 _LIGHT = 1e-3  # share of the masses, and of the moments, of the model that hardly counts
 _REFUSED_TYPES = {

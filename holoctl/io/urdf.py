@@ -19,9 +19,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, suggestion
+from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.errors import LoadError
 from holoctl.io.limits import FREE, LARGEST, MOST_PARTS, check_count
 from holoctl.io.losses import Losses
@@ -40,7 +39,6 @@ __all__ = [
     "read_urdf",
 ]
 
-Array = NDArray[np.float64]
 log = logging.getLogger(__name__)
 
 # ------------------------------------------------------------------------ what URDF may hold

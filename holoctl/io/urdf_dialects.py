@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, suggestion
+from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
@@ -49,7 +48,6 @@ from holoctl.tree.frames import FrameLike, resolve_frame
 
 __all__ = ["Dialects", "read_dialects"]
 
-Array = NDArray[np.float64]
 Ties = list[tuple[Constraint, FilePlace]]
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, known_name, listing, read_only
+from holoctl.base.checks import Array, Vector, counted, known_name, listing, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.contract import BoundRows, Constraint
 from holoctl.constraints.joint_coordinates import (
@@ -34,7 +34,6 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = ["BoundLimits", "applicable", "bound_limits", "coordinates_called", "without_joints"]
 
-Array = NDArray[np.float64]
 
 _OF_JOINTS = ("position", "velocity", "acceleration")
 _INF = float("inf")

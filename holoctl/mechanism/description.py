@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
     Vector,
     known_name,
     listing,
@@ -58,9 +58,6 @@ __all__ = [
 
 FINEST_TOLERANCE = 1e-12  # scaled
 """Geometry cannot be meant more exactly, but for exactly."""
-
-
-Array = NDArray[np.float64]
 
 
 def checked_tolerance(value: Any, owner: str) -> float:

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Array, Vector, read_only
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import WITHIN_LIMIT
 from holoctl.laws.limits import LimitedCoordinates, a_tick_on
@@ -32,8 +31,6 @@ __all__ = [
     "coordinates_at",
     "coordinates_of_tree",
 ]
-
-Array = NDArray[np.float64]
 
 
 def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vector, Vector]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
     Vector,
     counted,
     known_name,
@@ -52,8 +52,6 @@ from holoctl.tree.inertia import check_mass, check_moments, rigid_body
 from holoctl.tree.joints import check_placement
 
 __all__ = ["Linkage"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

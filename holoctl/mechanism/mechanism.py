@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
     Vector,
     counted,
     known_name,
@@ -53,7 +54,6 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = ["Mechanism", "workspace"]
 
-Array = NDArray[np.float64]
 _Made = TypeVar("_Made")
 
 

@@ -24,9 +24,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers, vector
+from holoctl.base.checks import Array, Vector, numbers, vector
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
@@ -45,8 +44,6 @@ __all__ = [
     "nonlinear_efforts",
     "sparse_solver",
 ]
-
-Array = NDArray[np.float64]
 
 
 def inertia(mech: Mechanism, q: Vector) -> Array:

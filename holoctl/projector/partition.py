@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, number, quiet
+from holoctl.base.checks import Array, Indices, Vector, counted, listing, number, quiet
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
 from holoctl.base.tolerances import (
@@ -74,8 +74,6 @@ condition number as pivots tell it."""
 
 log = logging.getLogger(__name__)
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 _T = TypeVar("_T", bound=np.generic)
 
 

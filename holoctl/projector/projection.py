@@ -22,9 +22,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
+    Indices,
     Vector,
     counted,
     freeze,
@@ -48,8 +49,6 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["METHODS", "Projection", "finite_projection", "project", "projected", "projection_of"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 METHODS = ("auto", "split", "qr", "orthonormal")
 

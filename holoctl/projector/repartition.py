@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import lu, singular_values
 from holoctl.base.tolerances import (
     LOOKED_AROUND,
@@ -55,10 +54,6 @@ second in any case: ticks leave a split at `PASSIVE_DOUBT` or `INVERSE_DOUBT`.""
 SPLIT_BETTER, MOTORS_AGAIN = 5.0, 20.0
 """Other coordinates are taken on the way where their split is conditioned so many times better; all
 motors are independent again, by `PREFERENCE`, where it is at most the second number times worse."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Independence(NamedTuple):

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_bipartite_matching, reverse_cuthill_mckee
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
@@ -26,8 +25,6 @@ from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Split", "SplitMore", "ordered", "split_rows"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 BAND_FROM = 16
 """From this many dependent coordinates on, a band is looked for."""

@@ -29,10 +29,9 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.kinds import LINEAR, ORIENTATION
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
@@ -63,10 +62,6 @@ one over this."""
 
 ANCHOR_AT_REST = 1e-9  # m/s, rad/s
 """Twists of an anchor up to this are rounding: their squares are nothing beside a."""
-
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, read_only, shaped
+from holoctl.base.checks import Array, Vector, known_name, read_only, shaped
 from holoctl.constraints.contract import Rows
 from holoctl.constraints.user_classes import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
@@ -21,8 +20,6 @@ from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.layout import layout
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import live_motion
-
-Array = NDArray[np.float64]
 
 __all__ = [
     "ScaledRows",

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.rows.terms import Terms
 
 __all__ = ["of_state", "off_constraints", "with_chart", "worst"]
-
-Indices = NDArray[np.intp]
 
 
 def off_constraints(T: Terms, rows: Indices | None = None) -> tuple[float, float]:

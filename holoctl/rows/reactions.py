@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, one_of, quiet, vector
+from holoctl.base.checks import Array, Vector, one_of, quiet, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -23,8 +22,6 @@ __all__ = ["ConstraintWrench", "constraint_wrenches"]
 WRENCHES_AGREE = 1e-9
 """Wrenches of rows may miss their Jacobian by this much of 1 + its largest entry."""
 
-
-Array = NDArray[np.float64]
 
 AXES = ("world", "body", "frame")
 

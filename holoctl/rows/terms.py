@@ -18,6 +18,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
+    Indices,
     Vector,
     counted,
     finite,
@@ -55,9 +57,6 @@ __all__ = [
     "terms",
     "terms_at",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 from numpy.polynomial import chebyshev, legendre
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import CLOSEST, PREDICTED_BY
@@ -50,8 +49,6 @@ BESIDE, REFINED_INSTANTS = 0.02, 4  # a share; a count
 """The instant of a singular configuration is found with singular vectors of a state beside it, by
 this share of the step; so many times."""
 
-
-Array = NDArray[np.float64]
 
 States = Callable[[float], tuple[Vector, Vector]]
 """A function of the time, s, that gives two vectors: (v, a), or (q, v)."""

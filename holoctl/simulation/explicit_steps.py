@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import solved
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -42,8 +41,6 @@ STIFF = {"RK45": 2.5, "DOP853": 3.0}
 """A step counts as shortened by stability, and not by accuracy, from this size on of h times the
 fastest rate: half of what the methods bear; regular motions have up to 1.5."""
 
-
-Array = NDArray[np.float64]
 
 Acceleration = Callable[[float, Vector, Vector], Vector]
 Slope = Callable[[float, Vector, Vector, Vector], Vector]

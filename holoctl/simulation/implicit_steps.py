@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SHORTEST_STEP
@@ -51,9 +50,6 @@ the second number times it: each time they start anew."""
 COARSEST_STEPS = 1e-8
 """LSODA and BDF have tolerances of this at the most: with coarser ones each of their steps is put
 back, so that they start anew, and errors add up."""
-
-
-Array = NDArray[np.float64]
 
 
 def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import CLOSEST, FASTEST, NEAR_SINGULAR, PREDICTED_BY
@@ -80,8 +79,6 @@ HOPELESS = (1000, 30.0, 0.01)  # a count; -; -
 """It counts as that after so many already, where all of the tick would take as many times the most
 at the same pace, and accelerations are not below this part of the largest within the tick."""
 
-
-Array = NDArray[np.float64]
 
 Efforts = Vector | Callable[[float, Vector, Vector], Vector]
 """tau on the coordinates, where they are held; or tau(t, q, v)."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers
+from holoctl.base.checks import Array, Vector, numbers
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import MOST_TICKS
@@ -44,8 +43,6 @@ the end."""
 RECORDED = 1e-12  # scaled
 """States between the ends of a step are put back where they are off by more."""
 
-
-Array = NDArray[np.float64]
 
 Command = Callable[[float, Vector, Vector], Vector]
 """u(t, q, v) that acts."""

@@ -12,16 +12,14 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, file_path
+from holoctl.base.checks import Array, Vector, counted, file_path
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest
 
 __all__ = ["KINDS", "Run", "versions"]
 
-Array = NDArray[np.float64]
 
 KINDS = ("kinetic", "gravity", "springs")
 """Of energy."""

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Indices, Mask, Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_ROUNDED
 from holoctl.constraints.joint_coordinates import TreeJoint
@@ -26,9 +25,6 @@ from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["SimulatedSensors", "simulated_sensors"]
-
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range, largest
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.mechanism.mechanism import Mechanism
@@ -50,9 +49,6 @@ LOOK_STEP = 1e-4  # scaled
 
 NEARBY_LOOKS = 2
 """What is usual for the independence of rows is asked along so many directions, both ways."""
-
-
-Array = NDArray[np.float64]
 
 
 class Course(NamedTuple):

@@ -6,14 +6,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Array, Vector, read_only
 from holoctl.base.errors import InputError
 
 __all__ = ["FrozenPlacement"]
-
-Array = NDArray[np.float64]
 
 
 class FrozenPlacement(pin.SE3):  # type: ignore[misc]

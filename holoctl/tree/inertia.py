@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SIX_DIGITS
 
@@ -22,9 +21,6 @@ __all__ = [
 MOVED_INERTIA = 1e-13
 """Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
 a point then has moments that are not quite zero, and may be below."""
-
-
-Array = NDArray[np.float64]
 
 
 def rigid_body(mass: float, com: Array, inertia: Array) -> pin.Inertia:

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.tree.frames import Frame
 
 __all__ = ["Kinematics", "kinematics", "place"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,15 +13,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["adjoint_velocity", "bracket", "curved_joints"]
 
-Array = NDArray[np.float64]
 
 Curved = tuple[slice, Callable[[Vector], Array]]
 """Where a joint stands in v, and the matrix ad_x of its bracket [x, y] = ad_x y."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.tree.frames import Frame
 
 __all__ = ["LiveMotion", "add_vector", "live_motion"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.app.view.shapes import Solid, mesh
+from holoctl.base.checks import Array
 from holoctl.base.errors import InputError, LoadError
 from holoctl.io.limits import LARGEST, MOST_MESH_BYTES, content
 from holoctl.io.xml import decimals
 
 __all__ = ["Meshes", "hull"]
 
-Array = NDArray[np.float64]
 
 _KINDS = ("stl", "obj", "dae", "ply")
 _IN_A_PACKAGE = ("package://", "model://")

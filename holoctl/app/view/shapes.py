@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 
 __all__ = [
     "GROUND_COLOR",
@@ -33,7 +33,6 @@ __all__ = [
     "mesh",
 ]
 
-Array = NDArray[np.float64]
 Faces = NDArray[np.int64]
 Kind = Literal["box", "sphere", "cylinder", "capsule", "mesh"]
 Color = tuple[float, float, float, float]

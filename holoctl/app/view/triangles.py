@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
+
 if TYPE_CHECKING:
     from holoctl.app.view.geometry import Shape
 
 __all__ = ["joined", "triangles_of"]
 
-Array = NDArray[np.float64]
 
 EDGE = 0.7
 """Between two triangles, rad, from where on there is an edge."""

@@ -6,18 +6,14 @@ A joint is given by the twists that it allows, one body against the other: (6, f
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import least_squares
 
 __all__ = ["can_hold", "held_points"]
 
 MOST_FREE = 4
 """A joint that holds a point of an axis allows three turns about it and a slide along it."""
-
-
-Array = NDArray[np.float64]
 
 
 def held_points(free: Array, w: Vector, at_rest: float) -> tuple[float, float] | None:

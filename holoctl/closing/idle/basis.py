@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted
+from holoctl.base.checks import Array, Vector, counted
 from holoctl.base.errors import SingularityError
 from holoctl.base.tolerances import RANK
 from holoctl.closing.bodies import Bodies, bodies_at
@@ -24,7 +23,6 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["idle_basis"]
 
-Array = NDArray[np.float64]
 Held = Array | Callable[[Vector], Array]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import IDLE_NEW
 from holoctl.closing.bodies import Bodies
@@ -24,9 +24,6 @@ __all__ = ["Idle", "idle_motions", "independent_spins"]
 
 IDLE_RANK = 1e-7  # scaled
 """Smaller singular values of the rows on a few bodies, all others at rest, do not hold them."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

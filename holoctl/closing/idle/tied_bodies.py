@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.closing.bodies import Bodies, Edge
 from holoctl.closing.idle.axes import can_hold, held_points
 from holoctl.tree.frozen_model import plain
@@ -27,7 +26,6 @@ MASS_OF_PARTS = 1e-6
 heavier ones are links, and so are all where it has none."""
 
 
-Array = NDArray[np.float64]
 Arm = Sequence[tuple[Array, int, bool]]
 """Steps of `TiedBodies.arm`."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, instant, numbers, whole
+from holoctl.base.checks import Array, Vector, instant, numbers, whole
 from holoctl.base.cores import cores
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.progress import progress_bar
@@ -20,7 +20,6 @@ from holoctl.dynamics.certificate import Certificate
 
 __all__ = ["BatchInputs", "answers", "certified"]
 
-Array = NDArray[np.float64]
 
 PIECE = 1024
 """States of a batch that one thread takes at a time, at most."""

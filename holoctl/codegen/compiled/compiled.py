@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, as_given, finite, flag, instant, quiet, stored, vector
+from holoctl.base.checks import (
+    Array,
+    Vector,
+    as_given,
+    finite,
+    flag,
+    instant,
+    quiet,
+    stored,
+    vector,
+)
 from holoctl.base.errors import SingularityError
 from holoctl.codegen.compiled.batch import BatchInputs, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
@@ -49,8 +58,6 @@ from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.terms import terms
 
 __all__ = ["Compiled", "CompiledTerms", "from_subject"]
-
-Array = NDArray[np.float64]
 
 
 class CompiledTerms(NamedTuple):

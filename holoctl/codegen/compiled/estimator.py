@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, as_given, instant, quiet, stored
+from holoctl.base.checks import Array, Vector, as_given, instant, quiet, stored
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import least_squares
 from holoctl.codegen.closed_state_c import memory_type
@@ -38,8 +38,6 @@ __all__ = [
     "estimator_code",
     "not_compiled",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

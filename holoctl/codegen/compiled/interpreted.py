@@ -13,17 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, is_float
+from holoctl.base.checks import Array, Vector, finite, is_float
 from holoctl.base.virtual_machine import virtual_machine
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.dynamics.tick.own_workspace import in_own_workspace
 
 __all__ = ["Interpreted", "interpreted"]
-
-Array = NDArray[np.float64]
 
 
 class _Machine:

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
 __all__ = ["Step", "rows_of", "step_of"]
 
-Array = NDArray[np.float64]
 
 Step = Callable[..., bool]
 """step(q, v, tau, t, h, A, B, C, first, x, last, K): the stages of an explicit step h with efforts

@@ -10,8 +10,8 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
@@ -46,9 +46,6 @@ __all__ = ["Library", "library_files"]
 PIVOT_LIMIT = 0.02
 """With a smaller pivot, whatever their order, a state in doubt counts as singular: one over the
 multiplier that is in doubt."""
-
-
-Array = NDArray[np.float64]
 
 
 LAW = "HOLOCTL_DIVIDES static"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.borders import Sensing
@@ -29,8 +29,6 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Laws", "TaskExport", "exported_laws"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
 from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_STATES, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
@@ -38,9 +38,6 @@ SELF_TEST_NEAR = 16
 
 LIMITED_AGREE = 1e-11
 """Efforts within limits in C are those of Python to this share of the largest one."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

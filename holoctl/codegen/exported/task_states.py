@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.codegen.exported.laws import TaskExport
 from holoctl.codegen.laws.task_rows import reference_value
 from holoctl.control.tasks.task_terms import task_terms
 from holoctl.projector.projection import project
 
 __all__ = ["task_state"]
-
-Array = NDArray[np.float64]
 
 
 def task_state(

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 
 __all__ = ["Ticks", "golden_ticks"]
 
-Array = NDArray[np.float64]
 
 LONGEST_STEP, SHORTEST_STEP = 0.02, 1e-6
 """Of a coordinate from tick to tick, scaled."""

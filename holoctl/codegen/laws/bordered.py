@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array, Indices
 from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
@@ -25,9 +25,6 @@ from holoctl.codegen.stabilised import stabilised_drift
 from holoctl.projector.partition import most_condition
 
 __all__ = ["Bordered", "bordered", "eliminated", "selection"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from holoctl.base.checks import Array
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr, solved
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -27,8 +27,6 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = ["BorderExpressions", "Sensing", "assembly_with", "borders_at", "sensing_of"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.tolerances import REDUCED, WEIGHT_SHARE
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import factored, least_squares
@@ -44,9 +45,6 @@ __all__ = ["certified_forward", "certified_inverse"]
 NO_SIZE = 1e-300
 """What is not finite puts a certificate in doubt: squares count by so much, which finite ones do
 not feel; and sizes that would be zero are taken for this."""
-
-
-Array = NDArray[np.float64]
 
 
 def certified_inverse(

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Array, Indices
 from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
@@ -30,9 +30,6 @@ from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.projector.partition import most_condition
 
 __all__ = ["ClosedState", "closed_state"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

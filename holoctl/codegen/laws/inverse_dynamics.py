@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_extra import casadi_module
 from holoctl.codegen.expressions import Expressions
@@ -18,8 +16,6 @@ from holoctl.laws.inverse import holding, inverse
 from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["holding_function", "inverse_function"]
-
-Array = NDArray[np.float64]
 
 
 def inverse_function(

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holoctl.base.checks import Indices
 from holoctl.base.tolerances import ALLOWANCE
 from holoctl.codegen.casadi_extra import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
@@ -37,9 +37,6 @@ TURNED = 3.0
 """The largest sum of magnitudes along three axes, ``max_k sum_j |e_k . w_j|``, changes by so
 much at most when the axes are turned: it is at least a third of the sum of all ``|w_j|``, and no
 more than that sum."""
-
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

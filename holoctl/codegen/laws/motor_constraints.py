@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import one_of
+from holoctl.base.checks import Array, Indices, one_of
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import REDUCED
@@ -40,9 +39,6 @@ __all__ = [
     "motor_border",
     "motor_constraints",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

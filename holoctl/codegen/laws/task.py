@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import listing
+from holoctl.base.checks import Array, listing
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.tolerances import (
     TASK_DAMPED,
@@ -47,7 +46,6 @@ __all__ = [
     "task_reference",
 ]
 
-Array = NDArray[np.float64]
 Product = Callable[[SX], SX]
 
 

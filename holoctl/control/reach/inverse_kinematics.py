@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, number, positive, quiet, whole
+from holoctl.base.checks import Array, Vector, counted, number, positive, quiet, whole
 from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import REACH_CLOSED, REACH_STALLED, WITHIN_LIMIT
@@ -53,9 +52,6 @@ REACH_DECIDED = 3
 
 REACH_WORST = 1e-9  # scaled
 """Rates and accelerations may miss what is asked for by this share of 1 + the largest."""
-
-
-Array = NDArray[np.float64]
 
 
 @quiet

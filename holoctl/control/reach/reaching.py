@@ -23,7 +23,7 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
 from holoctl.base.tolerances import (
     AT_LIMIT,
@@ -63,7 +63,6 @@ REACH_DAMPED = (1e-3, 1e-12)  # shares
 """Damping of the steps, of the largest second derivative times what is left: at first, at least."""
 
 
-Array = NDArray[np.float64]
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
 """Scaled values at a configuration, and their derivative by steps of q."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import AssemblyError, HoloctlError, LimitError
@@ -25,9 +24,6 @@ __all__ = ["Shortfall", "refusal"]
 
 REACH_WEAK = 1e-3  # scaled
 """Combinations of rows that motions move by less count as not moved, where the way ended."""
-
-
-Array = NDArray[np.float64]
 
 
 class Shortfall(NamedTuple):

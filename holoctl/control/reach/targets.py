@@ -23,7 +23,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, known_name, listing, shown, suggestion, vector
+from holoctl.base.checks import Array, Vector, known_name, listing, shown, suggestion, vector
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, FrameTask
@@ -37,8 +37,6 @@ HALF_TURN_LEFT = 1e-7
 """A frame counts as turned by half a turn, so that any axis leads back, where the sine that is left
 is smaller; and as not turned at all, where the cosine is one."""
 
-
-Array = NDArray[np.float64]
 
 _SIX = ("x", "y", "z", "rx", "ry", "rz")
 

@@ -15,9 +15,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import (
     Cholesky,
@@ -48,8 +47,6 @@ from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.tick.fast_rows import Beside
 
 __all__ = ["acceleration_task"]
-
-Array = NDArray[np.float64]
 
 
 def acceleration_task(law: TaskLaw, at_reference: bool) -> AccelerationTask:

@@ -30,10 +30,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import (
     cholesky,
@@ -61,8 +60,6 @@ __all__ = [
     "prioritised_damped",
     "times",
 ]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(eq=False)

@@ -13,10 +13,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, lapack
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
 from holoctl.control.task_space.law import (
@@ -33,7 +32,6 @@ from holoctl.laws.task import TaskResult, by_priority, task_motion
 
 __all__ = ["pivots_are_large", "prepare_task"]
 
-Array = NDArray[np.float64]
 Product = Callable[[Vector], Vector]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, numbers, read_only
+from holoctl.base.checks import Array, Vector, finite, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.control.tasks.contract import (
@@ -37,8 +37,6 @@ from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["BoundCenterOfMassTask", "CenterOfMassTask"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, finite, flag, numbers, quoted, read_only
+from holoctl.base.checks import Array, Vector, finite, flag, numbers, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_A_ROTATION
 from holoctl.constraints.kinds import Along, Row
@@ -56,7 +56,6 @@ from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["BoundFrameTask", "FrameTask", "Pose"]
 
-Array = NDArray[np.float64]
 
 _NO_ROTATION = np.eye(3)
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import numbers, read_only, shown
+from holoctl.base.checks import Array, numbers, read_only, shown
 from holoctl.base.errors import InputError
 
 __all__ = ["gain_of", "gains_of"]
 
 GAIN_SYMMETRIC = 1e-9
 """By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
-
-
-Array = NDArray[np.float64]
 
 
 def gains_of(name: str, given: Any, rows: list[int]) -> tuple[Array, ...]:

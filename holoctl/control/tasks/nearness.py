@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import cholesky, orthonormal_columns
 from holoctl.base.tolerances import SINGULAR, TASK_DAMPED, TASK_LOST
@@ -42,9 +41,6 @@ TASK_NONE = 1e-12  # scaled
 
 TASKS_REMEMBERED = 100
 """For so many tasks a mechanism remembers what is usual."""
-
-
-Array = NDArray[np.float64]
 
 
 def condition_of(sizes: Vector) -> float:

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, quiet, shown
+from holoctl.base.checks import Array, Vector, counted, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
@@ -25,8 +24,6 @@ from holoctl.control.tasks.nearness import condition_of, usual
 from holoctl.projector.projection import Projection
 
 __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

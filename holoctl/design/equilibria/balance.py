@@ -16,9 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.base.tolerances import WEIGHT_SHARE
 from holoctl.doctor.actuation import motor_rows
@@ -37,9 +36,6 @@ BALANCE_ROUNDED = 4.0
 
 BALANCE_STEP = 1e-5  # scaled
 """Step of the differences by which the way to an equilibrium is found."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

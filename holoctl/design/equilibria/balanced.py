@@ -15,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import REACH_STALLED, SAME_LEAST
 from holoctl.closing.least_squares import distance
@@ -36,7 +36,6 @@ UNBALANCED_ENDS = 3
 """Where so many starts end where the same least is out of balance, no more are made."""
 
 
-Array = NDArray[np.float64]
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
 
 

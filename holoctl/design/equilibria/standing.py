@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.linalg import largest, least_squares, pivoted_qr
 from holoctl.base.tolerances import RANK, TAKES_PART, WEIGHT_SHARE
 from holoctl.design.equilibria.balance import Balance
@@ -40,7 +39,6 @@ STIFFNESS_KINK = 1e-5
 a rope gets taut there."""
 
 
-Array = NDArray[np.float64]
 Pull = Callable[[Vector], Vector]
 
 

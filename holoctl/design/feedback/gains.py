@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from holoctl.base.checks import (
+    Array,
     Vector,
     listing,
     number,
@@ -51,9 +51,6 @@ MOST_TICKS_LATE = 200
 
 LOOP_UNSTABLE = 1e-6
 """A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
     known_name,
     listing,
     name_list,
@@ -40,9 +41,6 @@ WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
 
 COUPLED = 1e-7
 """States that are left out of a regulator may act on the others by this share of the largest."""
-
-
-Array = NDArray[np.float64]
 
 
 @quiet

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, positive, quiet, vector, whole
+from holoctl.base.checks import Array, Vector, positive, quiet, vector, whole
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import MOST_TICKS
@@ -46,9 +45,6 @@ AT_END = 1e-6  # 1/s, scaled
 FOLLOWS_DYNAMICS = 1e-4
 """A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
 own by this share of 1 + the largest."""
-
-
-Array = NDArray[np.float64]
 
 
 @quiet

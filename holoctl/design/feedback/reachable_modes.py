@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import in_range, largest
 from holoctl.base.tolerances import TAKES_PART
@@ -29,9 +29,6 @@ MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
 """A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen
 by the weights where ``[A - lambda; Q^1/2]`` has none; columns of B, and the largest entry of Q^1/2,
 are 1."""
-
-
-Array = NDArray[np.float64]
 
 
 def state_units(lin: Linearization) -> Vector:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov, solve_discrete_are
 
+from holoctl.base.checks import Array
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import in_range, largest, one_norm
 
@@ -33,9 +33,6 @@ RICCATI_HOLDS = 1e-6
 
 POLISHED = 2  # a count
 """Steps that a solution of the Riccati equation gets to its last digits."""
-
-
-Array = NDArray[np.float64]
 
 
 class TickModel(NamedTuple):

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import Array
 from holoctl.base.tolerances import TICK_ROUNDED
 
 __all__ = ["Late", "damping_left", "largest_bandwidth", "late", "loop_exponents"]
@@ -52,7 +53,6 @@ SLOW_LOOP = 0.1
 
 
 Complex = NDArray[np.complex128]
-Array = NDArray[np.float64]
 
 
 class Late(NamedTuple):

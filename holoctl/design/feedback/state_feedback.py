@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, finite, quiet, read_only, stored
+from holoctl.base.checks import Array, Vector, counted, finite, quiet, read_only, stored
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import TICK_ROUNDED
@@ -28,7 +28,6 @@ from holoctl.projector.partition import Partition
 
 __all__ = ["Feedback", "StateFeedback"]
 
-Array = NDArray[np.float64]
 _Law = Callable[[Vector, Vector, float], Vector]
 
 

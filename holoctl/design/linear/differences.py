@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest
 
@@ -44,7 +43,6 @@ the first length, and may differ by the second; those below the third share of t
 so much."""
 
 
-Array = NDArray[np.float64]
 Function = Callable[[float], Vector]
 
 

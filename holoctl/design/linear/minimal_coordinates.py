@@ -15,9 +15,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu
 from holoctl.base.tolerances import SINGULAR
@@ -31,8 +30,6 @@ __all__ = ["MinimalCoordinates", "RowsAt", "minimal_coordinates"]
 SLIDES_AGAINST = 1e-5  # scaled
 """Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
 
-
-Array = NDArray[np.float64]
 
 RowsAt = Callable[[Vector], tuple[Array, Vector]]
 """(m, nv) G and (m,) drift of all rows at one configuration, at any velocity."""

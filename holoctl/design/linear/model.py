@@ -13,10 +13,9 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from holoctl.base.checks import Vector, counted, made_again, positive, quiet, read_only
+from holoctl.base.checks import Array, Vector, counted, made_again, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Part, html_table, named
 from holoctl.base.linalg import largest, least_squares
@@ -37,9 +36,6 @@ NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
 
 LOST_IN_A_TICK = 1e-9
 """Of a model in long ticks, the share of the largest rate that rounding may leave of the others."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eig
 
-from holoctl.base.checks import Vector, listing, made_again, quiet, read_only
+from holoctl.base.checks import Array, Vector, listing, made_again, quiet, read_only
 from holoctl.base.tolerances import NOT_DAMPED, TAKES_PART
 
 __all__ = ["Mode", "modes_of"]
@@ -34,7 +34,6 @@ LEAST_SPEED = 1e-12  # rad/s
 that are less count as this."""
 
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 

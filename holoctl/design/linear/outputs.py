@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, entries, known_name, listing
+from holoctl.base.checks import Array, Vector, entries, known_name, listing
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.constraints.closure import Closure
@@ -35,8 +35,6 @@ from holoctl.rows.evaluate import rows_of
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["OperatingPoint", "outputs_of"]
-
-Array = NDArray[np.float64]
 
 
 class OperatingPoint(NamedTuple):

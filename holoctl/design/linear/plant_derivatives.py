@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest
 from holoctl.codegen.compiled.compiled import Compiled
@@ -34,7 +33,6 @@ from holoctl.projector.projection import projected
 
 __all__ = ["PlantDerivatives", "by_code", "by_differences"]
 
-Array = NDArray[np.float64]
 Acceleration = Callable[[Vector, Vector, Vector, float], Vector]
 
 

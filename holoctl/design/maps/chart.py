@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing, name_list, numbers, plain_name, read_only
+from holoctl.base.checks import Array, Vector, listing, name_list, numbers, plain_name, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -35,7 +35,6 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["GridAxis", "GridRow", "MapChart", "Rows", "chart_of", "lengths_of"]
 
-Array = NDArray[np.float64]
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
 _LETTERS = "xyz"
 

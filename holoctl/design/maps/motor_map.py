@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import label
 
-from holoctl.base.checks import Vector, flag, name_list, number, one_of, quiet, read_only
+from holoctl.base.checks import Array, Vector, flag, name_list, number, one_of, quiet, read_only
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
@@ -35,7 +35,6 @@ from holoctl.tree.kinematics import kinematics
 
 __all__ = ["motor_map"]
 
-Array = NDArray[np.float64]
 _WORDS = (*QUANTITIES, "reach")
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import null_space_by_svd, singular_values
 from holoctl.base.tolerances import ACTUATION_SINGULAR, WITHIN_LIMIT
@@ -40,8 +40,6 @@ from holoctl.mechanism.limits import Limits
 from holoctl.projector.projection import Projection, projected
 
 __all__ = ["MapRequest", "Point", "point_at"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holoctl.base.checks import counted, known_name, number, one_of, unpickled
+from holoctl.base.checks import Array, counted, known_name, number, one_of, unpickled
 from holoctl.base.errors import InputError
 from holoctl.design.maps.chart import GridAxis
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["QUANTITIES", "MotorMap", "cut_at", "drawn"]
-
-Array = NDArray[np.float64]
 
 
 QUANTITIES = ("torque", "condition", "velocity", "force")

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, null_space_by_svd, turned_over
 from holoctl.base.tolerances import CORRECTED, LEFT_OPEN
 from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
@@ -31,9 +30,6 @@ __all__ = ["PartitionedSpot", "WayEnd", "reached"]
 
 MAP_EVALUATIONS = 400  # a count
 """Evaluations that a way to a neighbour may take."""
-
-
-Array = NDArray[np.float64]
 
 
 class PartitionedSpot(NamedTuple):

@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import PATH_STALLED, SETTLED_TICK
 from holoctl.design.paths.curve import Curve, curve_through
@@ -42,8 +42,6 @@ __all__ = [
 
 CURVE_CLOSED = 1e-10  # scaled
 """Between its nodes a trajectory is closed to within this, or it gets more nodes."""
-
-Array = NDArray[np.float64]
 
 
 def grid_of(knots: Vector, points: int) -> Vector:

@@ -30,7 +30,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.special import bernoulli
 
-from holoctl.base.checks import Vector, read_only, unpickled
+from holoctl.base.checks import Array, Vector, read_only, unpickled
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.lie_bracket import adjoint_velocity
 
@@ -46,8 +46,6 @@ __all__ = [
     "polynomial",
     "seen_from",
 ]
-
-Array = NDArray[np.float64]
 
 
 _TERMS = tuple((-1.0) ** k / float(np.prod(range(1, k + 2))) for k in range(16))

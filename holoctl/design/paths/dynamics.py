@@ -19,9 +19,8 @@ from typing import Any
 import daqp
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import NotActuatedError, SingularityError
 from holoctl.base.linalg import least_squares
 from holoctl.base.tolerances import ACTUATION_SINGULAR, DAQP_FEASIBLE
@@ -32,8 +31,6 @@ from holoctl.mechanism.open_tree import external_efforts
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Dynamics", "dynamics_along", "shared_efforts", "speed_forces"]
-
-Array = NDArray[np.float64]
 
 
 IDLE_BALANCED = 1e-3

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import BranchError
 from holoctl.base.linalg import largest, turned_over
 from holoctl.base.tolerances import PATH_STALLED
@@ -53,8 +52,6 @@ __all__ = [
 PATH_SHORTEST = 1e-4
 """Where a step of this share of the way to the next point of a path does not count, it ends."""
 
-
-Array = NDArray[np.float64]
 
 Path = Callable[[float], Wanted]
 

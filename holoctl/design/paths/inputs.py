@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, counted, listing, numbers
+from holoctl.base.checks import Array, Vector, counted, listing, numbers
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -43,9 +42,6 @@ __all__ = [
     "start_of",
     "way_points",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from holoctl.base.angles import wrapped
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import LU, largest
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.mechanism.mechanism import Mechanism
@@ -37,9 +37,6 @@ __all__ = [
     "factored",
     "kept_rows",
 ]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Wanted(NamedTuple):

@@ -13,10 +13,9 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, make_interp_spline
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import polynomial
 from holoctl.design.paths.rows import Wanted
@@ -26,9 +25,6 @@ __all__ = ["PiecewisePolynomial", "at_rest_spline", "chord_lengths", "sampled", 
 PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
 """Samples of a function that is a path, at first and at most: until between them it is off by no
 more than the second; at most it may be off by the third."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.reach.inverse_kinematics import inverse_kinematics
 from holoctl.control.reach.targets import Target, targets_of
@@ -30,9 +29,6 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["TaskDrive", "TaskPath", "is_task_path", "task_path"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class TaskPath(NamedTuple):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, numbers, quoted
+from holoctl.base.checks import Array, Vector, numbers, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
@@ -37,9 +36,6 @@ NODE_SLIPS = 1e-5  # scaled, 1/s, or of the fastest rate
 
 THROUGH_NODES = 50
 """A trajectory through way-points in time has so many nodes between two of them."""
-
-
-Array = NDArray[np.float64]
 
 
 def nodes_through(

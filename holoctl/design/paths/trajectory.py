@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holoctl.base.checks import (
+    Array,
     Vector,
     freeze,
     instant,
@@ -39,7 +39,6 @@ from holoctl.projector.partition import Partition, partition
 __all__ = ["Sampled", "TimeLaw", "Trajectory"]
 
 log = logging.getLogger(__name__)
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.rows import kept_rows
 from holoctl.dynamics.actuation import effort_scales
@@ -28,8 +27,6 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["Type2", "type_2_along"]
-
-Array = NDArray[np.float64]
 
 
 TYPE_2 = 1e-3

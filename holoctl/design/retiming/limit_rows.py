@@ -24,9 +24,8 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, speed_forces
@@ -44,8 +43,6 @@ __all__ = [
     "limited_along",
     "no_rows",
 ]
-
-Array = NDArray[np.float64]
 
 
 MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share

@@ -23,11 +23,10 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError, LimitError
 from holoctl.design.paths.dynamics import Dynamics
 from holoctl.design.retiming.limit_rows import RetimingRows
@@ -36,8 +35,6 @@ __all__ = ["IntervalRows", "by_cvxpy", "by_toppra", "infeasible"]
 
 RETIME_CAP = 1e6
 """Squared speeds along a path count as not limited above so many times the usual ones."""
-
-Array = NDArray[np.float64]
 
 
 RETIME_GAPS = (1e-9, 1e-7)

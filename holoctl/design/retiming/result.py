@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, shared_efforts, speed_forces
@@ -19,9 +18,6 @@ __all__ = ["Checked", "checked", "trajectory_of"]
 
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
-
-
-Array = NDArray[np.float64]
 
 
 class Checked(NamedTuple):

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.design.paths.closed import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along
@@ -42,9 +41,6 @@ changes by less than the share."""
 RETIME_SLOW = 0.2
 """The slow motion from which forces that change with the speed are linearised at first: a share of
 the speed that limits leave where nothing accelerates."""
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

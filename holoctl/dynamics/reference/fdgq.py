@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, numbers, quiet, vector
 from holoctl.base.errors import InputError, SingularityError
@@ -18,8 +17,6 @@ from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.tree.coordinates import support
 
 __all__ = ["fdgq"]
-
-Array = NDArray[np.float64]
 
 
 @quiet

@@ -17,15 +17,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import cholesky, pivoted_qr
 
 __all__ = ["Solution", "direct", "null_space", "range_space"]
-
-Array = NDArray[np.float64]
 
 
 class Solution(NamedTuple):

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_place_lu
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.actuation import effort_scales, target_consistent
@@ -35,9 +34,6 @@ __all__ = ["Here", "NumericConstraints", "NumericTree", "numeric_constraints", "
 
 UNEQUAL_PIVOTS = 1e8
 """By so much the pivots of weighted motors may differ in a tick."""
-
-
-Array = NDArray[np.float64]
 
 
 class Here:

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, listing
+from holoctl.base.checks import Array, Indices, Vector, listing
 from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
 from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
@@ -39,8 +38,6 @@ __all__ = [
     "why_general",
 ]  # fmt: skip
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 Tick = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector | None]
 """tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 
 __all__ = ["affine_map", "both_and_difference", "difference", "workspace"]
-
-Array = NDArray[np.float64]
 
 
 DENSE = 1200

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.wrench import YZX, ZXY, Lines, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
@@ -22,9 +21,6 @@ from holoctl.tree.frames import Frame
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["along"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def along(

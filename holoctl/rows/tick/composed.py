@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.wrench import WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along
@@ -15,9 +14,6 @@ from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["composed"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def composed(

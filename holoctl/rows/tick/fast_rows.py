@@ -31,7 +31,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
 from holoctl.rows.tick.layout import Beside, layout
@@ -40,9 +40,6 @@ from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["Beside", "FastRows", "MoreRows", "fast_rows", "judged_rows", "why_not"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

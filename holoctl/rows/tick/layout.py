@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench import WrenchRows, stacked
@@ -27,8 +26,6 @@ from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Beside", "Layout", "layout"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _LayOut = Callable[[WrenchRows, Indices, Vector, LiveMotion, Array, StateLimits | None], Part]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.tolerances import HALF_TURN
 from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
@@ -16,9 +15,6 @@ from holoctl.rows.tick.part import Part, per_limit
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["turning"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def turning(

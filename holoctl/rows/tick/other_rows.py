@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
@@ -30,9 +29,6 @@ from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["BlockRows", "check_ticks", "given"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class BlockRows(NamedTuple):

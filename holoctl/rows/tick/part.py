@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.rows.closure_limits import StateLimits
 
 __all__ = ["Part", "per_limit"]
-
-Array = NDArray[np.float64]
 
 
 class Part(NamedTuple):
