@@ -371,7 +371,6 @@ def _check(element: Element, parent: str) -> None:
             raise element.error(
                 f"{element}: {name} of more than {limits.MOST_SAMPLES} are not read; {shown}"
             )
-
         least = min(map(float, words), default=0.0) if name in _NOT_NEGATIVE.split() else 0.0
         if least < 0.0:
             raise element.error(f"{element}: {name} must not be negative; got {least:g}")
