@@ -88,7 +88,7 @@ class MeasurementModel:
     @property
     def flat(self) -> bool:
         """Whether every number is one of q, and its own difference."""
-        return self.mech.nq == self.mech.nv and not self.of_cut.size
+        return not (self.whole or self.of_cut.size or self.turning.size)
 
     @property
     def whole(self) -> bool:
