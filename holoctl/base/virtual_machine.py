@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 __all__ = ["virtual_machine"]
 
 
-def virtual_machine(function: Any, results: Sequence[NDArray[np.float64]]) -> Callable[..., None]:
+def virtual_machine(
+    function: Any,
+    results: Sequence[NDArray[np.float64]],
+    inputs: Sequence[NDArray[np.float64]] | None = None,
+) -> Callable[..., None]:
     """A function that evaluates `function` and fills `results`; for one thread.
 
     Parameters
@@ -21,6 +25,8 @@ def virtual_machine(function: Any, results: Sequence[NDArray[np.float64]]) -> Ca
     results : sequence of array
         One contiguous array for each output, written to at every call. CasADi fills columns first:
         an output that is the transpose of a matrix fills an array that has its rows.
+    inputs : sequence of array, optional
+        Likewise, what inputs are copied to; its own by default.
 
     Returns
     -------
@@ -28,8 +34,8 @@ def virtual_machine(function: Any, results: Sequence[NDArray[np.float64]]) -> Ca
         Each input an array of the size of that of `function`, or a number.
     """
     buffer, evaluate = function.buffer()
-    inputs = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
-    for i, x in enumerate(inputs):
+    places = inputs or [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
+    for i, x in enumerate(places):
         buffer.set_arg(i, x.data)
     for i, x in enumerate(results):
         if x.size != function.nnz_out(i) or x.dtype != float or not x.flags.c_contiguous:
@@ -38,8 +44,8 @@ def virtual_machine(function: Any, results: Sequence[NDArray[np.float64]]) -> Ca
 
     # The buffer holds addresses alone: what it reads and writes lives as long as this does.
     def run(*given: Any, _held: Any = (buffer, *results)) -> None:
-        for place, x in zip(inputs, given, strict=True):
-            place[:] = x
+        for place, x in zip(places, given, strict=True):
+            place[...] = x
         evaluate()
 
     return run

@@ -24,19 +24,21 @@ __all__ = ["Interpreted", "interpreted"]
 
 
 class _Machine:
-    """A function of one thread: ``run(*inputs, t)`` fills `results`, parts of `flat`."""
+    """A function of one thread: ``run(*inputs, t)`` fills `results`; both are parts of `flat`."""
 
     def __init__(self, function: Any) -> None:
-        sizes = [function.numel_out(i) for i in range(function.n_out())]
+        n = function.n_in()
+        sizes = [function.numel_in(i) for i in range(n)]
+        sizes += [function.numel_out(i) for i in range(function.n_out())]
         self.flat = np.zeros(sum(sizes))
-        self.results = np.split(self.flat, np.cumsum(sizes)[:-1])
-        self.doubt = self.results[-1]
-        self.run = virtual_machine(function, self.results)
+        parts = np.split(self.flat, np.cumsum(sizes)[:-1])
+        self.results, self.doubt = parts[n:], parts[-1]
+        self.run = virtual_machine(function, self.results, parts[:n])
 
-    def good(self, *given: Vector) -> bool:
+    def good(self) -> bool:
         """Whether the guard is content with what was found, and all numbers are finite: a function
         need not depend on each that it was given."""
-        return bool(self.doubt[0] < 1.0) and finite(self.flat) and all(map(finite, given))
+        return bool(self.doubt[0] < 1.0) and finite(self.flat)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ class Interpreted:
 
             def answer(*inputs: Any) -> Vector | None:
                 run(*inputs)
-                return first.copy() if good(*inputs[:n]) else None
+                return first.copy() if good() else None
 
             return answer
 
@@ -116,9 +118,8 @@ class Interpreted:
 
         def each(machine: _Machine) -> bool:
             for k in range(count):
-                here = [x[k] for x in inputs]
-                machine.run(*here, t)
-                flags[k] = not machine.good(*here)
+                machine.run(*(x[k] for x in inputs), t)
+                flags[k] = not machine.good()
                 for table, x in zip(outputs, machine.results, strict=False):
                     table[k] = x
             return True
