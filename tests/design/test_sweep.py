@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -346,6 +348,27 @@ def test_a_script_starts_a_sweep_under_a_guard(tmp_path, guarded):
     else:
         assert "if __name__ == '__main__':" in done.stderr.splitlines()[-1]
         assert done.returncode == 1
+
+
+@pytest.mark.slow
+def test_another_holoctl_in_the_working_directory_is_told(tmp_path):
+    """The server of processes looks there first: its results would be those of other code."""
+    shutil.copytree(Path(hc.__file__).parent, tmp_path / "holoctl")
+    script = tmp_path / "elsewhere" / "script.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import math, holoctl as hc\n"
+        "if __name__ == '__main__':\n"
+        "    print(hc.sweep(math.factorial, range(4), 2).values)\n"
+    )
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    done = subprocess.run(
+        [sys.executable, str(script)], check=False, env=env, cwd=tmp_path, capture_output=True,
+        text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == "" or done.stdout.split() == ["(1,", "1,", "2,", "6)"]
+    if not done.stdout:
+        assert "another holoctl" in done.stderr.splitlines()[-1]
 
 
 # ---------------------------------------------------------------------------------------- Dask

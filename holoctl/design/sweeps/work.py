@@ -27,8 +27,8 @@ from holoctl.base.errors import SweepError
 from holoctl.base.one_thread import one_thread
 
 __all__ = [
-    "Chunk", "Done", "Dumps", "Lost", "far_chunk", "pickled_items", "plain_pickle", "said", "serve",
-    "unpacked", "worked",
+    "Chunk", "Done", "Dumps", "Lost", "far_chunk", "home", "pickled_items", "plain_pickle", "said",
+    "serve", "unpacked", "worked",
 ]  # fmt: skip
 
 SWEEP_PATIENCE = 0.2  # s
@@ -169,14 +169,23 @@ def far_chunk(digest: str, function: bytes, items: bytes, attempt: str) -> bytes
         return _answer(known, items)
 
 
-def serve(connection: Any, function: bytes) -> None:
-    """Work in a process of our own, until nobody is at the other end."""
+def home() -> str:
+    """Where this holoctl is."""
+    return os.path.realpath(__file__)
+
+
+def serve(connection: Any, function: bytes, where: str) -> None:
+    """Work in a process of our own, until nobody is at the other end; `where` is the `home` of who
+    started it: a server of processes looks into the working directory first, where another holoctl
+    may be."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started this
     one_thread().__enter__()
     np.random.seed()  # noqa: NPY002 (forked from one server, all would draw the same)
     pin.seed(secrets.randbits(31))
     with suppress(EOFError, OSError):  # nobody there any more
         try:
+            if home() != where:
+                raise ImportError(f"it has another holoctl, {home()}, than this process, {where}")
             known = pickle.loads(function)
         except Exception as error:
             connection.send_bytes(plain_pickle(Lost(said(error), function=True)))

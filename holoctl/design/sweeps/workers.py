@@ -43,6 +43,7 @@ from holoctl.design.sweeps.work import (
     Dumps,
     Lost,
     far_chunk,
+    home,
     pickled_items,
     plain_pickle,
     said,
@@ -132,7 +133,7 @@ class ProcessWorkers:
         """Another process, which will say when it is there."""
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=serve, args=(theirs, self._function), name="holoctl sweep"
+            target=serve, args=(theirs, self._function, home()), name="holoctl sweep"
         )
         try:
             process.start()
