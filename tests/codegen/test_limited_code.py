@@ -177,7 +177,8 @@ FAST = {
 
 @pytest.mark.parametrize("case", few([*FAST], ["friction at the reference"]))
 @pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
-def test_near_a_limit_of_velocity_every_law_is_asked_a_tick_later(case, policy):
+def test_near_a_limit_of_velocity_every_law_is_asked_a_tick_later(case, policy, tmp_path):
+    """In machine code and in exported C as in Python."""
     name, options = FAST[case]
     mech, dt = robot(name), 4e-3
     if case.startswith("friction"):
@@ -185,10 +186,18 @@ def test_near_a_limit_of_velocity_every_law_is_asked_a_tick_later(case, policy):
     named = mech.coordinate_names[-1] if case == "passive motions" else mech.coordinate_names[1]
     limits = hc.Limits(effort=20.0, velocity={named: 0.5})
     ctl = hc.ComputedTorque(mech, 400.0, 40.0, limits=limits, policy=policy, dt=dt, **options)
-    fast = hc.compile(ctl, ["torque"], flags=["-O0"])
+    fast, answered = hc.compile(ctl, ["torque"], flags=["-O0"]), 0
+    exported = Exported(ctl, tmp_path)
+    assert exported.has_torque or case == "passive motions"
     for tick in ticks(mech, 25):
-        assert agrees(fast.torque(*tick), ctl.torque(*tick))
+        u = ctl.torque(*tick)
+        assert agrees(fast.torque(*tick), u)
+        if exported.has_torque:
+            status, found = exported.call("torque", *tick)
+            assert status not in ("OK", "LIMITED") or agrees(found, u)
+            answered += status in ("OK", "LIMITED")
     assert fast.fallbacks <= 3
+    assert not exported.has_torque or answered >= 20
 
 
 def test_what_is_within_limits_is_unchanged():

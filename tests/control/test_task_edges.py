@@ -10,7 +10,7 @@ import pytest
 from all_forces import every_force
 from support import few
 from task_mechanisms import WithoutTick
-from zoo import ZOO, add_body, at, lump, slider_crank
+from zoo import ZOO, add_body, at, lump, slider_crank, triangle
 
 import holoctl as hc
 
@@ -290,3 +290,15 @@ def test_rows_that_the_tree_does_not_move_either_are_refused(axes, local):
     assert terms.condition > 1e4
     with pytest.raises(hc.SingularityError, match="no motion moves"):
         ctl.torque(q, v, terms.value)
+
+
+@pytest.mark.parametrize("task", [hc.FrameTask("right", "rz"), hc.CenterOfMassTask("x y")])
+def test_a_task_of_what_has_no_motion_is_refused_by_the_torque(task):
+    """A rigid mechanism with a motor: as its inverse dynamics are refused."""
+    mech = triangle()
+    q, v = hc.assemble(mech)
+    value = hc.task_terms(hc.project(mech, q, v), task).value
+    laws = hc.TaskSpaceControl(mech, task, 100.0, 20.0), hc.Impedance(mech, task, 100.0, 20.0)
+    for law in laws:
+        with pytest.raises(hc.NotActuatedError, match="no degree of freedom"):
+            law.torque(q, v, value)

@@ -102,7 +102,8 @@ def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> Usual:
     moved = [J[own > held] / size[own > held, None] @ E for J, E in there]
     mobility = max((float(np.vecdot(X, X).sum()) / rows for X in moved), default=0.0)
     if not mobility > 0.0:  # nothing moves the task
-        mobility = max((float((E * E).sum()) / E.shape[1] for _, E in there), default=1.0)
+        bases = (E for _, E in there if E.size)
+        mobility = max((float((E * E).sum()) / E.shape[1] for E in bases), default=1.0)
     return Usual(task.scale / size, mobility)
 
 
