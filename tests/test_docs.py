@@ -186,7 +186,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "that is more than {} times the largest one before, which fades by {} from call "
      "to call, and longer than {}, may be",
      ("tolerances.JUMPS_BY", "tolerances.SIZE_FADES", "tolerances.JUMPS_FROM")),
-    (DERIVATIONS, "rows that are {} times more independent are taken", "tolerances.ROWS_BETTER"),
+    (DERIVATIONS, "rows that are {} times more independent are taken", "repartition.ROWS_BETTER"),
     (DECISIONS, "or a step of less than {} that cannot be followed", "tolerances.NEAR_TICK"),
     (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),
     (DECISIONS, "by less than {} of their own size count as not seen",
@@ -280,8 +280,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "take only pivots above {} of the largest, or of {} where",
      lambda: (1.0 / of("tolerances.SPLIT_LIMIT"), of("tolerances.UNIT"))),
     (DERIVATIONS, "more than {} times worse conditioned than free", "partition.PREFERENCE"),
-    (DERIVATIONS, "ill-conditioned where k / s is below {} of what it was", "tolerances.ROWS_ILL"),
-    (DERIVATIONS, "if their k is more than {} times that of the kept", "tolerances.ROWS_BETTER"),
+    (DERIVATIONS, "ill-conditioned where k / s is below {} of what it was", "repartition.ROWS_ILL"),
+    (DERIVATIONS, "if their k is more than {} times that of the kept", "repartition.ROWS_BETTER"),
     (DERIVATIONS, "unless that is {} times worse than the best, and taken if c gets {} times "
      "better, to at most {}.",
      ("partition.PREFERENCE", "repartition.SPLIT_BETTER", "tolerances.SPLIT_LIMIT")),
@@ -293,7 +293,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: of("repartition.SPLIT_ILL")),
     (DERIVATIONS, "where s is above {} times the next singular value, and {} times the tolerance",
      ("tolerances.WELL_ABOVE", "tolerances.WELL_ABOVE")),
-    (DERIVATIONS, "So they count as that at {}, k and s are", "tolerances.ROWS_ILL_ROUNDED"),
+    (DERIVATIONS, "So they count as that at {}, k and s are", "repartition.ROWS_ILL_ROUNDED"),
     (DERIVATIONS, "from configurations {} along up to {} motions",
      ("tolerances.REACHED", "tolerances.LOOKED_AROUND")),
     (DERIVATIONS, "where it changes by more than {} (scaled) a tick",

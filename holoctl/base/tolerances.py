@@ -120,10 +120,6 @@ LATENT_REACH, LATENT_ROOT = 0.02, 5.0  # scaled
 """Kept rows are walked along by this, or by so many times the root of the tolerance, to see whether
 the others open."""
 
-LEAST_INDEPENDENCE = 0.1
-"""Rows in their order are kept, of rounded geometry too, unless their smallest singular value is
-less than this share of that of all rows."""
-
 UNIT = 1.0
 """Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
 
@@ -144,11 +140,6 @@ CLOSED = 1e-6  # scaled
 SPLIT_LIMIT = 1e5
 """`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
 (gamma' M gamma squares it)."""
-
-ROWS_ILL, ROWS_ILL_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
-"""Kept rows are ill-conditioned on the way where their smallest singular value, over that of all
-rows, falls below the first number times what it was, or the second where geometry is rounded: such
-rows then tell another motion; others are taken that are so many times better as the third says."""
 
 UNCERTAIN = 100.0
 """A smaller gap between singular values leaves the rank open, as does one that counts by a
@@ -383,6 +374,8 @@ than the last is stopped by it, where it would go on."""
 
 REACH_STALLED = 1e-4  # scaled
 """Newton's method is asked where no more than this is left of the way."""
+
+# --- Design: modes of linear models
 
 NOT_DAMPED = 1e-6
 """Damping ratios below this are said to be none."""

@@ -143,8 +143,8 @@ def assemble(
             "weights": weights, "locked": tuple(locked), "t": t, "tol": tol, "max_iter": max_iter,
         })  # fmt: skip
     problem = Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
-    if (toleranced_rows := _as_meant(problem, restarts, seed)) is not None:
-        held, q = toleranced_rows
+    if (as_meant := _as_meant(problem, restarts, seed)) is not None:
+        held, q = as_meant
         return q, nearest_velocity(held, q, v0)
     q = nearest_configuration(problem, _closed(problem, restarts, seed))
     _warn_if_bent(problem, q)
@@ -189,7 +189,7 @@ def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
 
 
 def _closed(p: Problem, restarts: int, seed: int) -> Vector:
-    """A closed configuration with the right axis_signs, from the guess or starts around it."""
+    """A closed configuration whose axes point the right way, from the guess or starts around it."""
     best, best_error, opposite = p.guess, np.inf, ()  # type: Vector, float, tuple[str, ...]
     axis_signs = axis_sign_rows(p.mech)
     ends: list[tuple[float, bool]] = []

@@ -16,7 +16,6 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Indices, Mask, Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import LEAST_INDEPENDENCE
 from holoctl.closing.kept_rows import KeptRows, independence
 from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.closing.samples import Sample, Samples
@@ -27,6 +26,10 @@ __all__ = ["Redundancy", "RowGroup", "redundancy"]
 
 REPEATS = 1e-6  # scaled
 """A row follows from another with a coefficient larger than this (scaled)."""
+
+LEAST_INDEPENDENCE = 0.1
+"""Rows in their order are kept, of rounded geometry too, unless their smallest singular value is
+less than this share of that of all rows."""
 
 WEAK_ROWS = 5e-3
 """Combinations of rows with a smaller singular value hardly act."""

@@ -152,16 +152,6 @@ class ClosedStateEstimator:
     partition : Partition
     unseen : tuple of str
         The idle motions that the sensors do not tell, by the coordinates that they move.
-    readings : MeasurementModel
-        What the names stand for, and where it is read off.
-    scaled_weights : (m,) array
-        Of the sensors; the largest is 1.
-    start : (nq,) array
-        Where it was told to be last.
-    system : EstimatorSystem
-        What the last state is evaluated and factored with; another one after other rows.
-    q : (nq,) array
-        A copy of the last configuration.
 
     Raises
     ------
@@ -192,10 +182,10 @@ class ClosedStateEstimator:
     measured: tuple[str, ...]
     partition: Partition
     unseen: tuple[str, ...]
-    readings: MeasurementModel
-    scaled_weights: Vector
-    start: Vector
-    system: EstimatorSystem
+    _readings: MeasurementModel
+    _scaled_weights: Vector
+    _start: Vector  # where it was told to be last
+    _system: EstimatorSystem
     _memory: BranchMemory
     _missed: tuple[float, ...]  # by redundant sensors, in the last call
 
@@ -213,15 +203,15 @@ class ClosedStateEstimator:
         sensors = measurement_model(mech, measured)
         begin = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
         self.mech, self.measured = mech, sensors.names
-        self.readings, given = sensors, _weights_given(sensors, weights)
+        self._readings, given = sensors, _weights_given(sensors, weights)
         scaled = given * sensors.unit**2
-        self.scaled_weights: Vector = scaled / scaled.max()
+        self._scaled_weights = read_only(scaled / scaled.max())
         self._per_unit, self._given_weights, self._busy = 1.0 / sensors.unit, given, False
         self._alike = bool((sensors.unit == 1.0).all())
         self._whole = sensors.whole
         self._begin(begin, partition)
         self._first = self.partition, self.place.q
-        self.start, self._start_time = self.place.q, 0.0
+        self._start, self._start_time = read_only(self.q), 0.0
 
     def __repr__(self) -> str:
         return (
@@ -231,14 +221,14 @@ class ClosedStateEstimator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.mech, self.measured, self._given_weights, *self._first
-        told = self.start, self._start_time
+        told = self._start, self._start_time
         return _made_again, (given, told, (self.place.q, self.place.t), self._latched)
 
     def fresh(self) -> ClosedStateEstimator:
         """Another one of the same sensors, where this one was told to be last: by `reset`, or at
         its start."""
         given = self.mech, self.measured, self._given_weights, *self._first
-        told = self.start, self._start_time
+        told = self._start, self._start_time
         return _made_again(given, told, told, "")
 
     # ------------------------------------------------------------------------------- in a loop
@@ -306,16 +296,37 @@ class ClosedStateEstimator:
         if not self._latched and t < last - FIRST_TICK:
             raise self._noted(went_back(self.mech, last, t))
         place = self._followed(x, rates, t, FACTORED_TICK)
-        return place.q, velocity_at(self.system, place, rates)
+        return place.q, velocity_at(self._system, place, rates)
 
     @property
     def place(self) -> Place:
         """The last state, with what it is followed from."""
         return self._memory.place
 
+    @property
+    def system(self) -> EstimatorSystem:
+        """What the last state is evaluated and factored with; another one after other rows."""
+        return self._system
+
+    @property
+    def readings(self) -> MeasurementModel:
+        """What the names stand for, and where it is read off."""
+        return self._readings
+
+    @property
+    def scaled_weights(self) -> Vector:
+        """Of the sensors (m,), scaled; the largest is 1."""
+        return self._scaled_weights
+
+    @property
+    def start(self) -> Vector:
+        """Where it was told to be last (nq,), read-only; `reset` tells another place."""
+        return self._start
+
     def with_rows(self, part: Partition) -> ClosedStateEstimator:
         """Another one of the same sensors, weights and start, with the rows of a partition."""
-        return ClosedStateEstimator(self.mech, self.measured, self._given_weights, part, self.start)
+        given = self.mech, self.measured, self._given_weights
+        return ClosedStateEstimator(*given, part, self._start)
 
     def handed_over(self) -> BranchMemory | None:
         """What it remembers, for another loop that goes on from there; None where it is lost."""
@@ -384,17 +395,17 @@ class ClosedStateEstimator:
         self._check_free()
         q, t = check_configuration(self.mech, q), instant(t)
         self._begin(q, _better_rows(self.mech, self.partition, q, t) or self.partition, t)
-        self.start, self._start_time = self.place.q, t
+        self._start, self._start_time = read_only(self.q), t
 
     @property
     def last(self) -> AssemblyReport:
         """What the last call took that got as far as the readings, also where it failed."""
         tally, place = self._tally, self.place
-        labels = self.readings.labels
+        labels = self._readings.labels
         off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
         return AssemblyReport(
             tally.substeps, tally.newton, tally.factored, tally.contraction,
-            self.system.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
+            self._system.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
         )  # fmt: skip
 
     @quiet
@@ -425,16 +436,16 @@ class ClosedStateEstimator:
         """
         mech = self.mech
         q, t = _closed(mech, check_configuration(mech, q), t)
-        here = observability(mech, self.partition, self.readings, q, t)
+        here = observability(mech, self.partition, self._readings, q, t)
         if here.observed.shape[1] < self.place.gamma.shape[1]:
             return float("inf")
-        return noise_gain(here, self.scaled_weights)
+        return noise_gain(here, self._scaled_weights)
 
     # ----------------------------------------------------------------------------- behind them
 
     def _begin(self, q: Vector, part: Partition | None, t: float = 0.0) -> None:
         """Start anew from a closed configuration; nothing changes where that fails."""
-        mech, sensors = self.mech, self.readings
+        mech, sensors = self.mech, self._readings
         q, t = _closed(mech, q, t)
         part = partition(mech, q, t=t) if part is None else part
         check_partition(mech, part)
@@ -444,14 +455,14 @@ class ClosedStateEstimator:
         if not gain <= GAIN_LIMIT:
             raise too_close(mech, self.measured, gain)
         self.partition, self.unseen = part, moved_by(mech, here.unobserved)
-        self.system, self._follow = system, following(mech, system)
+        self._system, self._follow = system, following(mech, system)
         self._memory = BranchMemory(place, None, 0, np.zeros(sensors.columns.size), 0.0, 0)
         self._latched, self._tally, self._missed = "", Tally(0, reached=1.0), ()
 
     def _laid_out(
         self, part: Partition, here: Observability, q: Vector, t: float
     ) -> tuple[EstimatorSystem, Place]:
-        mech, sensors, weights = self.mech, self.readings, self.scaled_weights
+        mech, sensors, weights = self.mech, self._readings, self._scaled_weights
         b, i = here.observed.shape[1], here.unobserved.shape[1]
         system = lay_out(mech, part, sensors, weights, b, i)
         q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
@@ -461,7 +472,7 @@ class ClosedStateEstimator:
         self, q_measured: Any, v_measured: Any, t: Any
     ) -> tuple[Vector, Vector | None, float]:
         try:
-            sensors, t = self.readings, instant(t)
+            sensors, t = self._readings, instant(t)
             x = as_given("q_measured", q_measured, sensors.numbers)
             m = sensors.columns.size
             rates = None if v_measured is None else as_given("v_measured", v_measured, m)
@@ -505,7 +516,7 @@ class ClosedStateEstimator:
 
     def _tried(self, x: Vector, rates: Vector | None, t: float, most: int) -> HoloctlError | None:
         """Go where the readings lead, or say why not."""
-        mech, system, tally = self.mech, self.system, Tally(most)
+        mech, system, tally = self.mech, self._system, Tally(most)
         self._tally, self._missed, self._moved = tally, (), np.inf
         memory = self._memory
         here = memory.place
@@ -539,17 +550,17 @@ class ClosedStateEstimator:
 
     def _left_open(self) -> float:
         """By how much rows left out as redundant are open, scaled; 0 where that is allowed."""
-        system = self.system
+        system = self._system
         left_open = system.open(slice(system.rank, None))
         self._tally.closure = max(self._tally.closure, left_open)
         return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
 
     def _check_agreement(self, there: Place, x: Vector) -> None:
         """Raise `InconsistentError` for sensors that contradict each other."""
-        sensors = self.readings
+        sensors = self._readings
         if sensors.columns.size == there.gamma.shape[1]:
             return
-        off = self.system.difference(there.q, x, there.cut)
+        off = self._system.difference(there.q, x, there.cut)
         self._missed = tuple(off.tolist())
         if not largest(off / sensors.unit) <= SENSORS_AGREE:
             self._memory.refuse()
@@ -563,7 +574,7 @@ class ClosedStateEstimator:
         if part is None:
             return False
         try:
-            there = observability(mech, part, self.readings, here.q, here.t)
+            there = observability(mech, part, self._readings, here.q, here.t)
             if there.observed.shape[1] != here.gamma.shape[1]:
                 return False
             system, place = self._laid_out(part, there, here.q, here.t)
@@ -575,7 +586,7 @@ class ClosedStateEstimator:
             before = before._replace(det=det, determinant=det / place.det)
             place = placed_at(system, place.q, place.t, place.borders)
         self._memory.place, self._memory.before = place, before
-        self.system, self._follow, self.partition = system, following(mech, system), part
+        self._system, self._follow, self.partition = system, following(mech, system), part
         return True
 
     def _noted(self, error: HoloctlError) -> HoloctlError:
@@ -593,7 +604,7 @@ def _made_again(
     made = ClosedStateEstimator(*given)
     if not latched:
         made.reset(*here)
-    made.start, made._start_time = told
+    made._start, made._start_time = read_only(told[0]), told[1]
     made._latched = latched
     return made
 

@@ -18,7 +18,7 @@ from holoctl.io.xml import blamed_on
 
 __all__ = ["equalities"]
 
-_CONNECT, _WELD, _JOINT, _TENDON = range(4)  # mjtEq
+_WELD, _JOINT, _TENDON = 1, 2, 3  # mjtEq
 _SITE = 6  # mjtObj
 
 

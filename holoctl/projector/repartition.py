@@ -22,9 +22,6 @@ from holoctl.base.linalg import lu, singular_values
 from holoctl.base.tolerances import (
     LOOKED_AROUND,
     REACHED,
-    ROWS_BETTER,
-    ROWS_ILL,
-    ROWS_ILL_ROUNDED,
     SPLIT_LIMIT,
     WELL_ABOVE,
 )
@@ -42,6 +39,11 @@ __all__ = [
     "independence",
     "repartitioned",
 ]
+
+ROWS_ILL, ROWS_ILL_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
+"""Kept rows are ill-conditioned on the way where their smallest singular value, over that of all
+rows, falls below the first number times what it was, or the second where geometry is rounded: such
+rows then tell another motion; others are taken that are so many times better as the third says."""
 
 SPLIT_LOOKED_AT = 2.0
 """On the way, rows and coordinates are looked at where the condition number of the split is so many

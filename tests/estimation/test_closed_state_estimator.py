@@ -395,6 +395,19 @@ def test_where_it_was_told_to_be_holds_for_what_is_made_from_it():
         assert np.abs(made.state(x)[0] - assembly.q).max() < 1e-12
 
 
+@pytest.mark.parametrize("name", ["start", "readings", "scaled_weights", "system", "q"])
+def test_what_it_goes_by_is_not_set_from_outside(name):
+    """`reset` tells it where it is: an attribute that could be set would change nothing in it."""
+    assembly = hc.ClosedStateEstimator(five_bar())
+    with pytest.raises(AttributeError):
+        setattr(assembly, name, None)
+    for made in (assembly, assembly.fresh(), pickle.loads(pickle.dumps(assembly))):
+        q = made.q
+        with pytest.raises(ValueError, match="read-only"):
+            made.start[0] += 0.1
+        assert np.array_equal(made.q, q)
+
+
 def test_weights_are_kept_as_they_were():
     mech = five_bar()
     names, w = [*mech.actuated, mech.coordinate_names[1]], np.ones(3)

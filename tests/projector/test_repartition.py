@@ -15,9 +15,15 @@ from support import closed_states, few, mechanism
 from zoo import parallelogram, slider_crank, timed_arm
 
 import holoctl as hc
-from holoctl.base.tolerances import ROWS_ILL, SPLIT_LIMIT
+from holoctl.base.tolerances import SPLIT_LIMIT
 from holoctl.projector.partition import PREFERENCE, check_partition
-from holoctl.projector.repartition import MOTORS_AGAIN, decided_anew, independence, repartitioned
+from holoctl.projector.repartition import (
+    MOTORS_AGAIN,
+    ROWS_ILL,
+    decided_anew,
+    independence,
+    repartitioned,
+)
 from holoctl.rows.evaluate import scaled_rows_at
 
 WEAR = ["bennett", "line_symmetric_bricard", "kaleidocycle_6", "trihedral_bricard", "wohlhart",

@@ -4,8 +4,8 @@
                                     N: idle motions, that no sensor sees, held still
 
 N is taken so that bodies that spin apart from each other have columns of their own. Elsewhere both
-are what the C makes of the first ones by K there (templates/closed_state_borders.c.in). The oracle
-is estimation/estimator_system.py.
+are what the C makes of the first ones by K there (templates/closed_state.c.in). The oracle is
+estimation/estimator_system.py.
 """
 
 from __future__ import annotations

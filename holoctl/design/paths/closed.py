@@ -263,7 +263,7 @@ def between(path: ClosedPath, curve: Curve, share: float = 0.5) -> tuple[ClosedP
     gamma, expected = gamma_of(system, K), 0.5 * (path.gamma[1:] + path.gamma[:-1])
     away = np.abs(gamma - expected).max(axis=(1, 2))
     for i in np.flatnonzero(~(away <= 0.1 * np.abs(expected).max(axis=(1, 2)))).tolist():
-        other = with_rows_of(system, q[i])  # these are worn here
+        other = with_rows_of(system, q[i])  # these are ill-conditioned here
         K_i, _, _ = filled_at(other, [path.path(float(middle[i])).value], q[i : i + 1])
         gamma[i] = gamma_of(other, K_i)[0]
     return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
