@@ -28,8 +28,8 @@ from holoctl.simulation.explicit_steps import from_rest
 from holoctl.simulation.motion import (
     ImplicitSolver,
     Landed,
-    Piece,
     PlantMotion,
+    StepSolution,
     arrive,
     check_effort,
     efforts_at,
@@ -52,7 +52,7 @@ COARSEST_STEPS = 1e-8
 back, so that they start anew, and errors add up."""
 
 
-def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:
+def implicit_step(motion: PlantMotion, stop: float, longest: float) -> StepSolution:
     """A step of scipy's solvers; they start anew where the state was put back, or efforts
     changed."""
     plant, nv, start = motion.plant, motion.plant.nv, motion.t

@@ -21,16 +21,16 @@ from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_
 from holoctl.simulation.inputs import Inputs
 from holoctl.simulation.motion import (
     Efforts,
-    Piece,
     PlantMotion,
     RunTally,
     Settings,
     State,
+    StepSolution,
 )
+from holoctl.simulation.rank_monitor import usual_independence
 from holoctl.simulation.record import Record, closed, keep, keep_piece
 from holoctl.simulation.sensor_readings import SimulatedSensors
 from holoctl.simulation.stepping import advanced
-from holoctl.simulation.watch import usual_independence
 
 __all__ = [
     "Decided",
@@ -167,7 +167,7 @@ def integrate_to(run: RunInProgress, stop: float) -> None:
             _react(run, hit)
 
 
-def _keep(run: RunInProgress, piece: Piece) -> None:
+def _keep(run: RunInProgress, piece: StepSolution) -> None:
     """What is recorded of a piece, and what is read later."""
     keep_piece(run.record, run.motion, piece, run.command)
     if run.sensors is not None:
@@ -196,7 +196,7 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
 # ---------------------------------------------------------------------------------- events
 
 
-def _event_within(run: RunInProgress, piece: Piece) -> Hit | None:
+def _event_within(run: RunInProgress, piece: StepSolution) -> Hit | None:
     """The first event of a piece that has a reaction, or ends the run; others are told."""
     motion, start, stop = run.motion, piece.start.t, piece.stop.t
 
@@ -234,7 +234,7 @@ def _happens(run: RunInProgress, t: float, hit: Hit) -> None:
     run.fresh = True
 
 
-def _up_to(run: RunInProgress, before: PlantMotion, hit: Hit) -> list[Piece]:
+def _up_to(run: RunInProgress, before: PlantMotion, hit: Hit) -> list[StepSolution]:
     """The motion goes to an event from before the step that it was found in.
 
     The step that ends there differs from the longer one by its error, and the event moves by that.
@@ -242,7 +242,7 @@ def _up_to(run: RunInProgress, before: PlantMotion, hit: Hit) -> list[Piece]:
     t, latest = hit.t, run.motion.t
     for _ in range(EVENT_AGAIN):
         _go_back(run, copy(before))
-        pieces = list[Piece]()
+        pieces = list[StepSolution]()
         while run.motion.t < t:
             pieces.append(advanced(run.motion, t))
         _put_back(run.motion)

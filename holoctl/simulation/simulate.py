@@ -239,15 +239,15 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
 def _ticked(run: RunInProgress, ticks: Vector) -> None:
     """Tick by tick: what the controller is shown, what it asks for, the motion to the next one."""
     record, instants = run.record, ticks.tolist()
-    rows = run.motion.look.seen
+    rows = run.motion.monitor.decomposed
     for t, stop in zip_longest(instants, instants[1:]):
         motion = run.motion
         plant, q, v = motion.plant, motion.q, motion.v
         check_effort(motion)
         if run.sensors is not None:
             q, v = run.sensors.at_tick(motion, t)
-        if rows is not motion.look.seen:  # they have moved by what matters
-            rows = motion.look.seen
+        if rows is not motion.monitor.decomposed:  # they have moved by what matters
+            rows = motion.monitor.decomposed
             run.inputs = run.inputs.repartitioned(q, v, t)
         start = time.perf_counter()
         run.u = run.inputs.command(plant, t, q, v)
