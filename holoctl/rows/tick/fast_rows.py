@@ -36,7 +36,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
 from holoctl.rows.tick.layout import Beside, layout
 from holoctl.rows.tick.opening_rows import rows_that_open
-from holoctl.rows.tick.part import Part, per_limit
+from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["Beside", "FastRows", "MoreRows", "fast_rows", "judged_rows", "why_not"]
@@ -218,7 +218,7 @@ def _redundant(mech: Mechanism, rows: Indices) -> Indices:
 
 
 def _judges(
-    parts: list[Part],
+    parts: list[PreparedRows],
     WJ: Array,
     S: Array,
     right: Vector,

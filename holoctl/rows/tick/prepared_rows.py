@@ -9,10 +9,10 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.rows.closure_limits import StateLimits
 
-__all__ = ["Part", "per_limit"]
+__all__ = ["PreparedRows", "per_limit"]
 
 
-class Part(NamedTuple):
+class PreparedRows(NamedTuple):
     """Rows of one kind: (m,) -drift and (2, m) rates and errors over their limits, scaled.
 
     `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
