@@ -54,7 +54,7 @@ BESIDE_A_POLE = 1e-9
 """Where a function of rows divides by zero, it is evaluated this far beside."""
 
 
-_Evaluate = Callable[["WrenchRows", "_Geometry", Indices], tuple[Array, Array, Array, Array]]
+_Evaluate = Callable[["WrenchRows", "_PairMotion", Indices], tuple[Array, Array, Array, Array]]
 """evaluate(table, geometry, rows) -> error, w, wdot and extra of these rows."""
 
 
@@ -178,7 +178,7 @@ class WrenchRows:
         """(m,) whether the error of a row is a length; else it is an angle."""
         return np.array([kind.point for kind in self.kinds], dtype=bool)
 
-    def _evaluated(self, g: _Geometry) -> tuple[Array, Array, Array, Array]:
+    def _evaluated(self, g: _PairMotion) -> tuple[Array, Array, Array, Array]:
         """Error, w, wdot and extra of all rows."""
         if len(self._sorts) == 1:
             i, evaluate = self._sorts[0]
@@ -191,7 +191,7 @@ class WrenchRows:
 
     def rows(self, kin: Kinematics) -> Rows:
         """Error, rate, Jacobian and drift of all rows."""
-        g = _geometry(self, kin)
+        g = _pair_motions(self, kin)
         error, W, Wdot, extra = self._evaluated(g)
         jacobian = (W @ kin.J) * self._signs
         if not g.moving:  # as assembly asks, most often of all
@@ -408,7 +408,7 @@ class Lines:
         return bool(self.rod.any())
 
 
-class _Geometry(NamedTuple):
+class _PairMotion(NamedTuple):
     """Positions and motions of the C pairs, in world axes (points in m, spatial at origin)."""
 
     axes: Array  # (2C, 3, 3): of frames 1, then of frames 2
@@ -440,19 +440,19 @@ class _Geometry(NamedTuple):
         return pdot.reshape(2, -1, 3)
 
 
-def _geometry(table: WrenchRows, kin: Kinematics) -> _Geometry:
+def _pair_motions(table: WrenchRows, kin: Kinematics) -> _PairMotion:
     C = len(table.frames1)
     X = [kin.placements[f.joint] * f.placement for f in table.anchors]
     R, p = np.array([x.rotation for x in X]), np.array([x.translation for x in X])
     if not np.count_nonzero(kin.v):
         none = np.zeros((2 * C, 6))
-        return _Geometry(R, p, none, none[:C], none[:C], moving=False)
+        return _PairMotion(R, p, none, none[:C], none[:C], moving=False)
     V = (table.moves * kin.v).dot(kin.J.T)
     A = kin.bias_accelerations(table.anchors)
-    return _Geometry(R, p, V[: 2 * C], V[2 * C :], A[C:] - A[:C], moving=True)
+    return _PairMotion(R, p, V[: 2 * C], V[2 * C :], A[C:] - A[:C], moving=True)
 
 
-def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
+def _between(table: WrenchRows, g: _PairMotion, i: Indices) -> tuple[Array, Array, Array, Array]:
     """Rows along a vector n at an arm s, as constraints/kinds.py says what they are:
 
     w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
@@ -483,7 +483,9 @@ def _between(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array,
     return error, w, wdot, np.zeros(len(i))
 
 
-def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
+def _orientation(
+    table: WrenchRows, g: _PairMotion, i: Indices
+) -> tuple[Array, Array, Array, Array]:
     """error 2 x_i, w = (0, R1 E_i^T), wdot = (0, omega1 x R1 E_i^T),
     extra = -|omega2 - omega1|^2 x_i / 2, with E = w I - skew(x)."""
     c, k = table.pair[i], table.component[i]
@@ -502,7 +504,7 @@ def _orientation(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Ar
     return 2.0 * xk, w, wdot, -0.5 * np.vecdot(domega, domega) * xk
 
 
-def _composed(table: WrenchRows, g: _Geometry, i: Indices) -> tuple[Array, Array, Array, Array]:
+def _composed(table: WrenchRows, g: _PairMotion, i: Indices) -> tuple[Array, Array, Array, Array]:
     """Functions of rows along vectors: w and wdot by f_x, extra ``xdot' f_xx xdot``."""
     parts, m = table.parts, len(i)
     x, w_x, wdot_x, _ = _between(parts, g, np.arange(len(parts.labels)))
