@@ -21,7 +21,7 @@ from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
 from holoctl.estimation.estimator_system import Borders, lay_out
-from holoctl.estimation.following import Place, Tally, following, placed_at
+from holoctl.estimation.following import FollowedState, Tally, following, placed_at
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import checked_observability, first_borders
 from holoctl.projector.partition import partition
@@ -123,7 +123,7 @@ class Walker:
     def _far(self, way: Vector) -> bool:
         return largest(way / self.p.mech.column_scale[self.columns]) > PATH_MET
 
-    def _stepped(self, place: Place, d: Vector) -> Place | None:
+    def _stepped(self, place: FollowedState, d: Vector) -> FollowedState | None:
         mech, t = self.p.mech, self.p.t
         x = self._sensors.at(pin.integrate(mech.model, place.q, d))
         way = d[self._sensors.columns]

@@ -59,7 +59,7 @@ from holoctl.estimation.estimator_errors import (
     went_back,
 )
 from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
-from holoctl.estimation.following import Place, Tally, following, placed_at, velocity_at
+from holoctl.estimation.following import FollowedState, Tally, following, placed_at, velocity_at
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import (
     Observability,
@@ -309,7 +309,7 @@ class ClosedStateEstimator:
         return place.q, velocity_at(self.system, place, rates)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FollowedState:
         """The last state, with what it is followed from."""
         return self._memory.place
 
@@ -450,7 +450,7 @@ class ClosedStateEstimator:
 
     def _laid_out(
         self, part: Partition, here: Observability, q: Vector, t: float
-    ) -> tuple[EstimatorSystem, Place]:
+    ) -> tuple[EstimatorSystem, FollowedState]:
         mech, sensors, weights = self.mech, self.readings, self.scaled_weights
         b, i = here.observed.shape[1], here.unobserved.shape[1]
         system = lay_out(mech, part, sensors, weights, b, i)
@@ -475,7 +475,7 @@ class ClosedStateEstimator:
             self._memory.refuse()  # the mechanism moved on all the same
             raise
 
-    def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
+    def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> FollowedState:
         """The place that the readings lead to; it is remembered, unless an error is raised."""
         if self._latched:
             raise BranchError(self._latched, why="lost")
@@ -493,7 +493,7 @@ class ClosedStateEstimator:
                 "handler: a ClosedStateEstimator belongs to one loop; `fresh` makes another one"
             )
 
-    def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
+    def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> FollowedState:
         """`_followed`, with other rows where the kept ones are why that fails."""
         error = self._tried(x, rates, t, most)
         while error is not None and self._with_other_rows():
@@ -544,7 +544,7 @@ class ClosedStateEstimator:
         self._tally.closure = max(self._tally.closure, left_open)
         return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
 
-    def _check_agreement(self, there: Place, x: Vector) -> None:
+    def _check_agreement(self, there: FollowedState, x: Vector) -> None:
         """Raise `InconsistentError` for sensors that contradict each other."""
         sensors = self.readings
         if sensors.columns.size == there.gamma.shape[1]:

@@ -31,10 +31,10 @@ from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_
 from holoctl.estimation.estimator_system import Borders, EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Follow", "Place", "Tally", "following", "placed_at", "velocity_at"]
+__all__ = ["Follow", "FollowedState", "Tally", "following", "placed_at", "velocity_at"]
 
 
-class Place(NamedTuple):
+class FollowedState(NamedTuple):
     """A closed configuration, and the motion there.
 
     Attributes
@@ -108,23 +108,23 @@ class Tally:
     closure: float = 0.0
 
 
-Follow = Callable[[Place, Vector, Vector, float, Tally], Place | None]
+Follow = Callable[[FollowedState, Vector, Vector, float, Tally], FollowedState | None]
 """follow(place, x, way, t, tally): the place where the sensors read x at t, which is `way` from
 s(q); K is factored there. None where it is not reached."""
 
 
-def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) -> Place:
+def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) -> FollowedState:
     """A place to start from, at a closed configuration: K is factored there."""
     system.evaluate(q, t)
     det = system.factor(borders)
     gamma = system.gamma()
     drift, at_rest = system.drift(), np.zeros(gamma.shape[1])
-    return Place(
+    return FollowedState(
         q, t, system.cut(), gamma, drift, borders, det, det, 1.0, 0.0 * gamma, at_rest, 0.0
     )
 
 
-def velocity_at(system: EstimatorSystem, place: Place, rates: Vector | None) -> Vector:
+def velocity_at(system: EstimatorSystem, place: FollowedState, rates: Vector | None) -> Vector:
     """v (nv,) by the rates of the sensors (m,); at rest without them."""
     if rates is None:
         return np.zeros(place.gamma.shape[0])
@@ -142,13 +142,15 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
     moved: Callable[[Vector, Vector], Vector] = np.add if flat else partial(pin.integrate, model)
     steps = Steps(system.solved, size_of, moved, TIGHT)
 
-    def follow(place: Place, x: Vector, way: Vector, t: float, tally: Tally) -> Place | None:
+    def follow(
+        place: FollowedState, x: Vector, way: Vector, t: float, tally: Tally
+    ) -> FollowedState | None:
         there = substep(place, x, way, 1.0, t, tally)
         if there is not None:
             tally.substeps, tally.reached = 1, 1.0
             return there
 
-        def part_of_it(here: Place, share: float) -> Place | None:
+        def part_of_it(here: FollowedState, share: float) -> FollowedState | None:
             way = system.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
             tally.substeps += there is not None
@@ -165,8 +167,8 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
         return here
 
     def substep(
-        here: Place, x: Vector, way: Vector, share: float, t: float, tally: Tally
-    ) -> Place | None:
+        here: FollowedState, x: Vector, way: Vector, share: float, t: float, tally: Tally
+    ) -> FollowedState | None:
         """The place at a share of the way; None, and why, where that does not count."""
         borders, whole, det = here.borders, share == 1.0, 0.0
         part = way if whole else share * way
@@ -203,14 +205,14 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
         if not most <= GAIN_LIMIT and not system.gain(gamma, borders) <= GAIN_LIMIT:
             tally.why = "gain"
             return None
-        there = Place(
+        there = FollowedState(
             q, t, system.cut() if with_cut else here.cut, gamma, system.drift() if timed else None,
             borders, det, here.decided, here.determinant * (det / here.det),
             gamma - here.gamma, step, float(step.dot(step)),
         )  # fmt: skip
         return borders_anew(there) if system.bordered else there
 
-    def borders_anew(here: Place) -> Place:
+    def borders_anew(here: FollowedState) -> FollowedState:
         """With borders decided here, where the determinant shows that they are ill-conditioned."""
         if 1.0 / BORDERS_WORN < here.det / here.decided < BORDERS_WORN:
             return here
