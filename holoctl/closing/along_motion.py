@@ -55,7 +55,7 @@ class MotionPath:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _PathConfiguration:
     q: Vector
     rank: int
     weakest: float  # singular value that counts
@@ -98,7 +98,7 @@ def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) ->
     return MotionPath(tuple(most), start.rank)
 
 
-def _start(p: Problem, q: Vector, tau: float, rng: np.random.Generator) -> _Place:
+def _start(p: Problem, q: Vector, tau: float, rng: np.random.Generator) -> _PathConfiguration:
     """q, or the best place beside it where the rank is larger there: q may be singular."""
     here = _place(p, q, tau)
     found = [here]
@@ -112,14 +112,14 @@ def _start(p: Problem, q: Vector, tau: float, rng: np.random.Generator) -> _Plac
     return here if best.rank == here.rank else best
 
 
-def _place(p: Problem, q: Vector, tau: float) -> _Place:
+def _place(p: Problem, q: Vector, tau: float) -> _PathConfiguration:
     _, s, vt = np.linalg.svd(in_range(p.scaled_rows(q)[1]), full_matrices=True)
     rank = int(np.count_nonzero(s > tau))
-    return _Place(q, rank, float(s[rank - 1]) if rank else 1.0, vt[rank:].T)
+    return _PathConfiguration(q, rank, float(s[rank - 1]) if rank else 1.0, vt[rank:].T)
 
 
 def _path(
-    p: Problem, start: _Place, z: Vector, step: float, tau: float, count: int
+    p: Problem, start: _PathConfiguration, z: Vector, step: float, tau: float, count: int
 ) -> list[Vector]:
     """Up to `count` configurations ahead, each about `step` from the last."""
     found: list[Vector] = []

@@ -183,7 +183,7 @@ def repaired_geometry(
                 residual=largest(p.scaled_rows(guess)[0]), worst=[], q=start,
             )  # fmt: skip
         return RepairedGeometry(exact, (), error, error, tau)
-    return _Search(exact, start, tau, seed, placements_of(exact)).result()
+    return _GeometryRepair(exact, start, tau, seed, placements_of(exact)).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ class _Misfit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _GeometryRepair:
     mech: Mechanism
     start: Vector
     tau: float
