@@ -24,7 +24,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
-from holoctl.base.html_table import Part, html_table, named
+from holoctl.base.html_table import Cells, html_table, named
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
 from holoctl.forces.contract import BoundForce, Force
 from holoctl.mechanism.blocks import Block, blocks_of
@@ -447,7 +447,7 @@ def workspace(mech: Mechanism) -> pin.Data:
     return mech.per_thread("data", mech.model.createData)
 
 
-def _parts(mech: Mechanism) -> Iterator[Part]:
+def _parts(mech: Mechanism) -> Iterator[Cells]:
     """What a notebook shows of a mechanism."""
     rows = [
         f"{name} ({counted(len(bound.labels), 'row')})"
