@@ -46,7 +46,7 @@ class WayEnd(NamedTuple):
     why: str
 
 
-class _Rows(NamedTuple):
+class _RowValues(NamedTuple):
     """The rows at a q, scaled: errors of the kept ones, the worst of all, r, and [G; D]."""
 
     errors: Vector
@@ -55,7 +55,7 @@ class _Rows(NamedTuple):
     GD: Array
 
 
-class _Place(NamedTuple):
+class _FactoredPoint(NamedTuple):
     """A closed configuration on the way: rows of a partition, idle motions N', and K factored."""
 
     q: Vector
@@ -65,7 +65,7 @@ class _Place(NamedTuple):
     N: Array
     K: Factored
 
-    def right(self, at: _Rows | _Place, goal: Vector) -> Vector:
+    def right(self, at: _RowValues | _FactoredPoint, goal: Vector) -> Vector:
         """The right side that leads from some rows to a goal of r."""
         return np.concatenate([-at.errors, goal - at.r, np.zeros(self.N.shape[0])])
 
@@ -76,7 +76,7 @@ def reached(
     """The spot where r vanishes, by the straight way; or where that ends."""
     count, why = 0, "slow"
 
-    def substep(here: _Place, share: float) -> _Place | None:
+    def substep(here: _FactoredPoint, share: float) -> _FactoredPoint | None:
         """The place at a share of what is left; None, and why, where that does not count."""
         nonlocal count, why
         goal, K, last, worst = (1.0 - share) * here.r, np.zeros((0, 0)), here.K, 0.0
@@ -111,11 +111,13 @@ def reached(
             why = "open"
         else:
             q = pin.normalize(mech.model, q)
-            return _place(mech, t, q, repartitioned(mech, here.part, q, np.zeros(mech.nv), t), left)
+            return _factored_point(
+                mech, t, q, repartitioned(mech, here.part, q, np.zeros(mech.nv), t), left
+            )
         return None
 
     here, rest = in_substeps(
-        substep, _place(mech, t, start.q, start.part, left),
+        substep, _factored_point(mech, t, start.q, start.part, left),
         may_go_on=lambda: count < MAP_EVALUATIONS and why != "open",
     )  # fmt: skip
     if not rest:
@@ -136,17 +138,19 @@ _WHY = {
 }
 
 
-def _rows(mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows) -> _Rows:
+def _rows(mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows) -> _RowValues:
     kin, rows = constraint_rows(mech, q, np.zeros(mech.nv), t)
     c = mech.column_scale
     error = mech.row_scale * rows.error
     G = mech.row_scale[part.rows, None] * rows.jacobian[part.rows] * c
     r, D = left(kin)
-    return _Rows(error[part.rows], largest(error), r, np.vstack([G, D * c]))
+    return _RowValues(error[part.rows], largest(error), r, np.vstack([G, D * c]))
 
 
-def _place(mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows) -> _Place:
+def _factored_point(
+    mech: Mechanism, t: float, q: Vector, part: Partition, left: Rows
+) -> _FactoredPoint:
     at, N = _rows(mech, t, q, part, left), np.zeros((0, mech.nv))
     if at.GD.shape[0] < mech.nv:
         N = null_space_by_svd(at.GD, at.GD.shape[0])[3].T
-    return _Place(q, part, at.r, at.errors, N, factored(np.vstack([at.GD, N])))
+    return _FactoredPoint(q, part, at.r, at.errors, N, factored(np.vstack([at.GD, N])))

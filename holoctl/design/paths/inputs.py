@@ -33,7 +33,7 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = [
     "CheckedPath",
-    "Start",
+    "PathStart",
     "at_first",
     "checked_path",
     "driven",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class PathStart:
     """Where a path may begin: a closed configuration on the branch that is meant.
 
     Attributes
@@ -63,7 +63,7 @@ class Start:
     idle: Array
 
 
-def start_of(mech: Mechanism, start: Any, part: Partition | None) -> Start:
+def start_of(mech: Mechanism, start: Any, part: Partition | None) -> PathStart:
     """A branch to start on, where all motions are driven or idle.
 
     Raises
@@ -83,12 +83,12 @@ def start_of(mech: Mechanism, start: Any, part: Partition | None) -> Start:
             "not tell its configuration; switch them off, or build the mechanism without"
         )
     if start is None and part is None:
-        home: Start = mech.per_thread("path start", lambda: _decided(mech, None, None))
+        home: PathStart = mech.per_thread("path start", lambda: _decided(mech, None, None))
         return home
     return _decided(mech, start, part)
 
 
-def _decided(mech: Mechanism, start: Any, part: Partition | None) -> Start:
+def _decided(mech: Mechanism, start: Any, part: Partition | None) -> PathStart:
     guess = None if start is None else check_configuration(mech, start, "start")
     q = assemble(mech, guess)[0]
     if part is None:
@@ -116,10 +116,10 @@ def _decided(mech: Mechanism, start: Any, part: Partition | None) -> Start:
                 "follows no path that is given beforehand"
             )
         idle = passive
-    return Start(mech, q, part, idle)
+    return PathStart(mech, q, part, idle)
 
 
-def at_first(start: Start, first: Vector, has_start: bool) -> Start:
+def at_first(start: PathStart, first: Vector, has_start: bool) -> PathStart:
     """On the branch of the first way-point, where that is a whole configuration."""
     mech = start.mech
     if has_start or (first.size == mech.nu and mech.actuated):
@@ -127,7 +127,7 @@ def at_first(start: Start, first: Vector, has_start: bool) -> Start:
     return replace(start, q=assemble(mech, first)[0])
 
 
-def driven(start: Start, width: int) -> Coordinates:
+def driven(start: PathStart, width: int) -> Coordinates:
     """As many coordinates as motors drive motions: motors, or where these have no positions others.
 
     Raises
@@ -170,7 +170,7 @@ def driven(start: Start, width: int) -> Coordinates:
     return Coordinates(names, c, places[c], turning[c], 1.0 / mech.column_scale[c], D)
 
 
-def _independent(start: Start, columns: list[int], count: int) -> list[int]:
+def _independent(start: PathStart, columns: list[int], count: int) -> list[int]:
     """Those of some coordinates that tell the motion best, the first ones where several do."""
     mech, part = start.mech, start.part
     G, _ = scaled_jacobian(mech, start.q, 0.0, part.rows)
@@ -209,7 +209,7 @@ class CheckedPath:
 # ---------------------------------------------------------------------------------- what is given
 
 
-def checked_path(start: Start, path: Any, has_start: bool) -> CheckedPath:
+def checked_path(start: PathStart, path: Any, has_start: bool) -> CheckedPath:
     """A path of `retime`, checked.
 
     Raises
@@ -267,7 +267,7 @@ def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
     return values
 
 
-def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> CheckedPath:
+def _of_function(start: PathStart, path: Callable[[float], Any], owner: str) -> CheckedPath:
     mech = start.mech
     first = path(0.0)
     sizes = (mech.nu, mech.nq) if mech.actuated else (mech.nq,)

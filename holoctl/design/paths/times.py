@@ -16,7 +16,7 @@ from holoctl.design.paths.dynamics import dynamics_along, shared_efforts, speed_
 from holoctl.design.paths.following import system_of
 from holoctl.design.paths.inputs import (
     CheckedPath,
-    Start,
+    PathStart,
     at_first,
     driven,
     motor_values,
@@ -98,7 +98,7 @@ def curve_of_nodes(
             )
     if max(rows.at(x)[2] for x in curve.between()[0]) <= max(CURVE_CLOSED, part.tolerance):
         return curve, part
-    begin = Start(mech, first, part, np.zeros((mech.nv, 0)))
+    begin = PathStart(mech, first, part, np.zeros((mech.nv, 0)))
     try:
         drive = driven(begin, mech.nq)
     except InputError as error:
