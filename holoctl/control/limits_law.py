@@ -35,7 +35,7 @@ from holoctl.base.tolerances import (
     UNMOVED,
 )
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.nearest_efforts import Program, Solver, by_daqp
+from holoctl.control.nearest_efforts import EffortsQP, Solver, by_daqp
 from holoctl.control.viability_kernel import acceleration_bounds, narrowed
 from holoctl.laws.limits import LimitedCoordinates, caused
 from holoctl.mechanism.bound_limits import BoundLimits
@@ -285,7 +285,7 @@ class LimitsLaw:
             here = rows.dot(x_cmd)
             y_lower = np.where(moved, here + (least - a) / norms, -np.inf)
             y_upper = np.where(moved, here + (most - a) / norms, np.inf)
-        found = self.solver(Program(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
+        found = self.solver(EffortsQP(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
         if found is None:
             raise InputError(
                 f"{self.mech.name}: the program of the limits has no solution in floating-point "

@@ -139,7 +139,7 @@ class Descent(NamedTuple):
     ended: bool
 
 
-class _Place(NamedTuple):
+class _Iterate(NamedTuple):
     """Everything at a q; derivatives by scaled steps."""
 
     q: Vector
@@ -172,7 +172,7 @@ def least(
         Whether to leave saddles: places at rest from where r would fall to either side.
     """
     bounds = _widened(p, bounds, q)
-    here = _place(p, rows, bounds, q)
+    here = _iterate(p, rows, bounds, q)
     damping, reach, last = REACH_DAMPED[0], REACH_STEP, REACH_STEP
     curved, stopped, ended = False, tuple[str, ...](), True
     for _ in range(REACH_STEPS):
@@ -244,13 +244,13 @@ def _together(first: Rows, second: Rows) -> Rows:
 # ------------------------------------------------------------------------------------- one place
 
 
-def _place(p: Problem, rows: Rows, bounds: PositionBounds, q: Vector) -> _Place:
+def _iterate(p: Problem, rows: Rows, bounds: PositionBounds, q: Vector) -> _Iterate:
     kin, found = constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)
     error, G = p.scaled(kin, found)
     Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]
     r, D = rows(kin)
     x, A = bounds.at(kin)
-    return _Place(q, r, D * p.metric, G, Z, x, A * p.metric)
+    return _Iterate(q, r, D * p.metric, G, Z, x, A * p.metric)
 
 
 def _widened(p: Problem, bounds: PositionBounds, q: Vector) -> PositionBounds:
@@ -264,27 +264,27 @@ def _widened(p: Problem, bounds: PositionBounds, q: Vector) -> PositionBounds:
 
 
 def _closed(
-    p: Problem, rows: Rows, bounds: PositionBounds, here: _Place, step: Vector
-) -> _Place | None:
+    p: Problem, rows: Rows, bounds: PositionBounds, here: _Iterate, step: Vector
+) -> _Iterate | None:
     """The place after a step, closed again; None where that leads elsewhere, or nowhere."""
     ahead = p.moved(here.q, step)
     q = closed_within(p, bounds, ahead)
     length = float(np.linalg.norm(step))
     if q is None or distance(p.mech, ahead, q) > REACH_BENT * length + REACH_AT_REST:
         return None
-    return _place(p, rows, bounds, q)
+    return _iterate(p, rows, bounds, q)
 
 
 # -------------------------------------------------------------------------------------- the step
 
 
-def _gauss_newton(here: _Place) -> Array:
+def _gauss_newton(here: _Iterate) -> Array:
     DZ = here.D @ here.Z
     H: Array = DZ.T @ DZ
     return H
 
 
-def _second(p: Problem, rows: Rows, here: _Place, h: float = 1e-5) -> Array:
+def _second(p: Problem, rows: Rows, here: _Iterate, h: float = 1e-5) -> Array:
     """Second derivative of ``|r|^2 / 2 - l . phi`` along Z, by central differences."""
     g = here.D.T @ here.r
     multipliers = least_squares(here.G.T, g, rcond=1e-9) if here.G.size else np.zeros(0)
@@ -304,7 +304,7 @@ def _second(p: Problem, rows: Rows, here: _Place, h: float = 1e-5) -> Array:
 
 
 def _step(
-    here: _Place, bounds: PositionBounds, H: Array, damping: float
+    here: _Iterate, bounds: PositionBounds, H: Array, damping: float
 ) -> tuple[Vector, tuple[str, ...]]:
     """The best step within the bounds, and those that keep it from going on."""
     values, vectors = np.linalg.eigh(in_range(H))
@@ -333,8 +333,8 @@ def _step(
 
 
 def _kicked(
-    p: Problem, rows: Rows, bounds: PositionBounds, here: _Place, H: Array
-) -> _Place | None:
+    p: Problem, rows: Rows, bounds: PositionBounds, here: _Iterate, H: Array
+) -> _Iterate | None:
     """A lower place beside a saddle; None where there is none. Off the bounds, or along them."""
     at = np.minimum(bounds.upper - here.x, here.x - bounds.lower) <= AT_LIMIT
     A = here.A[at] @ here.Z
