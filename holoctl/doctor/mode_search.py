@@ -28,7 +28,7 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = [
     "Closed",
-    "Search",
+    "ModeSearch",
     "allowed",
     "closed_from",
     "free_coordinates",
@@ -56,7 +56,7 @@ class Closed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class ModeSearch:
     """What was found.
 
     Attributes
@@ -108,7 +108,7 @@ def starts(p: Problem, tries: int, seed: int) -> Iterator[Vector]:
         yield q
 
 
-def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
+def search(p: Problem, tries: int, seed: int, progress: bool) -> ModeSearch:
     """Close from all starts."""
     axis_signs, closed = axis_sign_rows(p.mech), list[Closed]()
     best: Closed | None = None
@@ -122,7 +122,7 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
                 closed.append(found)
             elif best is None or (found.error, found.opposite) < (best.error, best.opposite):
                 best = found
-    return Search(p, closed, best or closed[-1])
+    return ModeSearch(p, closed, best or closed[-1])
 
 
 def tried(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> Closed | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
 from holoctl.base.checks import Vector, counted
-from holoctl.base.html_table import Part, folded, html_table, named
+from holoctl.base.html_table import Cells, folded, html_table, named
 from holoctl.doctor import sentences
 from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import Closing
@@ -361,7 +361,7 @@ class MobilityReport:
         return self.margins.actuation_margin
 
 
-def _parts(r: MobilityReport) -> Iterator[Part]:
+def _parts(r: MobilityReport) -> Iterator[Cells]:
     """What a notebook shows: what is asked first, and all sentences behind a word."""
     yield "closes", "yes" if r.closed else f"no: off by {r.error:.2g} (scaled)"
     if r.contradictions:
