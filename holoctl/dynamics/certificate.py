@@ -21,7 +21,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
-from holoctl.base.html_table import Part, html_table
+from holoctl.base.html_table import Cells, html_table
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import TOLERANCES, WEIGHT_SHARE
 from holoctl.forces.together import stored_energy
@@ -134,7 +134,7 @@ class Certificate:
         return text
 
 
-def _parts(c: Certificate) -> Iterator[Part]:
+def _parts(c: Certificate) -> Iterator[Cells]:
     """What a notebook shows: each number, and what it may be."""
     yield "", "is", "at most", verdict(c)
     for name in TOLERANCES:

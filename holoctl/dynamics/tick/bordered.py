@@ -216,7 +216,7 @@ def numeric_constraints(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Motors:
+class _MotorMaps:
     """From motors to motions and back; `factor`, where there is something to factor, is for the
     state whose rows are factored."""
 
@@ -227,11 +227,11 @@ class _Motors:
     undriven: Callable[[], Array] | None
 
 
-def _own_motors(mech: Mechanism, split: Split) -> _Motors:
+def _own_motors(mech: Mechanism, split: Split) -> _MotorMaps:
     """Each motor drives a coordinate of its own."""
     nv, nu, k = mech.nv, mech.nu, split.independent.size
     if nu == k:
-        return _Motors(None, _same, _same, _same, None)
+        return _MotorMaps(None, _same, _same, _same, None)
     solve, dependent, passive = split.solve, split.dependent, split.independent[nu:]
     of_motors, of_rates = np.zeros((2, k))
     N, X = np.zeros((nv, k - nu)), np.zeros((dependent.size, k - nu), order="F")
@@ -252,7 +252,7 @@ def _own_motors(mech: Mechanism, split: Split) -> _Motors:
         N[dependent] = X
         return N
 
-    return _Motors(None, accelerations, rates, lambda x: x[:nu], undriven)
+    return _MotorMaps(None, accelerations, rates, lambda x: x[:nu], undriven)
 
 
 def _same(x: Vector) -> Vector:
@@ -262,7 +262,7 @@ def _same(x: Vector) -> Vector:
 def _any_motors(
     mech: Mechanism, part: Partition, split: Split, here: Here, weights: Vector | None,
     inconsistent: str,
-) -> _Motors:  # fmt: skip
+) -> _MotorMaps:  # fmt: skip
     """Any actuation matrix that drives all motions; more motors than these share the effort.
 
     Y = gamma' B, scaled:        Y' c = target - B' bias        Y u = x
@@ -315,4 +315,4 @@ def _any_motors(
         u *= u_scale
         return u
 
-    return _Motors(factor, of_motors, of_rates, share, None)
+    return _MotorMaps(factor, of_motors, of_rates, share, None)
