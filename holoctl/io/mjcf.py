@@ -17,7 +17,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.io.given_limits import GivenLimits, with_limits
 from holoctl.io.losses import with_losses
-from holoctl.io.mjcf_actuators import Motors, motors_of
+from holoctl.io.mjcf_actuators import MjcfMotors, motors_of
 from holoctl.io.mjcf_compiled import CompiledMjcf, compiled
 from holoctl.io.mjcf_equalities import equalities
 from holoctl.io.mjcf_forces import losses_of
@@ -121,7 +121,7 @@ def _limits_of_tendons(found: CompiledMjcf, tree: MjcfTree) -> list[str]:
     return told
 
 
-def _warn(found: CompiledMjcf, tree: MjcfTree, motors: Motors, idle: list[str]) -> None:
+def _warn(found: CompiledMjcf, tree: MjcfTree, motors: MjcfMotors, idle: list[str]) -> None:
     """One record for each thing that MuJoCo would add, and the equation of motion does not."""
     m, file = found.model, found.text.root.file
     if motors.left_out:
