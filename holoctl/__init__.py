@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.explicit_chart import GammaQ
     from holoctl.constraints.joint_coordinates import JointMotion
     from holoctl.constraints.rod import Rod
-    from holoctl.constraints.wrench import wrench_rows
+    from holoctl.constraints.wrench_rows import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
@@ -185,7 +185,7 @@ _HOMES = {
     "forces.joint_spring": ["JointSpring"],
     "forces.spring": ["Spring"],
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
-    "constraints.wrench": ["wrench_rows"],
+    "constraints.wrench_rows": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque"],
     "control.reach.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": [

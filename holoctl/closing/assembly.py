@@ -39,7 +39,7 @@ from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.limited_coordinates import Beyond, beyond_limits
 from holoctl.mechanism.mechanism import Mechanism

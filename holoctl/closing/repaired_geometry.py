@@ -25,12 +25,12 @@ from holoctl.base.tolerances import (
     ROUNDED,
     ROUNDING,
 )
-from holoctl.closing.along_motion import along_motion
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
+from holoctl.closing.random_paths import along_motion
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 
 __all__ = [
     "PART",

@@ -11,8 +11,8 @@ alpha the motion of the frames seen from there, at zero joint acceleration,
     orientation    2 x_i                     m_i . dw                  m_i . (dalpha - omega1 x dw)
                                                                          - |dw|^2 x_i / 2
 
-The rows are those of constraints/wrench.py, which is the oracle in the tests. For a law that does
-not care which basis of the rows it gets, rows that span a constant space (three linear rows, two
+The rows are those of constraints/wrench_rows.py, which is the oracle in the tests. For a law that
+does not care which basis of the rows it gets, rows that span a constant space (three linear rows, two
 in a plane, three of an orientation) are taken along constant axes: an invertible combination of
 the same rows, exact off the manifold too, with fewer operations.
 """
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES, HALF_TURN
-from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked
+from holoctl.codegen.casadi_import import SX, casadi_module, column_asked
 from holoctl.codegen.relative_motion import (
     Pair,
     Seen,
@@ -46,10 +46,10 @@ from holoctl.codegen.relative_motion import (
 from holoctl.codegen.tree import TreeSteps, constant
 from holoctl.constraints.contract import BoundRows, constraint_of, offered
 from holoctl.constraints.custom import BoundCustom
-from holoctl.constraints.expressed import check_same_rows, derivatives, rows_at, rows_function
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
-from holoctl.constraints.user_classes import checked_rows, is_finite, of_library
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.phi_expression import check_same_rows, derivatives, rows_at, rows_function
+from holoctl.constraints.user_constraints import checked_rows, is_finite, of_library
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics

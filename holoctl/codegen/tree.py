@@ -20,7 +20,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.tangent import of_quaternion
 

@@ -79,8 +79,8 @@ class Rows:
     jacobian : (m, nv) array
         G, the derivative of the rate by the velocity v.
     wrenches : (m, 6) array, optional
-        Where every row is a wrench between two bodies (constraints/wrench.py): force and moment
-        about the world origin, on body 2.
+        Where every row is a wrench between two bodies (constraints/wrench_rows.py): force and
+        moment about the world origin, on body 2.
     """
 
     error: Vector

@@ -18,12 +18,12 @@ import numpy as np
 from holoctl.base.checks import Array, Mask, Vector, counted, flag, number, quiet, read_only, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import PATH_MEET, PATH_MET, PATH_RUN, PATH_SEARCH, PATH_STEP
 from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
 from holoctl.doctor.mode_comparison import Comparison, ModeGroup
 from holoctl.doctor.mode_paths import Walker, driven, held_still

@@ -19,7 +19,7 @@ from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
 from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
 from holoctl.closing.axis_sign import axis_sign_rows
-from holoctl.closing.bodies import bodies_at
+from holoctl.closing.body_graph import bodies_at
 from holoctl.closing.idle.motions import idle_motions
 from holoctl.closing.least_squares import distance
 from holoctl.closing.nearest_state import nearest_configuration

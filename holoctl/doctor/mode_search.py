@@ -21,7 +21,7 @@ from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import rank_within
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain

@@ -18,9 +18,9 @@ from holoctl.base.checks import Indices, Mask, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEAST_INDEPENDENCE
 from holoctl.closing.kept_rows import KeptRows, independence
+from holoctl.closing.lyapunov_schmidt import around, neighbourhood
 from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.closing.samples import Sample, Samples
-from holoctl.closing.walking import around, neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import read_only
 from holoctl.constraints.contract import BoundRows
-from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.constraints.wrench_rows import WrenchRows, stacked
 
 __all__ = ["Block", "blocks_of"]
 

@@ -29,7 +29,7 @@ from holoctl.base.tolerances import CLOSURE_LIMIT
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import BoundRows, Constraint
 from holoctl.constraints.joint_coordinates import Closures, part_names
-from holoctl.constraints.user_classes import check_own, is_own, of_library
+from holoctl.constraints.user_constraints import check_own, is_own, of_library
 from holoctl.forces.contract import BoundForce, Force
 from holoctl.forces.user_forces import check_own_force
 from holoctl.tree.configurations import checked_configuration

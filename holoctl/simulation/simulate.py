@@ -14,11 +14,11 @@ import numpy as np
 
 from holoctl.base.checks import Vector, flag, formerly, positive
 from holoctl.base.errors import InputError
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
-from holoctl.codegen.compiled.steps import rows_of, step_of
+from holoctl.codegen.compiled.simulation_steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.tick.prepared_forward import (
     PreparedForwardDynamics,

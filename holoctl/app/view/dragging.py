@@ -23,7 +23,7 @@ from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import DRAG_AT_REST, DRAG_LOCKED
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.design.paths.following import System, system_of
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limits_of import limits_of

@@ -15,7 +15,7 @@ import numpy as np
 
 from holoctl.app.view.drag_path import DragPoint
 from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
-from holoctl.app.view.playing import once_round, to_and_fro
+from holoctl.app.view.motion_playback import once_round, to_and_fro
 from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError

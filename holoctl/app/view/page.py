@@ -27,7 +27,7 @@ from holoctl.doctor.examination import mobility
 if TYPE_CHECKING:
     import viser
 
-    from holoctl.app.view.recorded import Recorded
+    from holoctl.app.view.recorded_run import Recorded
 
 __all__ = ["Page"]
 

@@ -17,7 +17,7 @@ from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.shapes import Bar, Geometry, Shape, cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Array, Vector
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 

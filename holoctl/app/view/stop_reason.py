@@ -16,7 +16,7 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import DRAG_LOCKED, LED_SHARE
-from holoctl.closing.bodies import Bodies
+from holoctl.closing.body_graph import Bodies
 from holoctl.design.paths.following import System
 from holoctl.doctor.examination import mobility
 from holoctl.doctor.sentences import named, verb

@@ -14,11 +14,11 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, counted
 from holoctl.base.errors import SingularityError
 from holoctl.base.tolerances import RANK
-from holoctl.closing.bodies import Bodies, bodies_at
+from holoctl.closing.body_graph import Bodies, bodies_at
 from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
 from holoctl.closing.kept_rows import toleranced_rows
+from holoctl.closing.lyapunov_schmidt import neighbourhood
 from holoctl.closing.samples import Sample, samples, still, tangent
-from holoctl.closing.walking import neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["idle_basis"]

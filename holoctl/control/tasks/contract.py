@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, read_only
 from holoctl.base.errors import InputError
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.scales import sizes
 from holoctl.rows.tick.fast_rows import MoreRows

@@ -15,8 +15,8 @@ from scipy.ndimage import label
 
 from holoctl.base.checks import Array, Vector, flag, name_list, number, one_of, quiet, read_only
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.chart import GridAxis, chart_of

@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.errors import SweepError
-from holoctl.base.one_thread import one_thread
+from holoctl.base.single_threaded_blas import one_thread
 
 __all__ = [
     "Chunk", "Done", "Dumps", "Lost", "far_chunk", "pickled_items", "plain_pickle", "said", "serve",

@@ -36,7 +36,7 @@ from uuid import uuid4
 from holoctl.base.checks import whole
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
-from holoctl.base.one_thread import one_thread
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.design.sweeps.work import (
     Chunk,
     Done,

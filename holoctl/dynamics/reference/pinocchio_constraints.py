@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, largest, lu
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
 from holoctl.rows.terms import Terms

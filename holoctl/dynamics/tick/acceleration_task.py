@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
-from holoctl.dynamics.tick.bordered import NumericConstraints, NumericTree
+from holoctl.dynamics.tick.constraints_and_tree import NumericConstraints, NumericTree
 from holoctl.laws.task import TaskResult
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection

@@ -20,7 +20,7 @@ import numpy as np
 from holoctl.base.checks import Array, Indices, Vector, listing
 from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
-from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
+from holoctl.dynamics.tick.constraints_and_tree import Here, numeric_constraints, numeric_tree
 from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.laws.inverse import holding, inverse

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
-from holoctl.constraints.wrench import YZX, ZXY, Lines, WrenchRows
+from holoctl.constraints.wrench_rows import YZX, ZXY, Lines, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
     affine_map,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit

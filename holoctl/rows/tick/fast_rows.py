@@ -1,7 +1,7 @@
 """The rows once more, laid out for a control tick: G and -drift in some twenty calls.
 
-The rows are those of constraints/wrench.py, which is the oracle of this module in the tests. Here
-all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it, in
+The rows are those of constraints/wrench_rows.py, which is the oracle of this module in the tests.
+Here all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it, in
 world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
 bodies 1 and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
 

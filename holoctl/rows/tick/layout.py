@@ -14,7 +14,7 @@ import numpy as np
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
-from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.constraints.wrench_rows import WrenchRows, stacked
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along

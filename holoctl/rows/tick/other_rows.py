@@ -16,7 +16,7 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
-from holoctl.constraints.user_classes import (
+from holoctl.constraints.user_constraints import (
     checked_rows,
     of_library,
     rows_where_defined,

@@ -28,7 +28,7 @@ from holoctl.base.checks import Array, Indices, Vector, entries, quoted, read_on
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.differences import difference, worst
+from holoctl.constraints.derivative_check import difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame

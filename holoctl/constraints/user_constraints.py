@@ -24,9 +24,9 @@ from holoctl.base.tolerances import (
     DIFFERENCE_TIMES,
 )
 from holoctl.constraints.contract import BoundRows, Rows, constraint_of
-from holoctl.constraints.differences import difference, worst
+from holoctl.constraints.derivative_check import difference, worst
 from holoctl.constraints.kinds import SCREW, Composed
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics

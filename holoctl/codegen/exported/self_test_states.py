@@ -14,7 +14,7 @@ from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, 
 from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_STATES, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
-from holoctl.codegen.exported.task_states import task_state
+from holoctl.codegen.exported.self_test_references import task_state
 from holoctl.codegen.expressions import Expressions
 from holoctl.control.limited_inverse_dynamics import (
     LimitedInverseDynamics,

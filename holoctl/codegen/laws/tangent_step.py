@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import factorial
 from typing import Any
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import total
 from holoctl.tree.frozen_model import plain

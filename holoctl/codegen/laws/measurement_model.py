@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.placed import placed_joint, turn_and_shift
+from holoctl.codegen.laws.tangent_step import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint

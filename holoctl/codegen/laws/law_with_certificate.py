@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array
 from holoctl.base.tolerances import REDUCED, WEIGHT_SHARE
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import factored, least_squares
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import bordered, selection
+from holoctl.codegen.laws.bordered_elimination import bordered, selection
+from holoctl.codegen.laws.constraints_and_tree import motor_border
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
-from holoctl.codegen.laws.motor_constraints import motor_border
 from holoctl.codegen.matrices import column, columns, dense, scalars, total
 from holoctl.codegen.rows import SymbolicRows
-from holoctl.codegen.stabilised import stabilised_drift
+from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.certificate import weight
 from holoctl.rows.closure_limits import StateLimits

@@ -17,11 +17,11 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices
 from holoctl.base.tolerances import LEAST_PIVOT
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars, total
-from holoctl.codegen.stabilised import stabilised_drift
+from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.projector.partition import most_condition
 
 __all__ = ["Bordered", "bordered", "eliminated", "selection"]

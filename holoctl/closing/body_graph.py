@@ -16,7 +16,7 @@ from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.closing.samples import Sample
 from holoctl.constraints.joint_coordinates import part_names
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from holoctl.base.checks import Indices
-from holoctl.codegen.casadi_extra import SX
+from holoctl.codegen.casadi_import import SX
 from holoctl.codegen.rows import SymbolicRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.stabilisation import stabilisation, time_constants

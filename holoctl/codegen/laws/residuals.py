@@ -15,10 +15,10 @@ import numpy as np
 
 from holoctl.base.checks import Indices
 from holoctl.base.tolerances import ALLOWANCE
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import largest, scalars, total
-from holoctl.codegen.stabilised import stabilised_drift
+from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.rows.closure_limits import StateLimits, least_acceleration
 from holoctl.rows.stabilisation import stiffness
 

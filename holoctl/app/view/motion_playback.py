@@ -14,7 +14,7 @@ from holoctl.app.view.dragging import drag_model, least_motion, motions_at
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import UNSEEN_MOTION
-from holoctl.closing.bodies import Bodies
+from holoctl.closing.body_graph import Bodies
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
 

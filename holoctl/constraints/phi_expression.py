@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from holoctl.base.casadi_virtual_machine import virtual_machine
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import EXPRESSIONS_AGREE, PHI_AGREES
-from holoctl.base.virtual_machine import virtual_machine
 from holoctl.constraints.contract import Evaluate, Rows
 from holoctl.tree.tangent import tangent
 

@@ -19,10 +19,10 @@ from holoctl.base.checks import Array, Indices, one_of
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import REDUCED
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import factored, least_squares, lower_solve, upper_solve
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import Bordered, bordered, selection
+from holoctl.codegen.laws.bordered_elimination import Bordered, bordered, selection
 from holoctl.codegen.matrices import column, columns, scalars
 from holoctl.codegen.tree_dynamics import mass_matrix
 from holoctl.dynamics.actuation import effort_scales, effort_weights, target_consistent
