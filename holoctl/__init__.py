@@ -104,8 +104,8 @@ if TYPE_CHECKING:
     from holoctl.design.retiming.retime import retime
     from holoctl.design.sweeps.sweep import Sweep, sweep
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
-    from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
+    from holoctl.doctor.mobility_analysis import mobility
     from holoctl.doctor.motions import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
@@ -218,7 +218,7 @@ _HOMES = {
     "design.sweeps.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
-    "doctor.examination": ["mobility"],
+    "doctor.mobility_analysis": ["mobility"],
     "doctor.motions": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
     "doctor.report": ["MobilityReport"],

@@ -47,9 +47,9 @@ from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.repaired_geometry import repaired_geometry
 from holoctl.control.controller_limits import limits_law_of
-from holoctl.doctor.examination import mobility
+from holoctl.doctor.mobility_analysis import mobility
 from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
-from holoctl.io.moved_sheet import moved_sheet
+from holoctl.io.repaired_yaml import moved_sheet
 from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of

@@ -25,7 +25,7 @@ from holoctl.constraints.contract import offered
 from holoctl.constraints.user_constraints import of_library
 from holoctl.forces.contract import Between, BoundForce, RelativeMotion
 from holoctl.forces.custom_force import BoundCustomForce
-from holoctl.forces.together import all_efforts
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics

@@ -12,8 +12,8 @@ alpha the motion of the frames seen from there, at zero joint acceleration,
                                                                          - |dw|^2 x_i / 2
 
 The rows are those of constraints/wrench_rows.py, which is the oracle in the tests. For a law that
-does not care which basis of the rows it gets, rows that span a constant space (three linear rows, two
-in a plane, three of an orientation) are taken along constant axes: an invertible combination of
+does not care which basis of the rows it gets, rows that span a constant space (three linear rows,
+two in a plane, three of an orientation) are taken along constant axes: an invertible combination of
 the same rows, exact off the manifold too, with fewer operations.
 """
 

@@ -22,7 +22,7 @@ from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.tangent import of_quaternion
+from holoctl.tree.position_rates import of_quaternion
 
 __all__ = [
     "Column",

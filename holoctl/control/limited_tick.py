@@ -19,8 +19,8 @@ from holoctl.control.viability_kernel import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_paths import Paths
 from holoctl.dynamics.tick.inverse_tick import LastSolve
-from holoctl.dynamics.tick.own_workspace import prepared_now
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
+from holoctl.dynamics.tick.thread_workspace import prepared_now
 from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import (

@@ -1,6 +1,6 @@
 """Ways of closed configurations along straight lines of the motors, with no singular one on them.
 
-    y += dy,  max |gamma dy / c| <= step        follow: estimation/following.py
+    y += dy,  max |gamma dy / c| <= step        follow: estimation/branch_continuation.py
 
 A step counts only where the continuation vouches for it: the determinant of the closing system with
 the motors held keeps its sign, and its inverse stays bounded.
@@ -20,8 +20,8 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
+from holoctl.estimation.branch_continuation import FollowedState, Tally, following, placed_at
 from holoctl.estimation.estimator_system import Borders, lay_out
-from holoctl.estimation.following import FollowedState, Tally, following, placed_at
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import checked_observability, first_borders
 from holoctl.projector.partition import partition

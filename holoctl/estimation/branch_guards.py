@@ -32,8 +32,8 @@ from holoctl.base.tolerances import (
     TURNED_BACK,
     WAY_BACK,
 )
+from holoctl.estimation.branch_continuation import FollowedState, velocity_at
 from holoctl.estimation.estimator_system import EstimatorSystem
-from holoctl.estimation.following import FollowedState, velocity_at
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["BranchMemory", "dead_point_ahead", "dead_point_passed"]

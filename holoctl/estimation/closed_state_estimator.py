@@ -1,6 +1,6 @@
 """The closed state from what is measured, at the rate of a control loop: what users hold.
 
-It remembers the last state, and goes from there along the readings (estimation/following.py).
+It remembers the last state, and goes from there along the readings (branch_continuation.py).
 What it remembers belongs to one loop; another loop takes another one.
 """
 
@@ -48,6 +48,13 @@ from holoctl.base.tolerances import (
 from holoctl.closing.assembly import assemble
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.branch_continuation import (
+    FollowedState,
+    Tally,
+    following,
+    placed_at,
+    velocity_at,
+)
 from holoctl.estimation.branch_guards import BranchMemory, dead_point_ahead, dead_point_passed
 from holoctl.estimation.estimator_errors import (
     LOST,
@@ -59,7 +66,6 @@ from holoctl.estimation.estimator_errors import (
     went_back,
 )
 from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
-from holoctl.estimation.following import FollowedState, Tally, following, placed_at, velocity_at
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import (
     Observability,

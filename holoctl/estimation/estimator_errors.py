@@ -24,7 +24,7 @@ from holoctl.base.tolerances import (
     NEAR_TICK,
     SENSORS_AGREE,
 )
-from holoctl.estimation.following import FollowedState, Tally
+from holoctl.estimation.branch_continuation import FollowedState, Tally
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -44,7 +44,7 @@ from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.estimation.frame_wrench import FrameWrench, frame_wrench, wrench_axes
-from holoctl.estimation.reduced_motion import ReducedMotion, reduced_motion
+from holoctl.estimation.reduced_dynamics import ReducedMotion, reduced_motion
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import external_efforts

@@ -15,8 +15,8 @@ import numpy as np
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
-from holoctl.io.given_limits import GivenLimits, with_limits
-from holoctl.io.losses import with_losses
+from holoctl.io.file_limits import GivenLimits, with_limits
+from holoctl.io.friction_and_springs import with_losses
 from holoctl.io.mjcf_actuators import MjcfMotors, motors_of
 from holoctl.io.mjcf_compiled import CompiledMjcf, compiled
 from holoctl.io.mjcf_equalities import equalities

@@ -18,11 +18,11 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.tolerances import LARGEST_LIMIT
-from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import FilePlace
+from holoctl.io.file_limits import GivenLimits
 from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
 from holoctl.io.mjcf_text import NO_MOTORS
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, range_of
+from holoctl.io.reader_limits import FilePlace
 
 __all__ = ["MjcfMotors", "arms_of", "motors_of"]
 

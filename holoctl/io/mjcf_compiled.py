@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import LARGEST, MOST_MESH_BYTES, check_size, content
 from holoctl.io.mjcf_text import MjcfText, sections
+from holoctl.io.reader_limits import LARGEST, MOST_MESH_BYTES, check_size, content
 from holoctl.io.xml import Element
 
 __all__ = ["CompiledMjcf", "MjcfObject", "compiled"]

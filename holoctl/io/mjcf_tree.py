@@ -11,11 +11,11 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.io.limits import FREE
 from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
+from holoctl.io.reader_limits import FREE
 from holoctl.io.rotations import quaternion
 from holoctl.tree.coordinates import coordinate_names
-from holoctl.tree.inertia import rigid_body
+from holoctl.tree.inertia_checks import rigid_body
 
 __all__ = ["SINGLE", "MjcfTree", "Placed", "range_of", "tree_of"]
 

@@ -11,8 +11,8 @@ import pinocchio as pin
 from holoctl.base.checks import listing
 from holoctl.base.tolerances import LARGEST_LIMIT
 from holoctl.constraints.joint_coordinates import part_names
-from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import FREE
+from holoctl.io.file_limits import GivenLimits
+from holoctl.io.reader_limits import FREE
 from holoctl.io.sdf_elements import GROUND, TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element

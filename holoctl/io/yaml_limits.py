@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holoctl.io.given_limits import GivenLimits
+from holoctl.io.file_limits import GivenLimits
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.mechanism.limits import KINDS, Limits

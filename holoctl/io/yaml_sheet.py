@@ -17,8 +17,8 @@ from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.contract import Force
-from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import MOST_CONSTRAINTS, FilePlace, check_count
+from holoctl.io.file_limits import GivenLimits
+from holoctl.io.reader_limits import MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_forces import forces_of

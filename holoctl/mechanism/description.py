@@ -35,9 +35,9 @@ from holoctl.forces.user_forces import check_own_force
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
-from holoctl.tree.inertia import check_mass, check_moments
-from holoctl.tree.joints import check_joint, check_placement
+from holoctl.tree.inertia_checks import check_mass, check_moments
 from holoctl.tree.numbering import depth_first_order, is_depth_first
+from holoctl.tree.supported_joints import check_joint, check_placement
 
 __all__ = [
     "actuation_matrix",

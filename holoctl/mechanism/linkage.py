@@ -48,8 +48,8 @@ from holoctl.mechanism.spanning_tree import (
     spanning_tree,
 )
 from holoctl.mechanism.tree_model import BodyPlacement, position, tree_model, weld_of_part
-from holoctl.tree.inertia import check_mass, check_moments, rigid_body
-from holoctl.tree.joints import check_placement
+from holoctl.tree.inertia_checks import check_mass, check_moments, rigid_body
+from holoctl.tree.supported_joints import check_placement
 
 __all__ = ["Linkage"]
 

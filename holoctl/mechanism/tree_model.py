@@ -15,7 +15,7 @@ from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import child_frame
 from holoctl.mechanism.joint_types import GROUND, IN_SERIES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.spanning_tree import Branch
-from holoctl.tree.inertia import rigid_body
+from holoctl.tree.inertia_checks import rigid_body
 
 __all__ = ["BodyPlacement", "position", "tree_model", "weld_of_part"]
 

@@ -22,7 +22,7 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SHORTEST_STEP
-from holoctl.forces.together import change_by_velocity
+from holoctl.forces.sum_of_forces import change_by_velocity
 from holoctl.mechanism.mechanism import workspace
 from holoctl.simulation.explicit_steps import from_rest
 from holoctl.simulation.motion import (

@@ -13,7 +13,7 @@ from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.closing.manifold_projection import projected_onto_manifold
-from holoctl.forces.together import stored_energy
+from holoctl.forces.sum_of_forces import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition

@@ -24,7 +24,7 @@ from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.tree import symbolic_tree
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 from holoctl.constraints.wrench_rows import stacked
-from holoctl.tree.tangent import tangent
+from holoctl.tree.position_rates import tangent
 
 # ----------------------------------------------------------------------- what has no expression
 

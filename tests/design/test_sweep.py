@@ -21,8 +21,8 @@ import sweep_functions as f
 from refusals import assert_same_error, refused
 
 import holoctl as hc
+from holoctl.design.sweeps.chunk_evaluation import SWEEP_PATIENCE, Done, Lost, worked
 from holoctl.design.sweeps.chunks import dealt_out
-from holoctl.design.sweeps.work import SWEEP_PATIENCE, Done, Lost, worked
 
 FAMILY = [
     hc.HoloctlError("root"),

@@ -14,7 +14,7 @@ from documents_sdf import BOX, LOOP
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 
 import holoctl as hc
-from holoctl.io.moved_sheet import moved_sheet
+from holoctl.io.repaired_yaml import moved_sheet
 from holoctl.mechanism.bound_limits import bound_limits
 
 INF = np.inf

@@ -17,7 +17,7 @@ from zoo import ZOO
 import holoctl as hc
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_CONDITION, TOLERANCES, VELOCITY_LIMIT
 from holoctl.rows.closure_limits import allowed_acceleration
-from holoctl.rows.off_constraints import off_constraints
+from holoctl.rows.constraint_residuals import off_constraints
 from holoctl.rows.tick.opening_rows import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]

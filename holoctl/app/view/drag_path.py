@@ -1,8 +1,8 @@
 """From a closed configuration along its motions, on one branch, as far as it goes.
 
 A way is taken in short steps. Each is followed as a path is, with halved steps where need be
-(design/paths/following.py): so it never leaves its branch, and ends before a dead point. It ends as
-well at the limits of joints, and where rows that were left out as redundant would open.
+(design/paths/path_continuation.py): so it never leaves its branch, and ends before a dead point. It
+ends as well at the limits of joints, and where rows that were left out as redundant would open.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from holoctl.app.view.stop_reason import locked, row_opens, stop_reason
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
-from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
-from holoctl.design.paths.rows import Wanted
+from holoctl.design.paths.path_continuation import Path, PathNode, System, as_far, node_at
+from holoctl.design.paths.path_system import Wanted
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.mechanism import Mechanism

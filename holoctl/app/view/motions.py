@@ -1,7 +1,6 @@
 """The motions of a mechanism, each told and played: of motors, without motor, idle ones.
 
-A motion is played along itself, t -> T T' t from step to step, as a motor is dragged (walk.py): to
-and fro, or once round where a body spins idly. What is no motion that goes on, as at a singular
+A motion is played along itself, t -> T T' t from step to step, as a motor is dragged: to and fro, or once round where a body spins idly. What is no motion that goes on, as at a singular
 configuration or of a shaky mechanism, is told, and not played: every frame is closed.
 """
 
@@ -27,7 +26,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.samples import goes_on, sample
-from holoctl.doctor.examination import mobility
+from holoctl.doctor.mobility_analysis import mobility
 from holoctl.doctor.motions import Motion
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism

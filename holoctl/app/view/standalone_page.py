@@ -15,7 +15,7 @@ from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import start_server, stop_server
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
-from holoctl.doctor.examination import mobility
+from holoctl.doctor.mobility_analysis import mobility
 
 __all__ = ["standalone_page"]
 

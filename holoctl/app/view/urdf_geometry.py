@@ -12,7 +12,7 @@ from holoctl.app.view.meshes import Meshes
 from holoctl.app.view.shapes import Color, Drawn, Solid, ball, box, capsule, cylinder
 from holoctl.base.checks import suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import LARGEST
+from holoctl.io.reader_limits import LARGEST
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 
 __all__ = ["clipped", "drawn_in_urdf", "visual_or_collision"]

@@ -24,10 +24,10 @@ from holoctl.codegen.compiled.extension_source import estimator_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.border_expressions import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.estimation.branch_continuation import placed_at
 from holoctl.estimation.branch_guards import BranchMemory
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.estimator_system import Borders
-from holoctl.estimation.following import placed_at
 from holoctl.mechanism.checks import check_out
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -18,7 +18,7 @@ from holoctl.base.casadi_virtual_machine import virtual_machine
 from holoctl.base.checks import Array, Vector, finite, is_float
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.compiled.extension_source import Law
-from holoctl.dynamics.tick.own_workspace import in_own_workspace
+from holoctl.dynamics.tick.thread_workspace import in_own_workspace
 
 __all__ = ["Interpreted", "interpreted"]
 

@@ -9,7 +9,7 @@ from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered_elimination import eliminated
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.matrices import largest, total
-from holoctl.tree.tangent import tangent
+from holoctl.tree.position_rates import tangent
 
 __all__ = ["plant_functions"]
 

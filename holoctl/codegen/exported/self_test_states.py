@@ -24,7 +24,7 @@ from holoctl.control.limited_inverse_dynamics import (
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-from holoctl.forces.together import change_by_velocity
+from holoctl.forces.sum_of_forces import change_by_velocity
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import project

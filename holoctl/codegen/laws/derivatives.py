@@ -6,7 +6,7 @@ from typing import Any
 
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.tree.tangent import tangent
+from holoctl.tree.position_rates import tangent
 
 __all__ = ["derivatives"]
 

@@ -25,7 +25,7 @@ from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, tur
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.tangent import of_quaternion, tangent
+from holoctl.tree.position_rates import of_quaternion, tangent
 
 __all__ = [
     "JointReading",

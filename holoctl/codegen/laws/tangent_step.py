@@ -21,7 +21,7 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import total
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.tangent import of_quaternion
+from holoctl.tree.position_rates import of_quaternion
 
 __all__ = ["placed_function", "placed_joint", "turn_and_shift"]
 

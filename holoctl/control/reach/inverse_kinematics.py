@@ -26,7 +26,7 @@ from holoctl.closing.kept_rows import toleranced_rows
 from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.control.reach.reaching import (
+from holoctl.control.reach.constrained_least_squares import (
     Descent,
     PositionBounds,
     closed_within,
@@ -34,7 +34,7 @@ from holoctl.control.reach.reaching import (
     least,
     no_bounds,
 )
-from holoctl.control.reach.refusal import Shortfall, refusal
+from holoctl.control.reach.out_of_reach import Shortfall, refusal
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
 from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism

@@ -16,7 +16,7 @@ singular posture A^-1 is damped where that is asked for:
 
     (A + damping I)^-1
 
-relative to `mobility_size`; how much tells tasks/nearness.py.
+relative to `mobility_size`; how much tells tasks/task_singularity.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -43,7 +43,7 @@ from holoctl.base.linalg import (
 )
 from holoctl.base.tolerances import TASK_SINGULAR
 from holoctl.control.tasks.contract import BoundTask, WantedMotion
-from holoctl.control.tasks.nearness import Usual, condition_of, damping_of
+from holoctl.control.tasks.task_singularity import Usual, condition_of, damping_of
 
 __all__ = [
     "HeldPosture",

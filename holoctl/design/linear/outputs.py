@@ -23,8 +23,12 @@ from holoctl.base.linalg import largest
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import Joint, joint_called
 from holoctl.control.tasks.contract import BoundTask
-from holoctl.design.linear.differences import STEPS_OF_RATES, STEPS_OF_STATES, derivative
 from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
+from holoctl.design.linear.numeric_differentiation import (
+    STEPS_OF_RATES,
+    STEPS_OF_STATES,
+    derivative,
+)
 from holoctl.dynamics.forward import accelerate
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import inverse_tree_dynamics

@@ -3,7 +3,7 @@
 A path is a function of s in [0, 1], way-points, or poses of a frame; numbers of motors or whole
 configurations. Motions that no motor drives must be idle. Driven are as many coordinates of the
 tree as motors drive motions: motors where these have positions, and tell the motion, else the best
-of others; or the rows of a task (task.py).
+of others; or the rows of a task (task_path.py).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.assembly import assemble
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within, scaled_jacobian
-from holoctl.design.paths.following import Path, System, followed, node_at, system_of
-from holoctl.design.paths.rows import Coordinates, Wanted
+from holoctl.design.paths.path_continuation import Path, System, followed, node_at, system_of
+from holoctl.design.paths.path_system import Coordinates, Wanted
 from holoctl.design.paths.splines import chord_lengths, sampled, through_points
-from holoctl.design.paths.task import is_task_path, task_path
+from holoctl.design.paths.task_path import is_task_path, task_path
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition

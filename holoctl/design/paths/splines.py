@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline, make_interp_spline
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import polynomial
-from holoctl.design.paths.rows import Wanted
+from holoctl.design.paths.path_system import Wanted
 
 __all__ = ["PiecewisePolynomial", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Vector
-from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.closed_path import ClosedPath
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, shared_efforts, speed_forces
 from holoctl.design.paths.trajectory import TimeLaw, Trajectory

@@ -18,7 +18,7 @@ import numpy as np
 
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
-from holoctl.design.paths.closed import (
+from holoctl.design.paths.closed_path import (
     ClosedPath,
     between,
     closed_curve,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holoctl.base.errors import InputError, SweepError
-from holoctl.design.sweeps.work import Chunk, Done, Lost
+from holoctl.design.sweeps.chunk_evaluation import Chunk, Done, Lost
 from holoctl.design.sweeps.workers import Workers
 
 __all__ = ["dealt_out"]

@@ -37,7 +37,7 @@ from holoctl.base.checks import whole
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.base.single_threaded_blas import one_thread
-from holoctl.design.sweeps.work import (
+from holoctl.design.sweeps.chunk_evaluation import (
     Chunk,
     Done,
     Dumps,

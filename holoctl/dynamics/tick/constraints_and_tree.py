@@ -23,10 +23,10 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_place_lu
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.actuation import effort_scales, target_consistent
-from holoctl.forces.together import all_in_a_tick
+from holoctl.forces.sum_of_forces import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.coordinate_split import Split
 from holoctl.projector.partition import Partition
-from holoctl.projector.split import Split
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.live_motion import LiveMotion
 

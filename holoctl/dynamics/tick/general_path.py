@@ -19,7 +19,7 @@ from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.reference_rates import velocity_at_reference
 from holoctl.dynamics.tick.inverse_tick import Options
-from holoctl.forces.together import all_efforts
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
@@ -27,7 +27,7 @@ from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
 from holoctl.rows.closure_limits import check_solution
-from holoctl.rows.off_constraints import off_constraints
+from holoctl.rows.constraint_residuals import off_constraints
 from holoctl.rows.terms import Terms, check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]

@@ -27,8 +27,8 @@ from holoctl.laws.inverse import holding, inverse
 from holoctl.laws.response import mobility, response
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.coordinate_split import Split, split_rows
 from holoctl.projector.partition import Partition, most_condition
-from holoctl.projector.split import Split, split_rows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion

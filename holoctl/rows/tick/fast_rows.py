@@ -1,8 +1,8 @@
 """The rows once more, laid out for a control tick: G and -drift in some twenty calls.
 
 The rows are those of constraints/wrench_rows.py, which is the oracle of this module in the tests.
-Here all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it, in
-world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
+Here all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it,
+in world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
 bodies 1 and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
 
     n, s     affine in X: n = R_n a, rod: n = (p2 - p1) / L; s = p_s, direction: s = R_s b

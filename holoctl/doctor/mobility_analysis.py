@@ -23,15 +23,15 @@ from holoctl.closing.samples import Samples, sample, samples
 from holoctl.doctor.acting_forces import acting_forces
 from holoctl.doctor.contradiction import Closing, closing
 from holoctl.doctor.coordinate_choice import choice
-from holoctl.doctor.counting import Counts, counts
 from holoctl.doctor.crossed_axes import crossed_axes
-from holoctl.doctor.dimensions import dimensions
-from holoctl.doctor.margins import margins
+from holoctl.doctor.mobility_count import Counts, counts
 from holoctl.doctor.motions import motions
+from holoctl.doctor.rank_margins import margins
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import Rounding, wanted
 from holoctl.doctor.sensors import sensors, sensors_asked
+from holoctl.doctor.size_and_mass import dimensions
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.limited_coordinates import beyond_limits

@@ -14,7 +14,8 @@ from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import PATH_STALLED, SETTLED_TICK
 from holoctl.design.paths.curve import Curve, curve_through
-from holoctl.design.paths.following import (
+from holoctl.design.paths.inputs import CheckedPath
+from holoctl.design.paths.path_continuation import (
     Path,
     PathNode,
     System,
@@ -25,7 +26,6 @@ from holoctl.design.paths.following import (
     node_at,
     with_rows_of,
 )
-from holoctl.design.paths.inputs import CheckedPath
 
 __all__ = [
     "ClosedPath",

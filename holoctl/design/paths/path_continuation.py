@@ -22,7 +22,7 @@ from holoctl.base.errors import BranchError
 from holoctl.base.linalg import largest, turned_over
 from holoctl.base.tolerances import PATH_STALLED
 from holoctl.closing.continuation import Steps, corrected, determinant_kept
-from holoctl.design.paths.rows import (
+from holoctl.design.paths.path_system import (
     UNFACTORED,
     Drive,
     Factored,
@@ -58,7 +58,7 @@ Path = Callable[[float], Wanted]
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """What is solved at every s; see rows.py.
+    """What is solved at every s; see path_system.py.
 
     Attributes
     ----------

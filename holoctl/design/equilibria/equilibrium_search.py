@@ -20,9 +20,9 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import REACH_STALLED, SAME_LEAST
 from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import Problem, everywhere
-from holoctl.control.reach.reaching import closed_within, least, no_bounds
-from holoctl.design.equilibria.balance import Balance
-from holoctl.design.equilibria.standing import falls
+from holoctl.control.reach.constrained_least_squares import closed_within, least, no_bounds
+from holoctl.design.equilibria.balance_residual import Balance
+from holoctl.design.equilibria.equilibrium_stability import falls
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.kinematics import Kinematics
 

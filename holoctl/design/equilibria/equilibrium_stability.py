@@ -19,7 +19,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.linalg import largest, least_squares, pivoted_qr
 from holoctl.base.tolerances import RANK, TAKES_PART, WEIGHT_SHARE
-from holoctl.design.equilibria.balance import Balance
+from holoctl.design.equilibria.balance_residual import Balance
 from holoctl.doctor.actuation import motor_rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time

@@ -16,14 +16,14 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, finite
 from holoctl.base.tolerances import INVERSE_DOUBT
-from holoctl.forces.together import all_in_a_tick
+from holoctl.forces.sum_of_forces import all_in_a_tick
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
-from holoctl.projector.split import split_rows
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.off_constraints import off_constraints
+from holoctl.rows.constraint_residuals import off_constraints
 from holoctl.rows.terms import check_finite, terms_at
 from holoctl.tree.live_motion import live_motion
 

@@ -14,14 +14,14 @@ from holoctl.base.tolerances import CLOSED_ALREADY, GAIN_LIMIT
 from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import Closing
 from holoctl.doctor.coordinate_choice import Choice
-from holoctl.doctor.counting import Counts
 from holoctl.doctor.crossed_axes import CrossedAxis
-from holoctl.doctor.dimensions import Dimensions
-from holoctl.doctor.margins import Margins
+from holoctl.doctor.mobility_count import Counts
 from holoctl.doctor.motions import Motion, Motions
+from holoctl.doctor.rank_margins import Margins
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
 from holoctl.doctor.sensors import SensorReport
+from holoctl.doctor.size_and_mass import Dimensions
 
 __all__ = [
     "actuation",

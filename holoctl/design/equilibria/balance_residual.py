@@ -21,7 +21,7 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, null_space_by_svd
 from holoctl.base.tolerances import WEIGHT_SHARE
 from holoctl.doctor.actuation import motor_rows
-from holoctl.forces.together import all_efforts
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import inertia, nonlinear_efforts
 from holoctl.projector.partition import Partition

@@ -2,7 +2,7 @@
 
 Rows between two bodies are evaluated beside those of constraints. Where a task has as many rows as
 there are motions, neither gamma nor any inertia is formed. The oracle, which takes over near
-singular tasks, is general_motion.py. Derivation: docs/derivations.md, "Task space".
+singular tasks, is general_path.py. Derivation: docs/derivations.md, "Task space".
 """
 
 from __future__ import annotations

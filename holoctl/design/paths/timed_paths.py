@@ -10,10 +10,9 @@ from holoctl.base.checks import Array, Vector, numbers, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
-from holoctl.design.paths.closed import CURVE_CLOSED, closed_curve, closed_path, grid_of
+from holoctl.design.paths.closed_path import CURVE_CLOSED, closed_curve, closed_path, grid_of
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.dynamics import dynamics_along, shared_efforts, speed_forces
-from holoctl.design.paths.following import system_of
 from holoctl.design.paths.inputs import (
     CheckedPath,
     PathStart,
@@ -24,7 +23,8 @@ from holoctl.design.paths.inputs import (
     start_of,
     way_points,
 )
-from holoctl.design.paths.rows import Wanted, kept_rows
+from holoctl.design.paths.path_continuation import system_of
+from holoctl.design.paths.path_system import Wanted, kept_rows
 from holoctl.design.paths.splines import at_rest_spline
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition

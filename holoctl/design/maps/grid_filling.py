@@ -23,9 +23,9 @@ import pinocchio as pin
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, least_squares
-from holoctl.design.maps.chart import GridAxis
-from holoctl.design.maps.numbers import MapRequest, Point, point_at
-from holoctl.design.maps.walk import PartitionedSpot, WayEnd, reached
+from holoctl.design.maps.grid_coordinates import GridAxis
+from holoctl.design.maps.neighbour_continuation import PartitionedSpot, WayEnd, reached
+from holoctl.design.maps.point_quantities import MapRequest, Point, point_at
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows

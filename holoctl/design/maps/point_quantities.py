@@ -30,8 +30,8 @@ from holoctl.base.tolerances import ACTUATION_SINGULAR, WITHIN_LIMIT
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
-from holoctl.design.maps.chart import MapChart, lengths_of
-from holoctl.design.maps.walk import PartitionedSpot
+from holoctl.design.maps.grid_coordinates import MapChart, lengths_of
+from holoctl.design.maps.neighbour_continuation import PartitionedSpot
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits

@@ -23,7 +23,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.reach.inverse_kinematics import inverse_kinematics
 from holoctl.control.reach.targets import Target, targets_of
 from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
-from holoctl.design.paths.rows import Wanted
+from holoctl.design.paths.path_system import Wanted
 from holoctl.design.paths.splines import chord_lengths, through_points
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics

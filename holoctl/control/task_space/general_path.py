@@ -36,9 +36,9 @@ from holoctl.control.task_space.law import (
     prioritised,
     prioritised_damped,
 )
-from holoctl.control.task_space.tick import prepare_task
+from holoctl.control.task_space.task_tick import prepare_task
 from holoctl.control.tasks.contract import TaskMotion
-from holoctl.control.tasks.nearness import damping_of
+from holoctl.control.tasks.task_singularity import damping_of
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context, MotionOfTask
 from holoctl.laws.task import TaskResult

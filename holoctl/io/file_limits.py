@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holoctl.base.errors import InputError
-from holoctl.io.limits import FilePlace
+from holoctl.io.reader_limits import FilePlace
 from holoctl.io.xml import blamed_on
 from holoctl.mechanism.bound_limits import bound_limits, coordinates_called
 from holoctl.mechanism.limits import KINDS, RANGES, Limits

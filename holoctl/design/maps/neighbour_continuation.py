@@ -19,8 +19,8 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, null_space_by_svd, turned_over
 from holoctl.base.tolerances import CORRECTED, LEFT_OPEN
 from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_substeps
-from holoctl.design.maps.chart import Rows
-from holoctl.design.paths.rows import Factored, factored
+from holoctl.design.maps.grid_coordinates import Rows
+from holoctl.design.paths.path_system import Factored, factored
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
