@@ -20,7 +20,7 @@ from holoctl.base.tolerances import LOOKED_AROUND, PATH_WEAKENS, REACHED, WELL_A
 from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem
 
-__all__ = ["MotionPath", "along_motion"]
+__all__ = ["MotionPath", "random_paths"]
 
 PATH_STEPS = (0.3, 0.1, 0.03)  # scaled
 """Largest entry of a step (rad, or sizes of the loop) on paths along a motion; shorter where paths
@@ -62,7 +62,7 @@ class _PathConfiguration:
     Z: Array  # motions, scaled coordinates
 
 
-def along_motion(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) -> MotionPath:
+def random_paths(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) -> MotionPath:
     """Configurations on random paths from q; q alone where nothing moves.
 
     Parameters

@@ -30,7 +30,7 @@ from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
-from holoctl.closing.random_paths import along_motion
+from holoctl.closing.random_paths import random_paths
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
@@ -246,7 +246,7 @@ class _GeometryRepair:
         self, mech: Mechanism, q: Vector, times: int, seed: int
     ) -> tuple[int, tuple[Vector, ...]]:
         p, unknowns = everywhere(mech, q, 0.0), 6 * times * len(self.places.names)
-        found = along_motion(p, q, self.tau, unknowns, seed)
+        found = random_paths(p, q, self.tau, unknowns, seed)
         return found.rank, found.configurations
 
     def _misfit(self, mech: Mechanism, qs: tuple[Vector, ...], rank: int) -> _Misfit:

@@ -34,7 +34,7 @@ from holoctl.base.tolerances import DIFFERENCE_TIMES, HALF_TURN
 from holoctl.codegen.casadi_import import SX, casadi_module, column_asked
 from holoctl.codegen.relative_motion import (
     Pair,
-    Seen,
+    StepMotion,
     mirrored,
     moved,
     pair_between,
@@ -116,7 +116,7 @@ def symbolic_rows(
     """
     r = len(rows)
     found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [], same_space)
-    seen: dict[tuple[int, int], Seen] = {}
+    seen: dict[tuple[int, int], StepMotion] = {}
     start = 0
     for bound in mech.bound:
         m = len(bound.labels)
@@ -170,7 +170,7 @@ def check_expressions(mech: Mechanism, tree: TreeSteps, t: SX, samples: Array) -
 def _phi(mech: Mechanism, bound: BoundRows, tree: TreeSteps, t: SX) -> SX:
     """The errors of a constraint that offers an expression, checked."""
     expression, name = offered(bound, "expression"), constraint_of(bound.labels[0])
-    seen: dict[tuple[int, int], Seen] = {}
+    seen: dict[tuple[int, int], StepMotion] = {}
     rest = casadi_module().SX.zeros(mech.nv)
 
     def place(frame: Frame) -> tuple[SX, SX]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, finite
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
+from holoctl.control.limits_law import LimitRequest, LimitsLaw, LimitsOutcome
 from holoctl.control.viability_kernel import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_paths import Paths
@@ -45,7 +45,7 @@ class Limiting(NamedTuple):
     law: LimitsLaw
     positions: Vector
     velocities: Vector
-    outcome: Outcome
+    outcome: LimitsOutcome
 
     @property
     def saturated(self) -> tuple[str, ...]:

@@ -26,8 +26,8 @@ from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
 from holoctl.doctor.mode_comparison import Comparison, ModeGroup
-from holoctl.doctor.mode_paths import Walker, driven, held_still
-from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
+from holoctl.doctor.mode_paths import ModeWalker, driven, held_still
+from holoctl.doctor.mode_search import ClosedStart, allowed, free_coordinates, held, starts
 from holoctl.doctor.rolling_legs import sign_of_legs, that_roll
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -221,7 +221,7 @@ def joined_modes(
     return JoinedModes(groups, read_only(parted), trees.taken, mech.name, paths)
 
 
-def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, list[Closed]]:
+def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, list[ClosedStart]]:
     """The problem that they solve, checked."""
     names = set(mech.row_names) | set(mech.coordinate_names)
     fits = found.name == mech.name and found.motors.size == mech.nu
@@ -231,7 +231,7 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
         raise InputError(f"found: these are modes of another {mech.name!r}")
     q = placed(mech.motors, mech.reference, found.motors)
     p = held(mech, q, t, free_coordinates(mech))
-    closed = [Closed(m.q, largest(p.scaled_rows(m.q)[0]), ()) for m in found.modes]
+    closed = [ClosedStart(m.q, largest(p.scaled_rows(m.q)[0]), ()) for m in found.modes]
     worst = max(x.error for x in closed)
     if not worst <= 2.0 * allowed(mech):
         raise InputError(
@@ -278,7 +278,7 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
 class _ModeTree:
     """Stops that are joined to one mode: of each its parent, and where its bodies are."""
 
-    def __init__(self, walker: Walker, by: Comparison) -> None:
+    def __init__(self, walker: ModeWalker, by: Comparison) -> None:
         self.walker, self.by = walker, by
         self.stops, self.parents = [walker.start], [-1]
         self.places, self.groups = [by.place(walker.start.q)], dict[int, ModeGroup]()
@@ -321,7 +321,7 @@ class _ModeTrees:
     """One for each mode that can be walked from."""
 
     def __init__(
-        self, p: Problem, closed: list[Closed], by: Comparison, parted: Mask, seed: int
+        self, p: Problem, closed: list[ClosedStart], by: Comparison, parted: Mask, seed: int
     ) -> None:
         self.by, self.closed, self.parted = by, closed, parted
         self.unit = p.mech.column_scale[driven(p)]
@@ -333,7 +333,7 @@ class _ModeTrees:
         sensors = held_still(p)
         for i in np.flatnonzero(parted.sum(axis=1) != n - 1).tolist():
             with suppress(HoloctlError):  # it is a dead point, or nearly
-                self.trees[i] = _ModeTree(Walker(p, sensors, closed[i].q), by)
+                self.trees[i] = _ModeTree(ModeWalker(p, sensors, closed[i].q), by)
 
     def open_pairs(self) -> list[tuple[int, int]]:
         """Of trees, that may be joined or not."""

@@ -21,7 +21,7 @@ from holoctl.closing.kept_rows import KeptRows, toleranced_rows
 from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.samples import Samples, sample, samples
 from holoctl.doctor.acting_forces import acting_forces
-from holoctl.doctor.contradiction import Closing, closing
+from holoctl.doctor.contradiction import ClosingResult, closing
 from holoctl.doctor.coordinate_choice import choice
 from holoctl.doctor.crossed_axes import crossed_axes
 from holoctl.doctor.mobility_count import Counts, counts
@@ -145,10 +145,10 @@ def _rounding(
     return replace(hint, tolerance=mech.tolerance, off=meant.error, repeats=meant.lost)
 
 
-def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[Closing, KeptRows | None]:
+def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[ClosingResult, KeptRows | None]:
     """The guess, where it is closed; else the closed configuration that is found from there. And
     the rows that decide the motion there, where geometry is rounded."""
-    found = Closing(guess, True)
+    found = ClosingResult(guess, True)
     if sample(mech, guess, t).error > CLOSED_ALREADY or opposite_closures(mech, guess, t):
         found = closing(mech, guess, t)
     if not found.closed:
@@ -161,7 +161,7 @@ def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[Closing, KeptRows
     return (found if polished is None else replace(found, q=polished)), None
 
 
-def _unclosed(mech: Mechanism, found: Closing, hint: Rounding, t: float) -> MobilityReport:
+def _unclosed(mech: Mechanism, found: ClosingResult, hint: Rounding, t: float) -> MobilityReport:
     """Counts alone: there is no configuration to speak of motions."""
     here = sample(mech, found.q, t, 0.0)
     return MobilityReport(

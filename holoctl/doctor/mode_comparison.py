@@ -26,7 +26,7 @@ from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem
 from holoctl.closing.samples import sample
 from holoctl.doctor.actuation import motor_rows
-from holoctl.doctor.mode_search import Closed, ModeSearch, allowed, tried
+from holoctl.doctor.mode_search import ClosedStart, ModeSearch, allowed, tried
 from holoctl.doctor.rolling_legs import LegJoints, apart, joints_at, may_roll, rolled
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import scaled_rows_at
@@ -119,7 +119,7 @@ class Comparison:
         Whether any did, in what was compared so far.
     """
 
-    def __init__(self, p: Problem, closed: Sequence[Closed]) -> None:
+    def __init__(self, p: Problem, closed: Sequence[ClosedStart]) -> None:
         """Raises `NotActuatedError` where something moves, and not idly."""
         mech, self.p = p.mech, p
         jacobians = [_jacobian(p, x.q) for x in closed]
@@ -139,7 +139,7 @@ class Comparison:
         self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
         self.rolls, self.some_rolled = may_roll(mech), False
 
-    def group(self, x: Closed) -> ModeGroup:
+    def group(self, x: ClosedStart) -> ModeGroup:
         """A group of one, to be compared."""
         p, mech, q = self.p, self.p.mech, _turned_back(self.p, x.q)
         G = _jacobian(p, q)[:, p.free]
@@ -151,7 +151,7 @@ class Comparison:
 
     def group_at(self, q: Vector) -> ModeGroup:
         """The same of a configuration."""
-        return self.group(Closed(q, largest(self.p.scaled_rows(q)[0]), ()))
+        return self.group(ClosedStart(q, largest(self.p.scaled_rows(q)[0]), ()))
 
     def same(self, g: ModeGroup, new: ModeGroup) -> bool:
         """Whether bodies that rest are where they were, or only rolled."""
@@ -199,7 +199,7 @@ def grouped(found: ModeSearch, by: Comparison) -> tuple[list[ModeGroup], int]:
     return groups, moving
 
 
-def _moves(p: Problem, x: Closed, q: Vector, rank: int) -> bool:
+def _moves(p: Problem, x: ClosedStart, q: Vector, rank: int) -> bool:
     """Whether it moves there with its motors held, as it does not in general."""
     r = _rank(p, x, G := _jacobian(p, x.q))
     return r < rank and _goes_on(p, q, *_null(p, G, r).T)
@@ -229,7 +229,7 @@ def _jacobian(p: Problem, q: Vector) -> Array:
     return scaled_rows_at(p.mech, q, np.zeros(p.mech.nv), p.t).jacobian
 
 
-def _rank(p: Problem, x: Closed, G: Array) -> int:
+def _rank(p: Problem, x: ClosedStart, G: Array) -> int:
     return int(
         np.count_nonzero(singular_values(G[:, p.free]) > _least_that_counts(p.mech, x.error))
     )
@@ -250,7 +250,7 @@ def _null(p: Problem, G: Array, rank: int) -> Array:
     return Z
 
 
-def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
+def _idle(p: Problem, x: ClosedStart, G: Array, rank: int) -> Array:
     """(nv, n): the motions that go on with the motors held, which must be idle."""
     mech = p.mech
     Z = _null(p, G, rank)

@@ -10,8 +10,8 @@ from holoctl.base.checks import Vector, counted
 from holoctl.base.html_table import Cells, folded, html_table, named
 from holoctl.doctor import report_sentences
 from holoctl.doctor.acting_forces import ActingForces
-from holoctl.doctor.contradiction import Closing
-from holoctl.doctor.coordinate_choice import Choice
+from holoctl.doctor.contradiction import ClosingResult
+from holoctl.doctor.coordinate_choice import CoordinateChoice
 from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.mobility_count import Counts
 from holoctl.doctor.motions import Motion, Motions
@@ -46,7 +46,7 @@ class MobilityReport:
         The mechanism.
     motors : list of str
         Its motors.
-    closing : Closing
+    closing : ClosingResult
         Where it closes, or why it does not.
     counts : Counts
         Coordinates, rows, ranks, motions.
@@ -60,7 +60,7 @@ class MobilityReport:
         What moves, and what the motors do.
     sensors : SensorReport
         What sensors see, and which one more would help most.
-    choice : Choice
+    choice : CoordinateChoice
         Which coordinates to use as independent.
     margins : Margins
         How far it is from another rank.
@@ -79,14 +79,14 @@ class MobilityReport:
 
     name: str
     motors: list[str]
-    closing: Closing
+    closing: ClosingResult
     counts: Counts
     dimensions: Dimensions
     crossed: list[CrossedAxis]
     redundancy: Redundancy = field(default_factory=Redundancy)
     motions: Motions = field(default_factory=Motions)
     sensors: SensorReport = field(default_factory=SensorReport)
-    choice: Choice = field(default_factory=Choice)
+    choice: CoordinateChoice = field(default_factory=CoordinateChoice)
     margins: Margins = field(default_factory=Margins)
     rounding: Rounding = field(default_factory=Rounding)
     forces: ActingForces = field(default_factory=ActingForces)

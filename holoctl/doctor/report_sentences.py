@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from holoctl.base.checks import counted
 from holoctl.base.tolerances import CLOSED_ALREADY, GAIN_LIMIT
 from holoctl.doctor.acting_forces import ActingForces
-from holoctl.doctor.contradiction import Closing
-from holoctl.doctor.coordinate_choice import Choice
+from holoctl.doctor.contradiction import ClosingResult
+from holoctl.doctor.coordinate_choice import CoordinateChoice
 from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.mobility_count import Counts
 from holoctl.doctor.motions import Motion, Motions
@@ -55,7 +55,7 @@ def wrapped(paragraph: str) -> str:
     )
 
 
-def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
+def does_not_close(found: ClosingResult, c: Counts) -> Iterator[str]:
     """Why not, as far as it is known."""
     if found.contradictions:
         word = verb(found.contradictions, "cannot be met", "pull against each other")
@@ -78,7 +78,7 @@ def does_not_close(found: Closing, c: Counts) -> Iterator[str]:
     )
 
 
-def closes(found: Closing, c: Counts) -> Iterator[str]:
+def closes(found: ClosingResult, c: Counts) -> Iterator[str]:
     """How well, and how far away."""
     if found.opposite:
         yield (
@@ -457,7 +457,7 @@ def _share(names: Sequence[str], all_joints: int) -> str:
 _FEW = 4
 
 
-def coordinates(chosen: Choice, c: Counts, motors: Sequence[str]) -> Iterator[str]:
+def coordinates(chosen: CoordinateChoice, c: Counts, motors: Sequence[str]) -> Iterator[str]:
     """Which coordinates to use."""
     if not c.rows or not chosen.independent:
         return

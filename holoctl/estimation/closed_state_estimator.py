@@ -65,7 +65,7 @@ from holoctl.estimation.estimator_errors import (
     too_close,
     went_back,
 )
-from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
+from holoctl.estimation.estimator_system import EstimatorSystem, estimator_system_of
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import (
     Observability,
@@ -459,7 +459,7 @@ class ClosedStateEstimator:
     ) -> tuple[EstimatorSystem, FollowedState]:
         mech, sensors, weights = self.mech, self.readings, self.scaled_weights
         b, i = here.observed.shape[1], here.unobserved.shape[1]
-        system = lay_out(mech, part, sensors, weights, b, i)
+        system = estimator_system_of(mech, part, sensors, weights, b, i)
         q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
         return system, placed_at(system, q, t, first_borders(here, weights, system.known))
 

@@ -23,7 +23,7 @@ from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.constraint_residuals import off_constraints
+from holoctl.rows.constraint_residuals import constraint_residuals
 from holoctl.rows.terms import check_finite, terms_at
 from holoctl.tree.live_motion import live_motion
 
@@ -66,7 +66,7 @@ def reduced_motion(
     InputError, SingularityError, InconsistentError
         The function: as `project`, and for a state past its limits.
     """
-    tick = _lay_out(mech, part, limits)
+    tick = _prepared(mech, part, limits)
 
     def at(q: Vector, v: Vector, t: float) -> ReducedMotion:
         found = None if tick is None else tick(q, v, t)
@@ -82,12 +82,12 @@ def in_general(
     q, v, t = check_state(mech, q, v, t)
     T = terms_at(mech, q, v, t)
     check_finite(T)
-    limits.check(mech.name, *off_constraints(T), "nothing is told of what pushes it")
+    limits.check(mech.name, *constraint_residuals(T), "nothing is told of what pushes it")
     gamma = projection_of(T, part, "split").gamma
     return ReducedMotion(T.q, T.v, t, gamma, T.M, T.F - T.h)
 
 
-def _lay_out(mech: Mechanism, part: Partition, limits: StateLimits) -> _Tick | None:
+def _prepared(mech: Mechanism, part: Partition, limits: StateLimits) -> _Tick | None:
     """By the factors of a tick; None where the rows cannot be laid out."""
     model = mech.model
     motion = live_motion(model, model.createData())

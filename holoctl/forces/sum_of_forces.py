@@ -15,10 +15,10 @@ from holoctl.forces.user_forces import checked_efforts
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion
 
-__all__ = ["InATick", "all_efforts", "all_in_a_tick", "change_by_velocity", "stored_energy"]
+__all__ = ["TickForces", "all_efforts", "all_in_a_tick", "change_by_velocity", "stored_energy"]
 
 
-class InATick(NamedTuple):
+class TickForces(NamedTuple):
     """F in a control loop, in two parts; None where there is nothing.
 
     Attributes
@@ -53,14 +53,14 @@ def change_by_velocity(bound: Sequence[BoundForce], kin: Kinematics) -> Array:
     return sum((force.by_velocity(kin) for force in bound), np.zeros((kin.v.size, kin.v.size)))
 
 
-def all_in_a_tick(bound: Sequence[BoundForce], model: pin.Model, motion: LiveMotion) -> InATick:
+def all_in_a_tick(bound: Sequence[BoundForce], model: pin.Model, motion: LiveMotion) -> TickForces:
     """F for a control loop of one thread. `motion` is that of the tick, at its q.
 
     Forces that offer no tick are evaluated as on the general path, which takes the kinematics
     once more.
     """
     ticks = [(force.friction, _tick_of(force, model, motion)) for force in bound]
-    return InATick(
+    return TickForces(
         _sum_of([tick for friction, tick in ticks if friction], model.nv),
         _sum_of([tick for friction, tick in ticks if not friction], model.nv),
     )

@@ -14,13 +14,13 @@ from holoctl.mechanism.limits import KINDS, RANGES, Limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["GivenLimits", "with_limits"]
+__all__ = ["FileLimits", "with_limits"]
 
 _INF = float("inf")
 
 
 @dataclass(frozen=True)
-class GivenLimits:
+class FileLimits:
     """What a file says of limits; names of the mechanism are not looked up yet.
 
     Attributes
@@ -35,7 +35,7 @@ class GivenLimits:
     given: list[tuple[str, str | None, Any, FilePlace]] = field(default_factory=list)
 
 
-def with_limits(mech: Mechanism, of_robot: GivenLimits, of_sheet: GivenLimits) -> Mechanism:
+def with_limits(mech: Mechanism, of_robot: FileLimits, of_sheet: FileLimits) -> Mechanism:
     """The mechanism with the limits of its model, narrowed by those that the file of the robot has
     besides; and instead of these what the YAML file says, name by name.
 
@@ -62,7 +62,7 @@ def with_limits(mech: Mechanism, of_robot: GivenLimits, of_sheet: GivenLimits) -
 
 
 def _put(
-    mech: Mechanism, limits: GivenLimits, found: dict[str, dict[str, Any]],
+    mech: Mechanism, limits: FileLimits, found: dict[str, dict[str, Any]],
     both: Callable[[Any, Any], Any],
 ) -> None:  # fmt: skip
     """Note the limits of a file; what was known, and what the file says, becomes `both`."""

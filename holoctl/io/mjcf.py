@@ -15,7 +15,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
-from holoctl.io.file_limits import GivenLimits, with_limits
+from holoctl.io.file_limits import FileLimits, with_limits
 from holoctl.io.friction_and_springs import with_losses
 from holoctl.io.mjcf_actuators import MjcfMotors, motors_of
 from holoctl.io.mjcf_compiled import CompiledMjcf, compiled
@@ -85,7 +85,7 @@ def read_mjcf(
             tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
         )
     mech = with_losses(mech, losses_of(found, tree), losses)
-    mech = with_limits(mech, motors.limits, GivenLimits())
+    mech = with_limits(mech, motors.limits, FileLimits())
     _warn(found, tree, motors, idle)
     return mech
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.tolerances import LARGEST_LIMIT
-from holoctl.io.file_limits import GivenLimits
+from holoctl.io.file_limits import FileLimits
 from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
 from holoctl.io.mjcf_text import NO_MOTORS
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, range_of
@@ -53,7 +53,7 @@ class MjcfMotors:
 
     names: list[str]
     B: Array | None
-    limits: GivenLimits
+    limits: FileLimits
     left_out: dict[str, str] = field(default_factory=dict)
 
 
@@ -111,7 +111,7 @@ def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> MjcfMo
     else:
         names, B = [], np.column_stack(columns)
         _warn_of_shared(found, tree, B)
-    limits = GivenLimits(found.text.root)
+    limits = FileLimits(found.text.root)
     for i, motor in enumerate(motors.values()):
         if motor.range != _FREE:
             name = names[i] if names else f"u[{i}]"

@@ -18,12 +18,12 @@ from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.io.yaml_sheet import moves_of
 from holoctl.mechanism.moves import Move
 
-__all__ = ["moved_sheet"]
+__all__ = ["repaired_yaml"]
 
 _EMPTY = "closed_loop: []\ntype: []\nname_mot: []\n"
 
 
-def moved_sheet(
+def repaired_yaml(
     path: str | os.PathLike[str],
     moves: Sequence[Move],
     closures: str | os.PathLike[str] | None = None,

@@ -13,10 +13,10 @@ from holoctl.base.checks import Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.rows.terms import Terms
 
-__all__ = ["of_state", "off_constraints", "with_chart", "worst"]
+__all__ = ["constraint_residuals", "of_state", "with_chart", "worst"]
 
 
-def off_constraints(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
+def constraint_residuals(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
     """`closure` and `velocity` of a certificate: of the state alone, all rows or some."""
     error, rate = of_state(T)
     return with_chart(T, worst(error, rows), worst(rate, rows))

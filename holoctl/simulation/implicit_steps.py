@@ -27,8 +27,8 @@ from holoctl.mechanism.mechanism import workspace
 from holoctl.simulation.explicit_steps import from_rest
 from holoctl.simulation.motion import (
     ImplicitSolver,
-    Landed,
     PlantMotion,
+    StepEnd,
     StepSolution,
     arrive,
     check_effort,
@@ -72,12 +72,12 @@ def implicit_step(motion: PlantMotion, stop: float, longest: float) -> StepSolut
             landed, step = error, min(longest, stop - start)
         else:
             step = solver.t - start
-            if isinstance(landed, Landed) and step <= longest * (1.0 + 1e-9):
+            if isinstance(landed, StepEnd) and step <= longest * (1.0 + 1e-9):
                 break
         longest = longest if step > longest * (1.0 + 1e-9) else 0.5 * step
         motion.solver = None
         if not longest > SHORTEST_STEP * max(1.0, abs(start)):
-            raise lost(motion) if isinstance(landed, Landed) else landed
+            raise lost(motion) if isinstance(landed, StepEnd) else landed
     end = float(solver.t)
     far = plant.nq != nv and largest(solver.y[:nv]) > 1.0
     if landed.moved or far or solver.status != "running":

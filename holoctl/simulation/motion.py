@@ -46,12 +46,12 @@ from holoctl.simulation.rank_monitor import (
 __all__ = [
     "Efforts",
     "ImplicitSolver",
-    "Landed",
     "PlantDynamics",
     "PlantMotion",
     "RunTally",
     "Settings",
     "State",
+    "StepEnd",
     "StepSolution",
     "arrive",
     "begin_tick",
@@ -336,7 +336,7 @@ def slope_here(motion: PlantMotion) -> Vector:
 # --------------------------------------------------------------------------- the end of a step
 
 
-class Landed(NamedTuple):
+class StepEnd(NamedTuple):
     """The end of a step that may be accepted; `moved` where it was put back."""
 
     q: Vector
@@ -347,7 +347,7 @@ class Landed(NamedTuple):
 
 def judged(
     motion: PlantMotion, q0: Vector, x: Vector, end: float, put: float = 1.0
-) -> Landed | SingularityError | InconsistentError:
+) -> StepEnd | SingularityError | InconsistentError:
     """The state that x = (d, v) from q0 leads to, put back on the constraints where it is off by
     more than `put` times what is usual; or why it is none."""
     plant, part, nv = motion.plant, motion.part, motion.plant.nv
@@ -363,7 +363,7 @@ def judged(
         return _left(motion, rows)
     near = put == 1.0 and motion.monitor.near_zero  # then errors count more, by one over s
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
-        return Landed(q, v, rows, False)
+        return StepEnd(q, v, rows, False)
     try:
         q, v_back = projected_onto_manifold(plant, part.rows, q, v, end, CLOSEST)
     except (SingularityError, InconsistentError) as error:
@@ -376,7 +376,7 @@ def judged(
             residual=change,
         )
     rows = motion.dynamics.rows(q, v_back, end)
-    return Landed(q, v_back, rows, True) if largest(rows.error) <= allowed else _left(motion, rows)
+    return StepEnd(q, v_back, rows, True) if largest(rows.error) <= allowed else _left(motion, rows)
 
 
 def largest_jump(motion: PlantMotion) -> float:
@@ -387,7 +387,7 @@ def largest_jump(motion: PlantMotion) -> float:
 
 
 def arrive(
-    motion: PlantMotion, t: float, landed: Landed, a: Vector, h: float, q0: Vector,
+    motion: PlantMotion, t: float, landed: StepEnd, a: Vector, h: float, q0: Vector,
     x: Callable[[float], Vector],
 ) -> StepSolution:  # fmt: skip
     """Take an accepted state, h later, with the acceleration a there; update the rank monitor,

@@ -30,10 +30,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.events import Event, Watched, checked_events
+from holoctl.simulation.events import Event, PendingEvent, checked_events
 from holoctl.simulation.inputs import Inputs, check_controller, check_tick, motors_of, target_of
 from holoctl.simulation.integration_loop import (
-    Decided,
+    PlantDecisions,
     RunInProgress,
     check_plant,
     decided,
@@ -201,9 +201,10 @@ def simulate(
         u = np.zeros(plant.nu)
         tau = inputs.held(plant, u) if held else inputs.continuous(plant)
         motion = started(at, settings, RunTally(), 0.0, q, v, tau)
+    events = tuple(map(PendingEvent, watched))
     run = RunInProgress(
-        motion, tuple(map(Watched, watched)), record_for(plant, instants, sensors), inputs, held, u,
-        {id(plant): at}, readings,
+        motion, events, record_for(plant, instants, sensors), inputs, held,
+        u, {id(plant): at}, readings,
     )  # fmt: skip
     if progress:
         run.record.bar = progress_bar(instants.size, "simulating", "instants", scaled=True)
@@ -264,7 +265,7 @@ def _ticked(run: RunInProgress, ticks: Vector) -> None:
             break
 
 
-def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:
+def _serves(part: Partition, at: PlantDecisions, q: Vector, v: Vector) -> bool:
     """Whether a partition from elsewhere is good at the start; else one that is, serves."""
     return part.rank == at.partition.rank and repartitioned(at.plant, part, q, v) is part
 

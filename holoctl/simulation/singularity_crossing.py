@@ -13,8 +13,8 @@ from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.collocation import AcceptedState, Crossing, StepStart, crossing, predicted
 from holoctl.simulation.motion import (
-    Landed,
     PlantMotion,
+    StepEnd,
     StepSolution,
     arrive,
     slope_here,
@@ -115,7 +115,7 @@ def _passed(motion: PlantMotion, found: Crossing, stop: float) -> StepSolution:
     _, a = found.rates(end)
     motion.monitor = monitor_at(plant, part, q, v, a, end)
     motion.nodes, motion.first, motion.solver, motion.opened = [], None, None, 0.0
-    landed = Landed(q, v, scaled_rows_at(plant, q, v, end), True)
+    landed = StepEnd(q, v, scaled_rows_at(plant, q, v, end), True)
     piece = arrive(motion, end, landed, a, end - start, motion.q, found.x)
     motion.guess = found.rates if end < found.stop else None
     motion.h = max(motion.h, end - start)

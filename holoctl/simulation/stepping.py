@@ -21,8 +21,8 @@ from holoctl.simulation.explicit_steps import (
 )
 from holoctl.simulation.implicit_steps import implicit_step
 from holoctl.simulation.motion import (
-    Landed,
     PlantMotion,
+    StepEnd,
     StepSolution,
     arrive,
     check_effort,
@@ -112,7 +112,7 @@ def _explicit(
             continue
         end = stop if last else t + h
         landed = judged(motion, q, trial.x, end)
-        if isinstance(landed, Landed):
+        if isinstance(landed, StepEnd):
             break
         failure, h = landed, 0.5 * h
     growth = min(10.0, 0.9 * max(trial.error, 1e-10) ** (-1.0 / method.order))

@@ -1,6 +1,7 @@
 """The motions of a mechanism, each told and played: of motors, without motor, idle ones.
 
-A motion is played along itself, t -> T T' t from step to step, as a motor is dragged: to and fro, or once round where a body spins idly. What is no motion that goes on, as at a singular
+A motion is played along itself, t -> T T' t from step to step, as a motor is dragged: to and fro,
+or once round where a body spins idly. What is no motion that goes on, as at a singular
 configuration or of a shaky mechanism, is told, and not played: every frame is closed.
 """
 

@@ -21,7 +21,7 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.tangent_step import placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
-from holoctl.codegen.relative_motion import Pair, Seen, moved, pair_between, turns
+from holoctl.codegen.relative_motion import Pair, StepMotion, moved, pair_between, turns
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.tree.frozen_model import plain
@@ -46,7 +46,7 @@ def difference_function(E: Expressions, sensors: MeasurementModel) -> Any:
     model = plain(E.mech.model)
     for j in sorted({int(E.mech.joint_of[k]) for k in sensors.columns if k >= 0}):
         _apart(model.joints[j], E.q, there, step)
-    seen: dict[tuple[int, int], Seen] = {}
+    seen: dict[tuple[int, int], StepMotion] = {}
     numbers, rate = 0, 0
     for joint in sensors.joints:
         if isinstance(joint, TreeJoint):
@@ -85,7 +85,7 @@ def reverse_function(E: Expressions, sensors: MeasurementModel) -> Any:
 def sensor_rows(E: Expressions, sensors: MeasurementModel) -> list[dict[int, SX]]:
     """S (m, nv), row by row: coordinate to entry."""
     ca, rows = casadi_module(), list[dict[int, SX]]()
-    seen: dict[tuple[int, int], Seen] = {}
+    seen: dict[tuple[int, int], StepMotion] = {}
     for joint in sensors.joints:
         if isinstance(joint, TreeJoint):
             rows += [{int(k): ca.SX(1.0)} for k in joint.columns]
@@ -192,7 +192,7 @@ def joint_readings(
 ) -> list[JointReading]:
     """Coordinates of cut joints, of each joint the one with this number; the value of one of a ball
     or free joint, which is no number of its own, is 0."""
-    ca, seen, found = casadi_module(), dict[tuple[int, int], Seen](), list[JointReading]()
+    ca, seen, found = casadi_module(), dict[tuple[int, int], StepMotion](), list[JointReading]()
     moving = tangent(plain(E.mech.model), E.q) @ E.v
     for joint, i in coordinates:
         row = _row(_pair(E, joint, seen), joint.axes[i])
@@ -203,11 +203,11 @@ def joint_readings(
     return found
 
 
-def _pair(E: Expressions, joint: FramePair, seen: dict[tuple[int, int], Seen]) -> Pair:
+def _pair(E: Expressions, joint: FramePair, seen: dict[tuple[int, int], StepMotion]) -> Pair:
     return pair_between(E.tree, joint.a, joint.b, E.v, seen)
 
 
-def _values(E: Expressions, joint: FramePair, seen: dict[tuple[int, int], Seen]) -> list[SX]:
+def _values(E: Expressions, joint: FramePair, seen: dict[tuple[int, int], StepMotion]) -> list[SX]:
     """Where frame b is against frame a, along and about the axes."""
     ca, pair = casadi_module(), _pair(E, joint, seen)
     R, p = pair.R1.T @ pair.R2, pair.R1.T @ (pair.p2 - pair.p1)

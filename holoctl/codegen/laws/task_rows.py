@@ -16,7 +16,7 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.relative_motion import (
-    Seen,
+    StepMotion,
     moved,
     pair_between,
     placed,
@@ -105,7 +105,11 @@ def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskExpression:
 
 def _shown(tree: TreeSteps, v: SX) -> Show:
     """What shows frames to a task, of one tree."""
-    ca, steps, from_world = casadi_module(), dict[tuple[int, int], Seen](), dict[Any, Seen]()
+    ca, steps, from_world = (
+        casadi_module(),
+        dict[tuple[int, int], StepMotion](),
+        dict[Any, StepMotion](),
+    )
 
     def show(a: Frame | None, b: Frame) -> FrameMotion:
         if a is None:

@@ -20,7 +20,7 @@ from holoctl.control.reach.constrained_least_squares import Descent, PositionBou
 from holoctl.control.reach.targets import Target, Targets
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Shortfall", "refusal"]
+__all__ = ["Shortfall", "out_of_reach"]
 
 REACH_WEAK = 1e-3  # scaled
 """Combinations of rows that motions move by less count as not moved, where the way ended."""
@@ -45,7 +45,9 @@ class Shortfall(NamedTuple):
     beyond: Vector | None = None
 
 
-def refusal(p: Problem, targets: Targets, bounds: PositionBounds, short: Shortfall) -> HoloctlError:
+def out_of_reach(
+    p: Problem, targets: Targets, bounds: PositionBounds, short: Shortfall
+) -> HoloctlError:
     """The error that says how near it comes, and what stands against it."""
     mech, way = p.mech, short.way
     if not short.inside:

@@ -27,7 +27,7 @@ from holoctl.base.linalg import (
 )
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.task_space.law import (
-    Level,
+    PriorityLevel,
     TaskLaw,
     TaskRequest,
     check_regular,
@@ -74,8 +74,8 @@ def _general_motion(
     outside = request.outside if law.natural else None  # felt, and not to be compensated
     D, a_b, L = _driven(P, act, known if outside is None else known - outside)
     of_forces = law.natural or law.inertia is not None
-    felt = _Felt(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
-    levels, push = list[Level](), np.zeros(mech.nv)
+    felt = _TaskSpaceInertia(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
+    levels, push = list[PriorityLevel](), np.zeros(mech.nv)
     for i, (task, wanted) in enumerate(zip(law.tasks, request.wanted, strict=True)):
         motion = task.at(P.kinematics)
         e = task.error(motion.value, wanted.value)
@@ -98,7 +98,7 @@ def _general_motion(
         scale, mobility = law.usual[i]
         s, sizes = scale[:, None], task.scale / scale
         J = s * motion.jacobian * mech.column_scale
-        levels.append(Level(J, s * right, task.labels, sizes, mobility))
+        levels.append(PriorityLevel(J, s * right, task.labels, sizes, mobility))
     if law.weights is not None:
         levels = [_together(levels, law.weights)]
     E = L.whitened(D / mech.column_scale[:, None])
@@ -154,17 +154,17 @@ def _posture(P: Projection, law: TaskLaw, D: Array, a_b: Vector, L: Cholesky) ->
     return np.column_stack([L.factor.T @ x, np.zeros(x.size)])
 
 
-def _together(levels: Sequence[Level], weights: Sequence[float]) -> Level:
+def _together(levels: Sequence[PriorityLevel], weights: Sequence[float]) -> PriorityLevel:
     """One level of all rows, with the roots of their weights."""
     roots = [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
     J, right = np.vstack([one.J for one in levels]), np.vstack([one.right for one in levels])
     labels = sum((level.labels for level in levels), ())
     sizes = np.concatenate([one.roots for one in levels])
     mobility = max(one.mobility for one in levels)
-    return Level(J, right, labels, sizes * np.concatenate(roots), mobility)
+    return PriorityLevel(J, right, labels, sizes * np.concatenate(roots), mobility)
 
 
-class _Felt(NamedTuple):
+class _TaskSpaceInertia(NamedTuple):
     """What a force at a task does, and is: by all motions, for what pushes from outside moves the
     passive ones too; L is the factor of their inertia W."""
 
@@ -200,7 +200,7 @@ class _Felt(NamedTuple):
         P, task = self.P, self.law.tasks[i]
         c, (s, mobility) = P.mechanism.column_scale, self.law.usual[i]
         none, alike = np.zeros((s.size, 0)), np.ones(s.size)
-        level = Level(s[:, None] * motion.jacobian * c, none, task.labels, alike, mobility)
+        level = PriorityLevel(s[:, None] * motion.jacobian * c, none, task.labels, alike, mobility)
         motions = P.gamma / c[:, None]
         X = self.L.whitened(s[:, None] * motion.jacobian @ P.gamma)
         A = X @ X.T

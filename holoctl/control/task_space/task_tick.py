@@ -26,7 +26,7 @@ from holoctl.control.task_space.law import (
     matrix,
     null_space,
 )
-from holoctl.control.tasks.contract import TaskTick, WantedMotion
+from holoctl.control.tasks.contract import ReferenceMotion, TaskTick
 from holoctl.dynamics.tick.acceleration_task import Context, MotionOfTask
 from holoctl.laws.task import TaskResult, by_priority, task_motion
 
@@ -108,14 +108,14 @@ def _slices(law: TaskLaw) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
-def _stacking(own: Sequence[slice]) -> Callable[[Sequence[WantedMotion]], WantedMotion]:
+def _stacking(own: Sequence[slice]) -> Callable[[Sequence[ReferenceMotion]], ReferenceMotion]:
     """A function that makes one reference of those of several tasks."""
     rate, acceleration = np.zeros((2, own[-1].stop))
 
-    def stacked(wanted: Sequence[WantedMotion]) -> WantedMotion:
+    def stacked(wanted: Sequence[ReferenceMotion]) -> ReferenceMotion:
         for at, (_, rate_of, acceleration_of) in zip(own, wanted, strict=True):
             rate[at], acceleration[at] = rate_of, acceleration_of
-        return WantedMotion(wanted, rate, acceleration)
+        return ReferenceMotion(wanted, rate, acceleration)
 
     return stacked
 
@@ -134,7 +134,7 @@ def _numeric_task(
 
     e, by_task = np.zeros(own[-1].stop), list(zip(ticks, own, strict=True))
 
-    def error(wanted: Sequence[WantedMotion]) -> Vector:
+    def error(wanted: Sequence[ReferenceMotion]) -> Vector:
         for (tick, at), one in zip(by_task, wanted, strict=True):
             e[at] = tick.error(here.q, one.value)
         return e

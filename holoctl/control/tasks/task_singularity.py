@@ -29,7 +29,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projected
 
-__all__ = ["Usual", "condition_of", "damping_of", "usual"]
+__all__ = ["NominalTask", "condition_of", "damping_of", "usual"]
 
 TASK_NEAR, TASK_HELD = (4, 0.3), 1e-7  # a count and a scaled step; a share
 """The usual size of a row of a task is the largest at the reference, and at so many configurations
@@ -56,7 +56,7 @@ def damping_of(sizes: Vector) -> float:
     return TASK_DAMPED**2 * max(0.0, 1.0 - s2 / TASK_DAMPED**2) ** 2
 
 
-class Usual(NamedTuple):
+class NominalTask(NamedTuple):
     """A task as it is at and around the reference.
 
     Attributes
@@ -71,10 +71,10 @@ class Usual(NamedTuple):
     mobility: float
 
 
-def usual(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> Usual:
+def usual(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> NominalTask:
     """The largest of what is found at a few configurations; `key` is the description, for which it
     is remembered."""
-    known: dict[object, Usual] = mech.per_thread("tasks as usual", dict)
+    known: dict[object, NominalTask] = mech.per_thread("tasks as usual", dict)
     try:
         found = known.get(key)
     except TypeError:  # a description that has no hash
@@ -86,7 +86,7 @@ def usual(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> Usu
     return found
 
 
-def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> Usual:
+def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> NominalTask:
     """Rows that closures hold still, so that they are rounding, of floats or of the geometry, count
     by what the tree would move."""
     there = [(J, E) for J, E in map(_at(mech, part, task), _around(mech, part)) if J.size]
@@ -103,7 +103,7 @@ def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> Usual:
     mobility = max((float(np.vecdot(X, X).sum()) / rows for X in moved), default=0.0)
     if not mobility > 0.0:  # nothing moves the task
         mobility = max((float((E * E).sum()) / E.shape[1] for _, E in there), default=1.0)
-    return Usual(task.scale / size, mobility)
+    return NominalTask(task.scale / size, mobility)
 
 
 def _around(mech: Mechanism, part: Partition) -> Iterator[Vector]:

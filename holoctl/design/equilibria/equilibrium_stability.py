@@ -25,7 +25,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.coordinates import support
 
-__all__ = ["Standing", "falls", "pulled_motion", "standing"]
+__all__ = ["EquilibriumStability", "falls", "pulled_motion", "standing"]
 
 STIFFNESS_STEP = 1e-4  # scaled
 """Step of the differences of what pulls back, at an equilibrium."""
@@ -42,7 +42,7 @@ a rope gets taut there."""
 Pull = Callable[[Vector], Vector]
 
 
-class Standing(NamedTuple):
+class EquilibriumStability(NamedTuple):
     """What `standing` finds.
 
     Attributes
@@ -57,12 +57,12 @@ class Standing(NamedTuple):
     unheld: tuple[str, ...]
 
 
-def standing(balance: Balance, q: Vector) -> Standing:
+def standing(balance: Balance, q: Vector) -> EquilibriumStability:
     """Look at an equilibrium; ``balance.u`` are the efforts there."""
     mech, kin = balance.mech, balance.at(q)
     Z = balance.motions(kin, driven=True)
     if Z.shape[1] == 0:
-        return Standing(True, ())
+        return EquilibriumStability(True, ())
     rest = _pull(balance, q)
     K, jump = _stiffness(rest, mech.nv)
     size = balance.acting(kin) + balance.carried(kin) + np.abs(K.diagonal())
@@ -75,7 +75,9 @@ def standing(balance: Balance, q: Vector) -> Standing:
         f"{_named(mech, x)}: no motor moves it; it is in balance by itself, and {_pushed(k)}"
         for k, x in apart
     )
-    return Standing(None if bent else _stable(mech, _over_size(Z, K, size)[0]), sentences)
+    return EquilibriumStability(
+        None if bent else _stable(mech, _over_size(Z, K, size)[0]), sentences
+    )
 
 
 def pulled_motion(balance: Balance, q: Vector) -> str:

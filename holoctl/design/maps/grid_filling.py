@@ -24,8 +24,8 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.design.maps.grid_coordinates import GridAxis
-from holoctl.design.maps.neighbour_continuation import PartitionedSpot, WayEnd, reached
-from holoctl.design.maps.point_quantities import MapRequest, Point, point_at
+from holoctl.design.maps.neighbour_continuation import PartitionedConfiguration, PathEnd, reached
+from holoctl.design.maps.point_quantities import MapPoint, MapRequest, point_at
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
@@ -83,16 +83,16 @@ class Worker:
             return self._one(item)
         return [self._apart(*pair) for pair in item.pairs]
 
-    def spot(self, q: Vector) -> PartitionedSpot:
+    def spot(self, q: Vector) -> PartitionedConfiguration:
         """A configuration with a partition that is good there."""
         mech = self.request.chart.mech
-        return PartitionedSpot(
+        return PartitionedConfiguration(
             q, repartitioned(mech, self.part, q, np.zeros(mech.nv), self.request.t)
         )
 
-    def _line(self, line: GridLine) -> list[tuple[Index, Index, Point | str]]:
+    def _line(self, line: GridLine) -> list[tuple[Index, Index, MapPoint | str]]:
         """Where each step began, where to, and what is there."""
-        found = list[tuple[Index, Index, Point | str]]()
+        found = list[tuple[Index, Index, MapPoint | str]]()
         for way, end in zip((-1, 1), line.ends, strict=True):
             here, near = self.spot(line.q), line.at
             for i in range(line.at[line.axis] + way, end + way, way):
@@ -107,29 +107,29 @@ class Worker:
                 here, near = there, index
         return found
 
-    def _one(self, one: GridPoint) -> list[tuple[int, Point | str]]:
+    def _one(self, one: GridPoint) -> list[tuple[int, MapPoint | str]]:
         """What one start after the other leads to, up to a point within limits of positions."""
-        found = list[tuple[int, Point | str]]()
+        found = list[tuple[int, MapPoint | str]]()
         for k, q in enumerate(one.starts):
             there = self.step(self.spot(q), one.at)
             found.append((k, there if isinstance(there, str) else self.point(there, one.at)))
             point = found[-1][1]
-            if isinstance(point, Point) and not point.beyond:
+            if isinstance(point, MapPoint) and not point.beyond:
                 break
         return found
 
-    def step(self, here: PartitionedSpot, index: Index) -> PartitionedSpot | str:
+    def step(self, here: PartitionedConfiguration, index: Index) -> PartitionedConfiguration | str:
         """The spot of a point, from a neighbour; or why not."""
         chart = self.request.chart
         try:
             found = reached(chart.mech, self.request.t, here, chart.at(self._values(index)))
         except HoloctlError as error:
             return str(error)
-        if isinstance(found, WayEnd):
+        if isinstance(found, PathEnd):
             return f"out of reach: {found.share:.0%} of the way there {found.why}"
         return found
 
-    def point(self, spot: PartitionedSpot, index: Index) -> Point:
+    def point(self, spot: PartitionedConfiguration, index: Index) -> MapPoint:
         """What is to be told of a spot."""
         chart = self.request.chart
         kin, _ = constraint_rows(chart.mech, spot.q, np.zeros(chart.mech.nv), self.request.t)
@@ -196,7 +196,7 @@ class Filled:
     Attributes
     ----------
     shape : tuple of int
-    points : dict of index to Point
+    points : dict of index to MapPoint
     why : dict of index to str
         Why a point was not reached.
     apart : dict of index to str
@@ -211,7 +211,7 @@ class Filled:
     """
 
     shape: Index
-    points: dict[Index, Point] = field(default_factory=dict)
+    points: dict[Index, MapPoint] = field(default_factory=dict)
     why: dict[Index, str] = field(default_factory=dict)
     apart: dict[Index, str] = field(default_factory=dict)
     past: set[Index] = field(default_factory=set)
@@ -219,7 +219,7 @@ class Filled:
     tried: set[tuple[Index, Index]] = field(default_factory=set)
     told: set[tuple[Index, Index]] = field(default_factory=set)
 
-    def note(self, near: Index, index: Index, there: Point | str) -> bool:
+    def note(self, near: Index, index: Index, there: MapPoint | str) -> bool:
         """Take what a way led to; whether it is a point that is better than what was known."""
         self.tried.add((near, index))
         if isinstance(there, str):

@@ -26,20 +26,20 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["PartitionedSpot", "WayEnd", "reached"]
+__all__ = ["PartitionedConfiguration", "PathEnd", "reached"]
 
 MAP_EVALUATIONS = 400  # a count
 """Evaluations that a way to a neighbour may take."""
 
 
-class PartitionedSpot(NamedTuple):
+class PartitionedConfiguration(NamedTuple):
     """A closed configuration, and a partition that is good there."""
 
     q: Vector
     part: Partition
 
 
-class WayEnd(NamedTuple):
+class PathEnd(NamedTuple):
     """Where a way ended: at a share of it, and why, in words."""
 
     share: float
@@ -71,8 +71,8 @@ class _FactoredPoint(NamedTuple):
 
 
 def reached(
-    mech: Mechanism, t: float, start: PartitionedSpot, left: Rows
-) -> PartitionedSpot | WayEnd:
+    mech: Mechanism, t: float, start: PartitionedConfiguration, left: Rows
+) -> PartitionedConfiguration | PathEnd:
     """The spot where r vanishes, by the straight way; or where that ends."""
     count, why = 0, "slow"
 
@@ -121,10 +121,10 @@ def reached(
         may_go_on=lambda: count < MAP_EVALUATIONS and why != "open",
     )  # fmt: skip
     if not rest:
-        return PartitionedSpot(here.q, here.part)
+        return PartitionedConfiguration(here.q, here.part)
     if count >= MAP_EVALUATIONS and why != "open":
         why = "steps"
-    return WayEnd(1.0 - rest, _WHY[why])
+    return PathEnd(1.0 - rest, _WHY[why])
 
 
 _WHY = {

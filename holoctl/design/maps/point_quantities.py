@@ -31,7 +31,7 @@ from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.grid_coordinates import MapChart, lengths_of
-from holoctl.design.maps.neighbour_continuation import PartitionedSpot
+from holoctl.design.maps.neighbour_continuation import PartitionedConfiguration
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
@@ -39,7 +39,7 @@ from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.projector.projection import Projection, projected
 
-__all__ = ["MapRequest", "Point", "point_at"]
+__all__ = ["MapPoint", "MapRequest", "point_at"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def _sizes(both: Array, none: tuple[Vector, bool]) -> tuple[Vector, bool]:
     return (nearer, True) if (np.isfinite(nearer) & (nearer > 0.0)).all() else none
 
 
-class Point(NamedTuple):
+class MapPoint(NamedTuple):
     """A point of the map.
 
     Attributes
@@ -131,7 +131,7 @@ class Point(NamedTuple):
     side: int
 
 
-def point_at(request: MapRequest, spot: PartitionedSpot, D: Array) -> Point:
+def point_at(request: MapRequest, spot: PartitionedConfiguration, D: Array) -> MapPoint:
     """What is asked for at a spot; D (rows, nv) are the rows of the chart there, by scaled steps.
 
     What cannot be told there is nan, and a remark.
@@ -142,7 +142,7 @@ def point_at(request: MapRequest, spot: PartitionedSpot, D: Array) -> Point:
     try:
         P = projected(mech, q, rest, request.t, part)
     except HoloctlError as error:
-        return Point(q, {}, beyond, (_first_sentence(error, mech.name),), 0)
+        return MapPoint(q, {}, beyond, (_first_sentence(error, mech.name),), 0)
     W, DW = _motions(P, D)
     A = mech.B.T @ W
     numbers, remarks = dict[str, Array](), list[str]()
@@ -155,7 +155,7 @@ def point_at(request: MapRequest, spot: PartitionedSpot, D: Array) -> Point:
     _of_rates(request, P, W, A if told else None, sizes, numbers)
     square = mech.nu == A.shape[1] == DW.shape[0]
     side = int(np.sign(np.linalg.det(A)) * np.sign(np.linalg.det(DW))) if square else 0
-    return Point(q, numbers, beyond, tuple(remarks), side)
+    return MapPoint(q, numbers, beyond, tuple(remarks), side)
 
 
 def _motions(P: Projection, D: Array) -> tuple[Array, Array]:

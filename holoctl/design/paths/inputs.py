@@ -22,7 +22,7 @@ from holoctl.closing.assembly import assemble
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within, scaled_jacobian
 from holoctl.design.paths.path_continuation import Path, System, followed, node_at, system_of
-from holoctl.design.paths.path_system import Coordinates, Wanted
+from holoctl.design.paths.path_system import Coordinates, PathReference
 from holoctl.design.paths.splines import chord_lengths, sampled, through_points
 from holoctl.design.paths.task_path import is_task_path, task_path
 from holoctl.mechanism.checks import check_configuration
@@ -337,12 +337,12 @@ def _with_derivatives(
     if not order:
         raise InputError(f"{owner}: derivatives are taken with positions of the motors alone")
 
-    def along(s: float) -> Wanted:
+    def along(s: float) -> PathReference:
         given = path(s)
         if not isinstance(given, tuple) or len(given) != 3:
             raise InputError(f"{owner}: the function must return (value, d, dd) everywhere; at s = "
                              f"{s:.6g} it returns {str(given)[:80]}")  # fmt: skip
-        return Wanted(*(_numbers(x, size, s, owner)[order] for x in given))
+        return PathReference(*(_numbers(x, size, s, owner)[order] for x in given))
 
     h = 1e-4
     for s in (0.1, 0.35, 0.6, 0.85):
@@ -369,8 +369,8 @@ def reached(system: System, q: Vector, value: Any, owner: str) -> Vector:
 
     way = away / drive.scale
 
-    def line(s: float) -> Wanted:
-        return Wanted(value + (s - 1.0) * way, way, np.zeros(way.size))
+    def line(s: float) -> PathReference:
+        return PathReference(value + (s - 1.0) * way, way, np.zeros(way.size))
 
     begin = node_at(system, line, q, 0.0)
     if begin is None:

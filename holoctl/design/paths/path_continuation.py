@@ -27,7 +27,7 @@ from holoctl.design.paths.path_system import (
     Drive,
     Factored,
     PartitionRows,
-    Wanted,
+    PathReference,
     factored,
     kept_rows,
 )
@@ -53,7 +53,7 @@ PATH_SHORTEST = 1e-4
 """Where a step of this share of the way to the next point of a path does not count, it ends."""
 
 
-Path = Callable[[float], Wanted]
+Path = Callable[[float], PathReference]
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +285,7 @@ def _corrected(
 
 
 def _node(
-    system: System, s: float, q: Vector, wanted: Wanted, K: Factored, worst: float
+    system: System, s: float, q: Vector, wanted: PathReference, K: Factored, worst: float
 ) -> PathNode:  # fmt: skip
     """With the derivatives of q by s, exact on the closed manifold."""
     drive, r, n = system.drive, system.part.rank, system.mech.nv

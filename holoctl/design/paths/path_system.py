@@ -33,13 +33,13 @@ __all__ = [
     "Drive",
     "Factored",
     "PartitionRows",
-    "Wanted",
+    "PathReference",
     "factored",
     "kept_rows",
 ]
 
 
-class Wanted(NamedTuple):
+class PathReference(NamedTuple):
     """w(s) and its derivatives by s.
 
     Attributes

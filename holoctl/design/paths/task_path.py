@@ -23,7 +23,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.reach.inverse_kinematics import inverse_kinematics
 from holoctl.control.reach.targets import Target, targets_of
 from holoctl.control.tasks.frame_task import BoundFrameTask, Pose
-from holoctl.design.paths.path_system import Wanted
+from holoctl.design.paths.path_system import PathReference
 from holoctl.design.paths.splines import chord_lengths, through_points
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
@@ -44,7 +44,7 @@ class TaskPath(NamedTuple):
     """
 
     drive: TaskDrive
-    path: Callable[[float], Wanted]
+    path: Callable[[float], PathReference]
     knots: Vector
     q: Vector
 
@@ -144,7 +144,7 @@ def _listed(given: Any, owner: str) -> list[Any]:
 
 def _of_poses(
     task: BoundFrameTask, poses: list[Pose], per_length: float, owner: str
-) -> tuple[Callable[[float], Wanted], Vector]:
+) -> tuple[Callable[[float], PathReference], Vector]:
     """The function of s, and its knots."""
     position = np.array([pose.position for pose in poses])
     steps = np.linalg.norm(np.diff(position, axis=0) * per_length, axis=1)
@@ -167,15 +167,15 @@ def _of_poses(
     columns = _columns(task, position.shape[1])
     if rotation is None:
 
-        def line(s: float) -> Wanted:
+        def line(s: float) -> PathReference:
             here = places(s)
             rates = (_six(here.rate, columns)[rows], _six(here.acceleration, columns)[rows])
-            return Wanted(Pose(here.value, None), *rates)
+            return PathReference(Pose(here.value, None), *rates)
 
         return line, s
     spline = RotationSpline(s, rotation)
 
-    def along(s: float) -> Wanted:
+    def along(s: float) -> PathReference:
         here, R = places(s), spline(s).as_matrix()
         v, a = _six(here.rate, columns), _six(here.acceleration, columns)
         w, ww = spline(s, 1), spline(s, 2)  # in the axes of the frame itself
@@ -184,7 +184,7 @@ def _of_poses(
             a[:3], a[3:] = R.T @ a[:3] - np.cross(w, v[:3]), ww
         else:
             v[3:], a[3:] = R @ w, R @ ww
-        return Wanted(Pose(here.value, R), v[rows], a[rows])
+        return PathReference(Pose(here.value, R), v[rows], a[rows])
 
     return along, s
 

@@ -24,7 +24,7 @@ from holoctl.design.paths.inputs import (
     way_points,
 )
 from holoctl.design.paths.path_continuation import system_of
-from holoctl.design.paths.path_system import Wanted, kept_rows
+from holoctl.design.paths.path_system import PathReference, kept_rows
 from holoctl.design.paths.splines import at_rest_spline
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
@@ -108,8 +108,8 @@ def curve_of_nodes(
         ) from None
     system = system_of(mech, part, drive, begin.idle)
 
-    def along(x: float) -> Wanted:
+    def along(x: float) -> PathReference:
         there = curve.at(x)
-        return Wanted(drive.at(there.q), drive.D @ there.v, drive.D @ there.a)
+        return PathReference(drive.at(there.q), drive.D @ there.v, drive.D @ there.a)
 
     return closed_curve(closed_path(CheckedPath(system, along, t, q[0]), t, still=True))[0], part

@@ -27,8 +27,8 @@ from holoctl.base.errors import SweepError
 from holoctl.base.single_threaded_blas import one_thread
 
 __all__ = [
-    "Chunk", "Done", "Dumps", "Lost", "far_chunk", "pickled_items", "plain_pickle", "said", "serve",
-    "unpacked", "worked",
+    "Chunk", "ChunkResult", "Dumps", "LostChunk", "far_chunk", "pickled_items", "plain_pickle",
+    "said", "serve", "unpacked", "worked",
 ]  # fmt: skip
 
 SWEEP_PATIENCE = 0.2  # s
@@ -53,7 +53,7 @@ class Chunk(NamedTuple):
     stop: int
 
 
-class Done(NamedTuple):
+class ChunkResult(NamedTuple):
     """What became of the first items of a chunk.
 
     Attributes
@@ -74,7 +74,7 @@ class Done(NamedTuple):
     who: Who
 
 
-class Lost(NamedTuple):
+class LostChunk(NamedTuple):
     """A chunk that nothing came back of.
 
     Attributes
@@ -92,7 +92,9 @@ class Lost(NamedTuple):
     function: bool = False
 
 
-def worked(function: Function, items: Sequence[Any], patience: float = SWEEP_PATIENCE) -> Done:
+def worked(
+    function: Function, items: Sequence[Any], patience: float = SWEEP_PATIENCE
+) -> ChunkResult:
     """The items one after the other, at least one, and no more when `patience` (s) is over."""
     values, failed = list[Any](), list[int]()
     begun = time.perf_counter()
@@ -105,7 +107,7 @@ def worked(function: Function, items: Sequence[Any], patience: float = SWEEP_PAT
         if time.perf_counter() - begun > patience:
             break
     who = socket.gethostname(), os.getpid(), threading.get_ident()
-    return Done(values, failed, time.perf_counter() - begun, who)
+    return ChunkResult(values, failed, time.perf_counter() - begun, who)
 
 
 def plain_pickle(x: Any) -> bytes:
@@ -113,24 +115,24 @@ def plain_pickle(x: Any) -> bytes:
     return pickle.dumps(x, pickle.HIGHEST_PROTOCOL)
 
 
-def pickled_items(dumps: Dumps, items: Sequence[Any]) -> bytes | Lost:
+def pickled_items(dumps: Dumps, items: Sequence[Any]) -> bytes | LostChunk:
     """The items on their way to a worker, or why they cannot travel."""
     try:
         return dumps(items)
     except Exception as error:
-        return Lost(f"it cannot be pickled: {said(error)}", sure=True)
+        return LostChunk(f"it cannot be pickled: {said(error)}", sure=True)
 
 
-def unpacked(message: bytes) -> Done | Lost:
+def unpacked(message: bytes) -> ChunkResult | LostChunk:
     """What `packed` made, back here."""
     try:
-        outcome: Done | Lost = pickle.loads(message)
+        outcome: ChunkResult | LostChunk = pickle.loads(message)
     except Exception as error:
-        return Lost(f"what came back cannot be unpickled here: {said(error)}", sure=True)
+        return LostChunk(f"what came back cannot be unpickled here: {said(error)}", sure=True)
     return outcome
 
 
-def packed(done: Done) -> bytes:
+def packed(done: ChunkResult) -> bytes:
     """A pickle of it, whatever the values are."""
     try:
         return plain_pickle(done)
@@ -153,7 +155,7 @@ def packed(done: Done) -> bytes:
     try:
         return plain_pickle(done._replace(values=values, failed=sorted(failed)))
     except Exception:  # one by one they pickled
-        return plain_pickle(Lost(f"its values cannot be pickled: {said(whole)}", sure=True))
+        return plain_pickle(LostChunk(f"its values cannot be pickled: {said(whole)}", sure=True))
 
 
 def far_chunk(digest: str, function: bytes, items: bytes, attempt: str) -> bytes:
@@ -163,7 +165,7 @@ def far_chunk(digest: str, function: bytes, items: bytes, attempt: str) -> bytes
     try:
         known = _known(digest, function)
     except Exception as error:
-        lost = Lost(f"its worker could not load the function: {said(error)}", function=True)
+        lost = LostChunk(f"its worker could not load the function: {said(error)}", function=True)
         return plain_pickle(lost)
     with one_thread():
         return _answer(known, items)
@@ -179,7 +181,7 @@ def serve(connection: Any, function: bytes) -> None:
         try:
             known = pickle.loads(function)
         except Exception as error:
-            connection.send_bytes(plain_pickle(Lost(said(error), function=True)))
+            connection.send_bytes(plain_pickle(LostChunk(said(error), function=True)))
             return
         connection.send_bytes(b"")
         while True:
@@ -200,7 +202,7 @@ def _answer(function: Function, items: bytes) -> bytes:
     try:
         given = pickle.loads(items)
     except Exception as error:
-        lost = Lost(f"it cannot be unpickled in a worker: {said(error)}", sure=True)
+        lost = LostChunk(f"it cannot be unpickled in a worker: {said(error)}", sure=True)
         return plain_pickle(lost)
     return packed(worked(function, given))
 

@@ -30,13 +30,13 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.live_motion import LiveMotion
 
-__all__ = ["Here", "NumericConstraints", "NumericTree", "numeric_constraints", "numeric_tree"]
+__all__ = ["NumericConstraints", "NumericTree", "TickState", "numeric_constraints", "numeric_tree"]
 
 UNEQUAL_PIVOTS = 1e8
 """By so much the pivots of weighted motors may differ in a tick."""
 
 
-class Here:
+class TickState:
     """The state that a tick stands at, and whether anything is doubtful there."""
 
     __slots__ = ("doubtful", "known", "q", "t", "v")
@@ -74,7 +74,7 @@ class NumericConstraints:
 class NumericTree:
     """`laws.contract.Tree` in numbers."""
 
-    here: Here
+    here: TickState
     friction: bool
     needed: Callable[[Vector, Vector | None], Vector]
     at_rest: Callable[[], Vector]
@@ -89,7 +89,9 @@ class NumericTree:
         return self.here.v
 
 
-def numeric_tree(mech: Mechanism, data: pin.Data, motion: LiveMotion, here: Here) -> NumericTree:
+def numeric_tree(
+    mech: Mechanism, data: pin.Data, motion: LiveMotion, here: TickState
+) -> NumericTree:
     """The tree of one thread; `motion` is read at the q of the last evaluation."""
     model, rest = mech.model, np.zeros(mech.nv)
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
@@ -146,7 +148,7 @@ def numeric_tree(mech: Mechanism, data: pin.Data, motion: LiveMotion, here: Here
 
 
 def numeric_constraints(
-    mech: Mechanism, part: Partition, split: Split, here: Here, own: bool,
+    mech: Mechanism, part: Partition, split: Split, here: TickState, own: bool,
     weights: Vector | None, inconsistent: str,
 ) -> NumericConstraints:  # fmt: skip
     """K of one thread. Where the motors are the first independent coordinates of the split (`own`)
@@ -260,7 +262,7 @@ def _same(x: Vector) -> Vector:
 
 
 def _any_motors(
-    mech: Mechanism, part: Partition, split: Split, here: Here, weights: Vector | None,
+    mech: Mechanism, part: Partition, split: Split, here: TickState, weights: Vector | None,
     inconsistent: str,
 ) -> _MotorMaps:  # fmt: skip
     """Any actuation matrix that drives all motions; more motors than these share the effort.

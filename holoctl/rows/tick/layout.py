@@ -27,11 +27,11 @@ from holoctl.tree.live_motion import LiveMotion
 __all__ = ["Beside", "Layout", "layout"]
 
 
-_LayOut = Callable[
+_Prepare = Callable[
     [WrenchRows, Indices, Vector, LiveMotion, Array, StateLimits | None], PreparedRows
 ]
 
-LAYOUTS: dict[type, _LayOut] = {Along: along, Orientation: turning, Composed: composed}
+PREPARED: dict[type, _Prepare] = {Along: along, Orientation: turning, Composed: composed}
 """How rows between two bodies are laid out, sort by sort. Others are asked for their `rows`."""
 
 
@@ -100,20 +100,20 @@ def layout(
     if others:
         asked = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
         parts.append(given(mech, motion, asked, WJ[:stop], limits, oracle))
-    for table, here, which, lay_out in groups:
+    for table, here, which, prepare in groups:
         at, stop = slice(stop, stop + here.size), stop + here.size
         S[at] = table.S[table.pair[which]]
         arguments = table, which, scale[here], motion, WJ[at], limits
         last = more is not None and stop == order.size
-        parts.append(along(*arguments, own_scale) if last else lay_out(*arguments))
+        parts.append(along(*arguments, own_scale) if last else prepare(*arguments))
     return Layout(parts, order, WJ, S)
 
 
 def _with_more(groups: list[_RowsOfSort], more: WrenchRows, count: int) -> list[_RowsOfSort]:
     """With rows that are not those of constraints last, in one table with rows along vectors."""
-    beside = [g for g in groups if g.lay_out is along]
+    beside = [g for g in groups if g.prepare is along]
     which, here = np.arange(len(more.labels)), count + np.arange(len(more.labels))
-    rest = [g for g in groups if g.lay_out is not along]
+    rest = [g for g in groups if g.prepare is not along]
     if not beside:
         return [*rest, _RowsOfSort(more, here, which, along)]
     own = beside[-1]
@@ -129,7 +129,7 @@ class _RowsOfSort(NamedTuple):
     table: WrenchRows
     here: Indices
     which: Indices
-    lay_out: _LayOut
+    prepare: _Prepare
 
 
 class _Other(NamedTuple):
@@ -152,8 +152,8 @@ def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_RowsOfSort], list[_Ot
         sorts = [type(block.table.kinds[i]) for i in which.tolist()]
         for sort in dict.fromkeys(sorts):
             own = np.array([one is sort for one in sorts])
-            if sort in LAYOUTS:
-                groups.append(_RowsOfSort(block.table, here[own], which[own], LAYOUTS[sort]))
+            if sort in PREPARED:
+                groups.append(_RowsOfSort(block.table, here[own], which[own], PREPARED[sort]))
             else:
                 others.append(_Other(block.table, here[own], which[own]))
     return groups, others
