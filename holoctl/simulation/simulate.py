@@ -201,9 +201,9 @@ def simulate(
         u = np.zeros(plant.nu)
         tau = inputs.held(plant, u) if held else inputs.continuous(plant)
         motion = started(at, settings, RunTally(), 0.0, q, v, tau)
-    events = tuple(map(PendingEvent, watched))
+    pending = tuple(map(PendingEvent, watched))
     run = RunInProgress(
-        motion, events, record_for(plant, instants, sensors), inputs, held,
+        motion, pending, record_for(plant, instants, sensors), inputs, held,
         u, {id(plant): at}, readings,
     )  # fmt: skip
     if progress:
