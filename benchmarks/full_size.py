@@ -21,7 +21,7 @@ from columns import Textbook
 from numpy.typing import NDArray
 from scipy import sparse
 
-from holoctl.control.nearest_efforts import Nearest, Program
+from holoctl.control.nearest_efforts import EffortsQP, Nearest
 
 Array = NDArray[np.float64]
 Terms = Callable[[Array, Array], tuple[Array, Array, Array, Array]]
@@ -128,7 +128,7 @@ def small_by_cvxpy(nu: int) -> Any:
     at_least, at_most = x >= lower, x <= upper
     problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(root @ x - wanted)), [at_least, at_most])
 
-    def solve(p: Program) -> Nearest:
+    def solve(p: EffortsQP) -> Nearest:
         L = np.linalg.cholesky(p.H).T
         root.value, wanted.value, lower.value, upper.value = L, L @ p.x_cmd, p.lower, p.upper
         problem.solve(solver=cp.CLARABEL, enforce_dpp=True, max_threads=1)

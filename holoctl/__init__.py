@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from holoctl.constraints.explicit_chart import GammaQ
     from holoctl.constraints.joint_coordinates import JointMotion
     from holoctl.constraints.rod import Rod
-    from holoctl.constraints.wrench import wrench_rows
+    from holoctl.constraints.wrench_rows import wrench_rows
     from holoctl.control.computed_torque import ComputedTorque
     from holoctl.control.limited_inverse_dynamics import (
         LimitedInverseDynamics,
@@ -104,8 +104,8 @@ if TYPE_CHECKING:
     from holoctl.design.retiming.retime import retime
     from holoctl.design.sweeps.sweep import Sweep, sweep
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
-    from holoctl.doctor.examination import mobility
     from holoctl.doctor.joined_modes import JoinedModes, joined_modes
+    from holoctl.doctor.mobility_analysis import mobility
     from holoctl.doctor.motions import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
@@ -185,7 +185,7 @@ _HOMES = {
     "forces.joint_spring": ["JointSpring"],
     "forces.spring": ["Spring"],
     "dynamics.energy": ["Energy", "Power", "energy", "power"],
-    "constraints.wrench": ["wrench_rows"],
+    "constraints.wrench_rows": ["wrench_rows"],
     "control.computed_torque": ["ComputedTorque"],
     "control.reach.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": [
@@ -218,7 +218,7 @@ _HOMES = {
     "design.sweeps.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
     "doctor.joined_modes": ["JoinedModes", "joined_modes"],
-    "doctor.examination": ["mobility"],
+    "doctor.mobility_analysis": ["mobility"],
     "doctor.motions": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
     "doctor.report": ["MobilityReport"],

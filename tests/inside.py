@@ -10,10 +10,10 @@ import holoctl as hc
 from holoctl.app import animate as film
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick import forward_tick, inverse_tick
-from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
+from holoctl.dynamics.tick.constraints_and_tree import Here, numeric_constraints, numeric_tree
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
-from holoctl.projector.split import split_rows
+from holoctl.projector.coordinate_split import split_rows
 from holoctl.simulation import motion
 from holoctl.tree.live_motion import live_motion
 

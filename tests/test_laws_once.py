@@ -134,7 +134,7 @@ def test_the_laws_over_numbers_are_the_formulas_with_gamma(prepared):
 def test_the_laws_over_expressions_are_the_formulas_with_gamma(prepared):
     ca = pytest.importorskip("casadi")
     from holoctl.codegen.expressions import symbolic
-    from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
+    from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
     from holoctl.codegen.matrices import total
 
     name, prepared, states = prepared

@@ -10,7 +10,7 @@ import pinocchio as pin
 
 import holoctl as hc
 from holoctl.constraints.kinds import slot
-from holoctl.constraints.wrench import wrench_rows
+from holoctl.constraints.wrench_rows import wrench_rows
 from holoctl.tree.frames import resolve_frame
 
 

@@ -47,9 +47,9 @@ from holoctl.closing.assembly import assemble
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.closing.repaired_geometry import repaired_geometry
 from holoctl.control.controller_limits import limits_law_of
-from holoctl.doctor.examination import mobility
+from holoctl.doctor.mobility_analysis import mobility
 from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
-from holoctl.io.moved_sheet import moved_sheet
+from holoctl.io.repaired_yaml import repaired_yaml
 from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.limits_of import limits_of
@@ -199,11 +199,11 @@ _LARGE = 60
 
 
 def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
-    moved_sheet(given.file, (), given.closures)  # refused here, not after the work
+    repaired_yaml(given.file, (), given.closures)  # refused here, not after the work
     if given.snap.exists():
         raise InputError(f"--snap: {given.snap} is there already; give the name of a new file")
     result = repaired_geometry(mech, q)
-    text = moved_sheet(given.file, result.moves, given.closures)
+    text = repaired_yaml(given.file, result.moves, given.closures)
     try:
         with given.snap.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holoctl.app.closure_limit import closure_limit
+from holoctl.app.drawing_tolerance import closure_limit
 from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError

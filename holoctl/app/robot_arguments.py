@@ -16,8 +16,8 @@ from holoctl.base.checks import Vector, known_name, number
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.closing.assembly import assemble
-from holoctl.io.limits import DECIMAL
 from holoctl.io.load import load, main_file, robot_file, robot_names
+from holoctl.io.reader_limits import DECIMAL
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import has_joint

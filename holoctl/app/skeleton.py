@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.app.body_lines import body_lines, fastened
-from holoctl.app.closure_limit import closure_limit
+from holoctl.app.drawing_tolerance import closure_limit
 from holoctl.base.checks import Array, Vector, counted, listing
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAWN_LENGTH
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.constraint_errors import constraint_errors
 from holoctl.rows.evaluate import by_constraint

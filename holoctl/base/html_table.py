@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-__all__ = ["Part", "folded", "html_table", "named"]
+__all__ = ["Cells", "folded", "html_table", "named"]
 
-Part = tuple[object, ...]
+Cells = tuple[object, ...]
 """A line of a table: its cells."""
 
 _CELL = "text-align: left; vertical-align: top; padding: 1px 10px 1px 0"
 
 
-def html_table(value: object, parts: Callable[[], Iterable[Part]]) -> str:
+def html_table(value: object, parts: Callable[[], Iterable[Cells]]) -> str:
     """A table, its title what the value prints of itself; that alone where the parts fail.
 
     Parameters
@@ -57,6 +57,6 @@ def _title(value: object) -> str:
     return text.removeprefix("<").removesuffix(">") if text.startswith("<") else text
 
 
-def _line(cells: Part) -> str:
+def _line(cells: Cells) -> str:
     inside = (c.html if isinstance(c, folded) else escape(str(c)) for c in cells)
     return "<tr>" + "".join(f'<td style="{_CELL}">{c}</td>' for c in inside) + "</tr>"

@@ -39,9 +39,9 @@ from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
 from holoctl.constraints.contract import constraint_of
 from holoctl.constraints.coupling import Coupling
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
-from holoctl.mechanism.limited_coordinates import Beyond, beyond_limits
+from holoctl.mechanism.limited_coordinates import LimitViolation, beyond_limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
@@ -269,7 +269,7 @@ def _within_limits(
 
 
 def _held_at_limits(
-    mech: Mechanism, guess: Vector, outside: tuple[Beyond, ...], options: dict[str, Any]
+    mech: Mechanism, guess: Vector, outside: tuple[LimitViolation, ...], options: dict[str, Any]
 ) -> Vector | None:
     """Closed with what is beyond a limit held there, and what goes beyond one then; None where
     that does not close."""

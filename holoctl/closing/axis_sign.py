@@ -11,7 +11,7 @@ from holoctl.base.checks import Vector
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Rows, constraint_of
 from holoctl.constraints.kinds import direction
-from holoctl.constraints.wrench import WrenchRows, stacked, wrench_rows
+from holoctl.constraints.wrench_rows import WrenchRows, stacked, wrench_rows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.frames import AXES
 from holoctl.tree.kinematics import kinematics

@@ -24,10 +24,10 @@ from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNI
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
-__all__ = ["Correction", "Trust", "newton_projection", "projected_onto_manifold"]
+__all__ = ["Correction", "TrustRegion", "newton_projection", "projected_onto_manifold"]
 
 
-class Trust(NamedTuple):
+class TrustRegion(NamedTuple):
     """How far a projection is followed.
 
     Attributes
@@ -81,12 +81,12 @@ def projected_onto_manifold(
     """
     if keep.size == 0:
         return q, in_range(v)
-    found = newton_projection(mech, keep, q, v, t, tol, Trust())
+    found = newton_projection(mech, keep, q, v, t, tol, TrustRegion())
     return found.q, found.v
 
 
 def newton_projection(
-    mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float, trust: Trust
+    mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float, trust: TrustRegion
 ) -> Correction:
     """`projected_onto_manifold`, of one row or more, as far as it is trusted."""
     c, model, flat = mech.column_scale, mech.model, mech.nq == mech.nv

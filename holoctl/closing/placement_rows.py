@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.base.checks import Array, Vector
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.moves import frames_of, movable
 from holoctl.rows.evaluate import constraint_rows

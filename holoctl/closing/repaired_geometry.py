@@ -25,12 +25,12 @@ from holoctl.base.tolerances import (
     ROUNDED,
     ROUNDING,
 )
-from holoctl.closing.along_motion import along_motion
 from holoctl.closing.assembly import assemble
 from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
+from holoctl.closing.random_paths import random_paths
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
@@ -183,7 +183,7 @@ def repaired_geometry(
                 residual=largest(p.scaled_rows(guess)[0]), worst=[], q=start,
             )  # fmt: skip
         return RepairedGeometry(exact, (), error, error, tau)
-    return _Search(exact, start, tau, seed, placements_of(exact)).result()
+    return _GeometryRepair(exact, start, tau, seed, placements_of(exact)).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ class _Misfit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _GeometryRepair:
     mech: Mechanism
     start: Vector
     tau: float
@@ -246,7 +246,7 @@ class _Search:
         self, mech: Mechanism, q: Vector, times: int, seed: int
     ) -> tuple[int, tuple[Vector, ...]]:
         p, unknowns = everywhere(mech, q, 0.0), 6 * times * len(self.places.names)
-        found = along_motion(p, q, self.tau, unknowns, seed)
+        found = random_paths(p, q, self.tau, unknowns, seed)
         return found.rank, found.configurations
 
     def _misfit(self, mech: Mechanism, qs: tuple[Vector, ...], rank: int) -> _Misfit:

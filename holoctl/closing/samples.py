@@ -14,14 +14,14 @@ import numpy as np
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import ROUNDED
-from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.closing.walking import (
+from holoctl.closing.lyapunov_schmidt import (
     ContinuationPlace,
     Neighbourhood,
     around,
     followed,
     neighbourhood,
 )
+from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "still", "tangent"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 
 __all__ = [
     "PART",
@@ -54,7 +54,7 @@ them."""
 
 
 @dataclass
-class _Program:
+class _CProgram:
     """Values in the order of their computation: text with ``{}`` for the operands."""
 
     formats: list[str] = field(default_factory=list)
@@ -183,7 +183,7 @@ class _Stage:
 
 
 def _sources(
-    program: _Program, function: Any, stages: Sequence[_Stage], qualifier: str
+    program: _CProgram, function: Any, stages: Sequence[_Stage], qualifier: str
 ) -> tuple[str, int]:
     """The C of all stages, and the size of w."""
     starts = sorted({k for s in stages for k in range(s.first, max(s.last, s.first + 1), PART)})
@@ -219,7 +219,7 @@ def _sources(
     return "\n".join(lines), size
 
 
-def _zeros(program: _Program, function: Any, stage: _Stage) -> list[str]:
+def _zeros(program: _CProgram, function: Any, stage: _Stage) -> list[str]:
     """Entries of outputs that are always zero."""
     found = {(o, e) for o, e, _ in program.outputs}
     return [
@@ -236,7 +236,7 @@ def _local(value: int) -> str:
 
 
 def _lines(
-    program: _Program, k: int, where: Callable[[int], str], at_value: dict[int, list[str]]
+    program: _CProgram, k: int, where: Callable[[int], str], at_value: dict[int, list[str]]
 ) -> list[str]:
     text = program.formats[k].format(*(where(i) for i in program.operands[k]))
     stores = [line.format(_local(k)) for line in at_value.get(k, [])]
@@ -245,7 +245,7 @@ def _lines(
 
 
 def _part(
-    program: _Program, start: int, stop: int, slot: dict[int, int], at_value: dict[int, list[str]]
+    program: _CProgram, start: int, stop: int, slot: dict[int, int], at_value: dict[int, list[str]]
 ) -> list[str]:
     """Values from other parts are loaded where they are needed, those for others stored."""
 
@@ -260,7 +260,7 @@ def _part(
     return lines
 
 
-def _slots(program: _Program, starts: Sequence[int]) -> tuple[dict[int, int], int]:
+def _slots(program: _CProgram, starts: Sequence[int]) -> tuple[dict[int, int], int]:
     """Places in the array for values that other parts need; reused when no part needs them."""
 
     def part(value: int) -> int:
@@ -286,7 +286,7 @@ def _slots(program: _Program, starts: Sequence[int]) -> tuple[dict[int, int], in
     return slot, size
 
 
-def _read(function: Any) -> _Program:
+def _read(function: Any) -> _CProgram:
     """The instructions by value; what no output needs is left out."""
     ca = casadi_module()
     names = {
@@ -295,7 +295,7 @@ def _read(function: Any) -> _Program:
         if attribute.startswith("OP_")
     }
     position = [_by_rows(function.sparsity_out(i)) for i in range(function.n_out())]
-    program = _Program()
+    program = _CProgram()
     known = program.known
     held: dict[int, int] = {}  # place in CasADi's work vector to value
     for k in range(function.n_instructions()):
@@ -327,7 +327,7 @@ def _read(function: Any) -> _Program:
     return program
 
 
-def _gathered(program: _Program) -> _Program:
+def _gathered(program: _CProgram) -> _CProgram:
     """The same with slow steps of a sort together, as soon as all that they need is there.
 
     Those that need others of them follow in the next group.
@@ -354,11 +354,11 @@ def _gathered(program: _Program) -> _Program:
     return _reordered(program, order)
 
 
-def _reordered(program: _Program, order: Iterable[int]) -> _Program:
+def _reordered(program: _CProgram, order: Iterable[int]) -> _CProgram:
     """The same with its values, each behind its operands, in this order of old ones."""
     old_values = list(order)
     new = {old: k for k, old in enumerate(old_values)}
-    found = _Program(outputs=[(o, entry, new[k]) for o, entry, k in program.outputs])
+    found = _CProgram(outputs=[(o, entry, new[k]) for o, entry, k in program.outputs])
     for old in old_values:
         text, operands = program.formats[old], tuple(new[i] for i in program.operands[old])
         found.formats.append(text)
@@ -367,7 +367,7 @@ def _reordered(program: _Program, order: Iterable[int]) -> _Program:
     return found
 
 
-def _staged(program: _Program, stages: Sequence[Sequence[int]]) -> tuple[_Program, list[int]]:
+def _staged(program: _CProgram, stages: Sequence[Sequence[int]]) -> tuple[_CProgram, list[int]]:
     """The same with its values in the order of stages, and where each stage ends."""
     of_output = {o: s for s, outputs in enumerate(stages) for o in outputs}
     count, last = len(program.formats), len(stages)
@@ -394,7 +394,7 @@ def _staged(program: _Program, stages: Sequence[Sequence[int]]) -> tuple[_Progra
     return _reordered(program, order), ends
 
 
-def _mark(program: _Program, function: Any, symbols: Any) -> None:
+def _mark(program: _CProgram, function: Any, symbols: Any) -> None:
     """A comment wherever the instructions turn to another symbol."""
     named: dict[int, tuple[str, str]] = {}  # value to symbol, and entry of it
     found = _read(symbols)

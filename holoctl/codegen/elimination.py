@@ -20,7 +20,7 @@ import numpy as np
 
 from holoctl.base.checks import Array
 from holoctl.base.tolerances import LEAST_PIVOT
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.matrices import total
 
 __all__ = [

@@ -10,7 +10,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Indices, read_only
 from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import TreeSteps, symbolic_tree

@@ -17,15 +17,15 @@ import pinocchio as pin
 from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES
-from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked, result_asked
+from holoctl.codegen.casadi_import import SX, casadi_module, column_asked, result_asked
 from holoctl.codegen.matrices import total
-from holoctl.codegen.relative_motion import Seen, moved, pair_between, turns
+from holoctl.codegen.relative_motion import StepMotion, moved, pair_between, turns
 from holoctl.codegen.tree import TreeSteps
 from holoctl.constraints.contract import offered
-from holoctl.constraints.user_classes import of_library
+from holoctl.constraints.user_constraints import of_library
 from holoctl.forces.contract import Between, BoundForce, RelativeMotion
 from holoctl.forces.custom_force import BoundCustomForce
-from holoctl.forces.together import all_efforts
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
@@ -125,7 +125,7 @@ def symbolic_forces(
 
 def _between(tree: TreeSteps, v: SX) -> Between:
     """What shows frames to the forces, of one tree."""
-    steps: dict[tuple[int, int], Seen] = {}
+    steps: dict[tuple[int, int], StepMotion] = {}
 
     def between(a: Frame, b: Frame) -> RelativeMotion:
         pair = pair_between(tree, a, b, v, steps)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.tree import TreeSteps, constant
 from holoctl.tree.frames import Frame
 
 __all__ = [
     "Pair",
-    "Seen",
+    "StepMotion",
     "mirrored",
     "moved",
     "pair_between",
@@ -27,7 +27,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class StepMotion:
     """The motion of a step seen from another one above it, in the axes of that one."""
 
     R: SX
@@ -43,8 +43,8 @@ class Seen:
 class Pair:
     """Frames 1 and 2 of a closure, seen from the nearest step that carries both."""
 
-    one: Seen
-    two: Seen
+    one: StepMotion
+    two: StepMotion
     R1: SX  # axes of the frames
     R2: SX
     p1: SX
@@ -52,7 +52,7 @@ class Pair:
 
 
 def pair_between(
-    tree: TreeSteps, frame1: Frame, frame2: Frame, v: SX, seen: dict[tuple[int, int], Seen]
+    tree: TreeSteps, frame1: Frame, frame2: Frame, v: SX, seen: dict[tuple[int, int], StepMotion]
 ) -> Pair:
     """Two frames, and how their bodies move; `seen` keeps what several pairs of one tree share."""
     step1, step2 = tree.of_joint[frame1.joint], tree.of_joint[frame2.joint]
@@ -65,7 +65,7 @@ def pair_between(
     return Pair(one, two, R1, R2, p1, p2)
 
 
-def placed(s: Seen, frame: Frame) -> tuple[SX, SX]:
+def placed(s: StepMotion, frame: Frame) -> tuple[SX, SX]:
     """Axes and origin of a frame on a step."""
     X = frame.placement
     return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
@@ -96,8 +96,8 @@ def _ancestors(tree: TreeSteps, step: int) -> list[int]:
 
 
 def see(
-    tree: TreeSteps, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], Seen]
-) -> Seen:
+    tree: TreeSteps, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], StepMotion]
+) -> StepMotion:
     """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
     coordinates. The root is the base, or stands on it."""
     ca = casadi_module()
@@ -106,7 +106,7 @@ def see(
         return seen[root, i]
     if i == root:
         zero = ca.SX.zeros(3)
-        seen[root, i] = Seen(ca.SX.eye(3), zero, zero, zero, zero, zero, ())
+        seen[root, i] = StepMotion(ca.SX.eye(3), zero, zero, zero, zero, zero, ())
         return seen[root, i]
     if i == base:
         seen[root, i] = _from_above(tree, root, v)
@@ -123,7 +123,7 @@ def see(
         columns.append((c.coordinate, angular, linear, o))
         turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
     w = below.omega
-    seen[root, i] = Seen(
+    seen[root, i] = StepMotion(
         R,
         o,
         omega=w + turn,
@@ -136,7 +136,7 @@ def see(
     return seen[root, i]
 
 
-def _from_above(tree: TreeSteps, i: int, v: SX) -> Seen:
+def _from_above(tree: TreeSteps, i: int, v: SX) -> StepMotion:
     """What step i stands on, seen from it: it moves the other way. The motions of the step's
     joint are constant in its own axes, so that they have no acceleration of their own there."""
     ca, s = casadi_module(), tree.steps[i]
@@ -148,13 +148,13 @@ def _from_above(tree: TreeSteps, i: int, v: SX) -> Seen:
         turn, slide = turn + angular * v[c.coordinate], slide + linear * v[c.coordinate]
     o = -(s.R.T @ s.p)
     odot = slide + ca.cross(turn, o)
-    return Seen(
+    return StepMotion(
         s.R.T, o, omega=turn, odot=odot, alpha=zero, oddot=ca.cross(turn, odot),
         columns=tuple(columns),
     )  # fmt: skip
 
 
-def point_motion(s: Seen, p: SX) -> tuple[SX, SX]:
+def point_motion(s: StepMotion, p: SX) -> tuple[SX, SX]:
     """Velocity, and acceleration at zero joint acceleration, of what is at p on the body."""
     cross = casadi_module().cross
     arm = p - s.o

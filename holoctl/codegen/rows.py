@@ -11,9 +11,9 @@ alpha the motion of the frames seen from there, at zero joint acceleration,
     orientation    2 x_i                     m_i . dw                  m_i . (dalpha - omega1 x dw)
                                                                          - |dw|^2 x_i / 2
 
-The rows are those of constraints/wrench.py, which is the oracle in the tests. For a law that does
-not care which basis of the rows it gets, rows that span a constant space (three linear rows, two
-in a plane, three of an orientation) are taken along constant axes: an invertible combination of
+The rows are those of constraints/wrench_rows.py, which is the oracle in the tests. For a law that
+does not care which basis of the rows it gets, rows that span a constant space (three linear rows,
+two in a plane, three of an orientation) are taken along constant axes: an invertible combination of
 the same rows, exact off the manifold too, with fewer operations.
 """
 
@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES, HALF_TURN
-from holoctl.codegen.casadi_extra import SX, casadi_module, column_asked
+from holoctl.codegen.casadi_import import SX, casadi_module, column_asked
 from holoctl.codegen.relative_motion import (
     Pair,
-    Seen,
+    StepMotion,
     mirrored,
     moved,
     pair_between,
@@ -46,10 +46,10 @@ from holoctl.codegen.relative_motion import (
 from holoctl.codegen.tree import TreeSteps, constant
 from holoctl.constraints.contract import BoundRows, constraint_of, offered
 from holoctl.constraints.custom import BoundCustom
-from holoctl.constraints.expressed import check_same_rows, derivatives, rows_at, rows_function
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
-from holoctl.constraints.user_classes import checked_rows, is_finite, of_library
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.phi_expression import check_same_rows, derivatives, rows_at, rows_function
+from holoctl.constraints.user_constraints import checked_rows, is_finite, of_library
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
@@ -116,7 +116,7 @@ def symbolic_rows(
     """
     r = len(rows)
     found = SymbolicRows([None] * r, [None] * r, [None] * r, [{} for _ in rows], [], same_space)
-    seen: dict[tuple[int, int], Seen] = {}
+    seen: dict[tuple[int, int], StepMotion] = {}
     start = 0
     for bound in mech.bound:
         m = len(bound.labels)
@@ -170,7 +170,7 @@ def check_expressions(mech: Mechanism, tree: TreeSteps, t: SX, samples: Array) -
 def _phi(mech: Mechanism, bound: BoundRows, tree: TreeSteps, t: SX) -> SX:
     """The errors of a constraint that offers an expression, checked."""
     expression, name = offered(bound, "expression"), constraint_of(bound.labels[0])
-    seen: dict[tuple[int, int], Seen] = {}
+    seen: dict[tuple[int, int], StepMotion] = {}
     rest = casadi_module().SX.zeros(mech.nv)
 
     def place(frame: Frame) -> tuple[SX, SX]:

@@ -20,9 +20,9 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.tree.frozen_model import plain
-from holoctl.tree.tangent import of_quaternion
+from holoctl.tree.position_rates import of_quaternion
 
 __all__ = [
     "Column",
@@ -137,7 +137,7 @@ def symbolic_tree(model: pin.Model, q: SX) -> TreeSteps:
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _JointPart:
     """A joint, or a part of one: entries of q, constant columns, ``motion(q) -> R, p``."""
 
     placement: pin.SE3
@@ -147,12 +147,12 @@ class _Piece:
     unit: slice | None = None
 
 
-def _pieces(joint: Any, name: str, placement: pin.SE3) -> list[_Piece]:
+def _pieces(joint: Any, name: str, placement: pin.SE3) -> list[_JointPart]:
     """The steps of one joint; `joint` knows where its entries of q and v are."""
     kind = joint.shortname().removeprefix("JointModel")
     iq, iv, zero = joint.idx_q, joint.idx_v, np.zeros(3)
     if kind == "Composite":
-        found: list[_Piece] = []
+        found: list[_JointPart] = []
         joint = joint.extract() if hasattr(joint, "extract") else joint
         for part, at in zip(joint.joints, joint.jointPlacements, strict=True):
             found += _pieces(part, name, placement * at)
@@ -163,8 +163,8 @@ def _pieces(joint: Any, name: str, placement: pin.SE3) -> list[_Piece]:
         column = (Column(iv, S[3:], S[:3]),)
         if kind.startswith("RevoluteUnbounded") or kind.startswith("RUB"):
             turn = _turn_by_pair(S[3:])
-            return [_Piece(placement, (iq, iq + 1), column, turn, slice(0, 2))]
-        return [_Piece(placement, (iq,), column, _screw(S[3:], S[:3]))]
+            return [_JointPart(placement, (iq, iq + 1), column, turn, slice(0, 2))]
+        return [_JointPart(placement, (iq,), column, _screw(S[3:], S[:3]))]
     if kind in ("Universal", "SphericalZYX"):
         axes = np.eye(3)[::-1]
         if kind == "Universal":
@@ -172,25 +172,25 @@ def _pieces(joint: Any, name: str, placement: pin.SE3) -> list[_Piece]:
             axes = np.array([bare.axis1, bare.axis2])
         places = [placement] + [pin.SE3.Identity()] * (len(axes) - 1)
         return [
-            _Piece(at, (iq + i,), (Column(iv + i, axis, zero),), _screw(axis, zero))
+            _JointPart(at, (iq + i,), (Column(iv + i, axis, zero),), _screw(axis, zero))
             for i, (axis, at) in enumerate(zip(axes, places, strict=True))
         ]
     e = np.eye(3)
     if kind == "Translation":
         slides = tuple(Column(iv + i, zero, e[i]) for i in range(3))
-        return [_Piece(placement, (iq, iq + 1, iq + 2), slides, _shift)]
+        return [_JointPart(placement, (iq, iq + 1, iq + 2), slides, _shift)]
     if kind == "Spherical":
         turns = tuple(Column(iv + i, e[i], zero) for i in range(3))
         entries = tuple(range(iq, iq + 4))
-        return [_Piece(placement, entries, turns, _ball, slice(0, 4))]
+        return [_JointPart(placement, entries, turns, _ball, slice(0, 4))]
     if kind == "FreeFlyer":
         free = tuple(Column(iv + i, zero, e[i]) for i in range(3))
         free += tuple(Column(iv + 3 + i, e[i], zero) for i in range(3))
-        return [_Piece(placement, tuple(range(iq, iq + 7)), free, _free, slice(3, 7))]
+        return [_JointPart(placement, tuple(range(iq, iq + 7)), free, _free, slice(3, 7))]
     if kind == "Planar":
         slide = tuple(Column(iv + i, zero, e[i]) for i in range(2))
         plane = (*slide, Column(iv + 2, e[2], zero))
-        return [_Piece(placement, tuple(range(iq, iq + 4)), plane, _plane, slice(2, 4))]
+        return [_JointPart(placement, tuple(range(iq, iq + 4)), plane, _plane, slice(2, 4))]
     raise InputError(
         f"no expressions for joint {name!r}: a {joint.shortname()} cannot be compiled; emulate it "
         "by simpler joints"

@@ -23,7 +23,7 @@ from holoctl.base.tolerances import (
     SECOND_DIFFERENCE,
 )
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.differences import (
+from holoctl.constraints.derivative_check import (
     Difference,
     check_at_seeded_states,
     difference,

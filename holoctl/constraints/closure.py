@@ -10,7 +10,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, listing, number, one_of, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import SCREW, Row, direction, linear, orientation, screw
-from holoctl.constraints.wrench import WrenchRows, wrench_rows
+from holoctl.constraints.wrench_rows import WrenchRows, wrench_rows
 from holoctl.tree.frames import (
     AXES,
     FrameLike,

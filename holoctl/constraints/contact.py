@@ -12,7 +12,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, entries, positive, quiet, quoted, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import linear
-from holoctl.constraints.wrench import WrenchRows, wrench_rows
+from holoctl.constraints.wrench_rows import WrenchRows, wrench_rows
 from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
 from holoctl.tree.kinematics import place
 

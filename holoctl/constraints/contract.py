@@ -60,7 +60,7 @@ __all__ = [
     "Chart",
     "Constraint",
     "Evaluate",
-    "Place",
+    "FramePlacement",
     "Rows",
     "constraint_of",
     "offered",
@@ -79,8 +79,8 @@ class Rows:
     jacobian : (m, nv) array
         G, the derivative of the rate by the velocity v.
     wrenches : (m, 6) array, optional
-        Where every row is a wrench between two bodies (constraints/wrench.py): force and moment
-        about the world origin, on body 2.
+        Where every row is a wrench between two bodies (constraints/wrench_rows.py): force and
+        moment about the world origin, on body 2.
     """
 
     error: Vector
@@ -117,7 +117,7 @@ class Chart:
 Evaluate = Callable[[Vector, Vector, float], None]
 """evaluate(q, v, t) fills the arrays of some `Rows`."""
 
-Place = Callable[[Frame], tuple[Any, Any]]
+FramePlacement = Callable[[Frame], tuple[Any, Any]]
 """place(frame) -> R, p: the axes (3, 3) and the origin (3,) of a frame in the world, at q, as
 `casadi.SX`."""
 
@@ -141,7 +141,7 @@ class BoundRows(Protocol):
         arrays are zero at first, and keep what is in them from tick to tick.
     ``linear`` : bool
         Whether Jacobian and drift are constant; `tick` then fills them at once.
-    ``expression(q, t, place) -> phi`` : q (nq, 1) and t symbols, place a `Place`
+    ``expression(q, t, place) -> phi`` : q (nq, 1) and t symbols, place a `FramePlacement`
         The errors as a `casadi.SX` column of m entries; derivatives are taken of it.
     ``opaque`` : str
         Why there is no `expression`, for those who ask.

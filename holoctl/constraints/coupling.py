@@ -22,7 +22,7 @@ from holoctl.base.checks import (
     read_only,
 )
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Evaluate, Place, Rows
+from holoctl.constraints.contract import Evaluate, FramePlacement, Rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
@@ -164,7 +164,7 @@ class BoundCoupling:
 
         return evaluate
 
-    def expression(self, q: Any, t: Any, place: Place) -> Any:
+    def expression(self, q: Any, t: Any, place: FramePlacement) -> Any:
         """``c . q - offset``."""
         terms = [float(c) * q[k] for k, c in enumerate(self.of_q) if c]
         return sum(terms[1:], terms[0]) - self.offset

@@ -14,9 +14,9 @@ from holoctl.base.checks import Vector, finite, flag, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_STATES
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
-from holoctl.constraints.contract import Evaluate, Place, Rows, constraint_of
-from holoctl.constraints.expressed import check_same_rows, rows_at, rows_function, rows_machine
-from holoctl.constraints.user_classes import is_finite, seeded_states
+from holoctl.constraints.contract import Evaluate, FramePlacement, Rows, constraint_of
+from holoctl.constraints.phi_expression import check_same_rows, rows_at, rows_function, rows_machine
+from holoctl.constraints.user_constraints import is_finite, seeded_states
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
@@ -189,7 +189,7 @@ class BoundCustom:
             "expression"
         )
 
-    def expression(self, q: Any, t: Any, place: Place | None) -> Any:
+    def expression(self, q: Any, t: Any, place: FramePlacement | None) -> Any:
         """phi as a `casadi.SX` column, of symbols q and t; checked."""
         d = self.description
         owner = self.owner

@@ -27,7 +27,7 @@ from holoctl.base.tolerances import (
     DIFFERENCE_STEP,
 )
 from holoctl.constraints.contract import Chart, Rows
-from holoctl.constraints.differences import (
+from holoctl.constraints.derivative_check import (
     Difference,
     check_at_seeded_states,
     difference,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Vector, counted, known_name, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.wrench import upright_quaternion
+from holoctl.constraints.wrench_rows import upright_quaternion
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, support
 from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.frozen_model import has_joint, plain

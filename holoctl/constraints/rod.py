@@ -10,7 +10,7 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.constraints.kinds import rod
-from holoctl.constraints.wrench import WrenchRows, wrench_rows
+from holoctl.constraints.wrench_rows import WrenchRows, wrench_rows
 from holoctl.tree.frames import FrameLike, default_pair_name, frames_of_two_bodies, own_frame
 from holoctl.tree.kinematics import place
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, finite
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limits_law import LimitRequest, LimitsLaw, Outcome
+from holoctl.control.limits_law import LimitRequest, LimitsLaw, LimitsOutcome
 from holoctl.control.viability_kernel import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
 from holoctl.dynamics.tick.inverse_paths import Paths
 from holoctl.dynamics.tick.inverse_tick import LastSolve
-from holoctl.dynamics.tick.own_workspace import prepared_now
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
+from holoctl.dynamics.tick.thread_workspace import prepared_now
 from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import (
@@ -45,7 +45,7 @@ class Limiting(NamedTuple):
     law: LimitsLaw
     positions: Vector
     velocities: Vector
-    outcome: Outcome
+    outcome: LimitsOutcome
 
     @property
     def saturated(self) -> tuple[str, ...]:

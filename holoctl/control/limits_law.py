@@ -35,13 +35,13 @@ from holoctl.base.tolerances import (
     UNMOVED,
 )
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.nearest_efforts import Program, Solver, by_daqp
+from holoctl.control.nearest_efforts import EffortsQP, Solver, by_daqp
 from holoctl.control.viability_kernel import acceleration_bounds, narrowed
 from holoctl.laws.limits import LimitedCoordinates, caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["LIMIT_POLICIES", "LimitRequest", "LimitsLaw", "Outcome", "effort_sizes"]
+__all__ = ["LIMIT_POLICIES", "LimitRequest", "LimitsLaw", "LimitsOutcome", "effort_sizes"]
 
 ACTIVE_LIMIT = 1e-14
 """A limit counts as acting where its multiplier is above this share of the largest: where motors
@@ -104,7 +104,7 @@ class Bounds(NamedTuple):
     most: Vector
 
 
-class Outcome(NamedTuple):
+class LimitsOutcome(NamedTuple):
     """What came of it.
 
     Attributes
@@ -172,7 +172,7 @@ class LimitsLaw:
             least, most = acceleration_bounds(self.bound, self.braking, *asked.here, self.dt)
         return Bounds(lower, upper, least, most)
 
-    def outcome(self, asked: LimitRequest) -> Outcome:
+    def outcome(self, asked: LimitRequest) -> LimitsOutcome:
         """Efforts within limits; near a limit of velocity, or where they lead there, also at the
         end of the tick.
 
@@ -207,14 +207,14 @@ class LimitsLaw:
             found = self._within(asked, Bounds(*bounds[:2], least, most))
         return found
 
-    def _within(self, asked: LimitRequest, bounds: Bounds) -> Outcome:
+    def _within(self, asked: LimitRequest, bounds: Bounds) -> LimitsOutcome:
         """Efforts within these bounds."""
         u, a = asked.u, _NONE
         if asked.at is not None and asked.a is not None:
             a = asked.at.accelerations(asked.a)
         lower, upper, least, most = bounds
         if _is_within(u, lower, upper) and _is_within(a, least, most):
-            return Outcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
+            return LimitsOutcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
         if self.policy == "raise":
             past = _past(u, lower, upper), _past(a, least, most)
             names = self.names(*asked.here, np.concatenate(past))
@@ -238,7 +238,7 @@ class LimitsLaw:
         H, Y = asked.response()
         return H, Y if asked.at is None else asked.at.moved(Y)
 
-    def nearest_in_box(self, u: Vector, H: Array) -> Outcome:
+    def nearest_in_box(self, u: Vector, H: Array) -> LimitsOutcome:
         """`outcome` of efforts that are past limits which are the same at all speeds, as if nothing
         else were limited."""
         box, n = self._constants.box, len(self.bound.names)
@@ -246,7 +246,7 @@ class LimitsLaw:
         if not n:
             return found
         none = np.zeros(n)
-        return Outcome(found.u, found.scale, np.concatenate([found.multipliers, none]), none)
+        return LimitsOutcome(found.u, found.scale, np.concatenate([found.multipliers, none]), none)
 
     @property
     def fast(self) -> bool:
@@ -258,7 +258,7 @@ class LimitsLaw:
         """Whether limits of efforts change with the speed."""
         return self._constants.curved
 
-    def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> Outcome:
+    def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> LimitsOutcome:
         lower, upper, least, most = bounds
         k = self._constants
         if self.metric is not None:
@@ -285,7 +285,7 @@ class LimitsLaw:
             here = rows.dot(x_cmd)
             y_lower = np.where(moved, here + (least - a) / norms, -np.inf)
             y_upper = np.where(moved, here + (most - a) / norms, np.inf)
-        found = self.solver(Program(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
+        found = self.solver(EffortsQP(scaled, x_cmd, x_lower, x_upper, rows, y_lower, y_upper))
         if found is None:
             raise InputError(
                 f"{self.mech.name}: the program of the limits has no solution in floating-point "
@@ -301,16 +301,18 @@ class LimitsLaw:
         acts = found.multipliers
         if not acts.any():  # past by less than a solver tells, or where motors can do nothing
             acts = np.concatenate([_past(u, lower, upper), _past(a, least, most)])
-        return Outcome(x, np.nan, acts, given_way)
+        return LimitsOutcome(x, np.nan, acts, given_way)
 
     def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
-        """The names of what limits, of an `Outcome` or what is past (nu + n,): motors plainly,
+        """Names of what limits, of a `LimitsOutcome` or what is past (nu + n,): motors plainly,
         those of joints with what is limited."""
         nu = self.mech.nu
         motors = [self.mech.actuator_names[i] for i in np.flatnonzero(limiting[:nu]).tolist()]
         return *motors, *self._joint_names(positions, velocities, limiting[nu:])
 
-    def given_way(self, positions: Vector, velocities: Vector, outcome: Outcome) -> tuple[str, ...]:
+    def given_way(
+        self, positions: Vector, velocities: Vector, outcome: LimitsOutcome
+    ) -> tuple[str, ...]:
         """The names of limits of joints that gave way, and of those that are passed already."""
         gave_way = self._joint_names(positions, velocities, outcome.given_way)
         return tuple(dict.fromkeys(gave_way + self.passed(positions, velocities)))
@@ -350,7 +352,7 @@ class LimitsLaw:
 
 def _slower(
     asked: LimitRequest, a: Vector, bounds: Bounds, response: tuple[Array, Array] | None
-) -> Outcome | None:
+) -> LimitsOutcome | None:
     """Along what was asked for, as far as all is within its bounds; None where nothing is."""
     lower, upper, least, most = bounds
     base, here = asked.base(), asked.u
@@ -370,7 +372,7 @@ def _slower(
         nu = asked.u.size
         x, lower, upper = x[:nu], lower[:nu], upper[:nu]
     u = np.minimum(np.maximum(x, lower), upper)
-    return Outcome(u, s, acts, np.zeros(a.size))
+    return LimitsOutcome(u, s, acts, np.zeros(a.size))
 
 
 def _largest_scale(

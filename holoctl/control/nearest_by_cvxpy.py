@@ -11,7 +11,7 @@ import numpy as np
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SOFT_ROWS
-from holoctl.control.nearest_efforts import Nearest, Program, Solver, checked
+from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver, checked
 
 __all__ = ["by_cvxpy"]
 
@@ -39,7 +39,7 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
     if name not in (known := cp.installed_solvers()):
         raise InputError(f"cvxpy has no solver {solver!r} here; it has {', '.join(sorted(known))}")
 
-    def solve(p: Program) -> Nearest | None:
+    def solve(p: EffortsQP) -> Nearest | None:
         below, above = np.concatenate([p.lower, p.y_lower]), np.concatenate([p.upper, p.y_upper])
         equal = below == above  # two inequalities would leave a solver nothing between them
         has_lower = np.flatnonzero((below > -np.inf) & ~equal)

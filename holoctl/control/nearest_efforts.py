@@ -22,13 +22,13 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, finite
 from holoctl.base.tolerances import DAQP_FEASIBLE, SOFT_ROWS
 
-__all__ = ["Nearest", "Program", "Solver", "by_daqp", "checked"]
+__all__ = ["EffortsQP", "Nearest", "Solver", "by_daqp", "checked"]
 
 
 _SOFT = 8  # a sense of DAQP
 
 
-class Program(NamedTuple):
+class EffortsQP(NamedTuple):
     """A program as in the head of this module.
 
     Attributes
@@ -68,11 +68,11 @@ class Nearest(NamedTuple):
     soft: bool
 
 
-Solver = Callable[[Program], Nearest | None]
+Solver = Callable[[EffortsQP], Nearest | None]
 """solver(program) -> the solution, None where it found none."""
 
 
-def by_daqp(program: Program) -> Nearest | None:
+def by_daqp(program: EffortsQP) -> Nearest | None:
     """The solution by DAQP, a dual active-set method."""
     H, x_cmd, lower, upper, Y, below, above = program
     if above.size:
@@ -94,6 +94,6 @@ def by_daqp(program: Program) -> Nearest | None:
     return checked(program, x, info["lam"], soft)
 
 
-def checked(program: Program, x: Vector, multipliers: Vector, soft: bool) -> Nearest | None:
+def checked(program: EffortsQP, x: Vector, multipliers: Vector, soft: bool) -> Nearest | None:
     """A solution, or None for numbers that are none."""
     return Nearest(x, multipliers, soft) if finite(x) else None

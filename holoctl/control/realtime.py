@@ -14,7 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import positive, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.one_thread import one_thread
+from holoctl.base.single_threaded_blas import one_thread
 
 __all__ = ["LoopStatistics", "realtime", "run_at_rate"]
 

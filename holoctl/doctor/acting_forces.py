@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.base.checks import Vector
-from holoctl.closing.bodies import whole_joint
+from holoctl.closing.body_graph import whole_joint
 from holoctl.constraints.joint_coordinates import FramePair, Joint
 from holoctl.doctor.locked_joints import all_joints
 from holoctl.forces.joint_friction import BoundFriction

@@ -30,7 +30,7 @@ from holoctl.base.errors import AssemblyError, InputError
 from holoctl.closing.least_squares import distance
 from holoctl.constraints.contract import constraint_of
 from holoctl.doctor.mode_comparison import Comparison, grouped, nearest_idle, signs
-from holoctl.doctor.mode_search import Search, free_coordinates, held, search
+from holoctl.doctor.mode_search import ModeSearch, free_coordinates, held, search
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
@@ -230,7 +230,7 @@ def _positions(mech: Mechanism, motors: Any) -> Vector:
     return np.array([number(f"motors[{name!r}]", motors[name]) for name in names])
 
 
-def _not_closed(found: Search, positions: Vector, tries: int) -> AssemblyError:
+def _not_closed(found: ModeSearch, positions: Vector, tries: int) -> AssemblyError:
     p, best = found.problem, found.best
     mech = p.mech
     scaled = np.abs(scaled_rows_at(mech, best.q, np.zeros(mech.nv), p.t).error)

@@ -20,7 +20,7 @@ from holoctl.constraints.coupling import Coupling
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import rows_of
 
-__all__ = ["Closing", "closing"]
+__all__ = ["ClosingResult", "closing"]
 
 RESTARTS, RESTART_STEPS = (4, 20), 60
 """What does not close from the configuration given is closed from so many starts around it, with so
@@ -41,7 +41,7 @@ STATIONARY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Closing:
+class ClosingResult:
     """What came of the attempt to close a mechanism; the fields are those of `MobilityReport`."""
 
     q: Vector
@@ -53,7 +53,7 @@ class Closing:
     far: tuple[str, ...] = ()
 
 
-def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
+def closing(mech: Mechanism, q: Vector, t: float) -> ClosingResult:
     """Close the mechanism from q, or find the rows that prevent it.
 
     From q first, and as long as it takes; then from starts around it, fewer for a large mechanism:
@@ -70,7 +70,7 @@ def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
         return more
     for tried in (more, first):
         if tried.opposite:
-            return Closing(tried.q, True, opposite=tried.opposite)
+            return ClosingResult(tried.q, True, opposite=tried.opposite)
     found = more if more.error < first.error else first
     pulling = _pulling(mech, found.q, t)
     for _ in range(RESTART_DESCENTS):
@@ -83,13 +83,15 @@ def closing(mech: Mechanism, q: Vector, t: float) -> Closing:
     return replace(found, contradictions=pulling, opposite=())
 
 
-def _tried(mech: Mechanism, q: Vector, t: float, restarts: int, max_iter: int = 200) -> Closing:
+def _tried(
+    mech: Mechanism, q: Vector, t: float, restarts: int, max_iter: int = 200
+) -> ClosingResult:
     """What comes of one call of `assemble`."""
     try:
-        return Closing(assemble(mech, q, t=t, restarts=restarts, max_iter=max_iter)[0], True)
+        return ClosingResult(assemble(mech, q, t=t, restarts=restarts, max_iter=max_iter)[0], True)
     except AssemblyError as error:
         best, opposite = q if error.q is None else error.q, tuple(error.opposite)
-        return Closing(best, False, (), opposite, str(error), error.residual)
+        return ClosingResult(best, False, (), opposite, str(error), error.residual)
 
 
 def _starts(mech: Mechanism) -> int:

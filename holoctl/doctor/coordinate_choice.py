@@ -16,11 +16,11 @@ from holoctl.doctor.redundancy import Redundancy
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import in_their_order, partition
 
-__all__ = ["Choice", "choice"]
+__all__ = ["CoordinateChoice", "choice"]
 
 
 @dataclass(frozen=True)
-class Choice:
+class CoordinateChoice:
     """Independent coordinates, and the condition numbers of the rows on the others (scaled); the
     fields are those of `MobilityReport`."""
 
@@ -31,7 +31,7 @@ class Choice:
     best_condition: float = float("inf")
 
 
-def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
+def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> CoordinateChoice:
     """Which coordinates to use: as `partition` chooses, the motors, the best."""
     at = s.generic[0]
     names = mech.coordinate_names
@@ -49,7 +49,7 @@ def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Choice:
     def without(columns: Indices) -> tuple[str, ...]:
         return tuple(names[i] for i in np.setdiff1d(np.arange(mech.nv), columns))
 
-    return Choice(
+    return CoordinateChoice(
         without(dependent), _condition(kept, dependent), condition,
         without(best), _condition(kept, best),
     )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import kinematics
 

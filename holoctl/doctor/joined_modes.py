@@ -18,16 +18,16 @@ import numpy as np
 from holoctl.base.checks import Array, Mask, Vector, counted, flag, number, quiet, read_only, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import PATH_MEET, PATH_MET, PATH_RUN, PATH_SEARCH, PATH_STEP
 from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
-from holoctl.doctor.mode_comparison import Comparison, Group
-from holoctl.doctor.mode_paths import Walker, driven, held_still
-from holoctl.doctor.mode_search import Closed, allowed, free_coordinates, held, starts
+from holoctl.doctor.mode_comparison import Comparison, ModeGroup
+from holoctl.doctor.mode_paths import ModeWalker, driven, held_still
+from holoctl.doctor.mode_search import ClosedStart, allowed, free_coordinates, held, starts
 from holoctl.doctor.rolling_legs import sign_of_legs, that_roll
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -211,7 +211,7 @@ def joined_modes(
     by = Comparison(p, closed)
     by.rolls &= that_roll(mech, closed[0].q, t, by.size)
     parted = _parted(p, found, by)
-    trees = _Trees(p, closed, by, parted, seed)
+    trees = _ModeTrees(p, closed, by, parted, seed)
     with one_thread(), progress_bar(steps, "joined modes", "steps", show=progress) as bar:
         while trees.taken < steps and trees.open_pairs():
             before = trees.taken
@@ -221,7 +221,7 @@ def joined_modes(
     return JoinedModes(groups, read_only(parted), trees.taken, mech.name, paths)
 
 
-def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, list[Closed]]:
+def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, list[ClosedStart]]:
     """The problem that they solve, checked."""
     names = set(mech.row_names) | set(mech.coordinate_names)
     fits = found.name == mech.name and found.motors.size == mech.nu
@@ -231,7 +231,7 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
         raise InputError(f"found: these are modes of another {mech.name!r}")
     q = placed(mech.motors, mech.reference, found.motors)
     p = held(mech, q, t, free_coordinates(mech))
-    closed = [Closed(m.q, largest(p.scaled_rows(m.q)[0]), ()) for m in found.modes]
+    closed = [ClosedStart(m.q, largest(p.scaled_rows(m.q)[0]), ()) for m in found.modes]
     worst = max(x.error for x in closed)
     if not worst <= 2.0 * allowed(mech):
         raise InputError(
@@ -275,13 +275,13 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
 # ------------------------------------------------------------------------------------------- trees
 
 
-class _Tree:
+class _ModeTree:
     """Stops that are joined to one mode: of each its parent, and where its bodies are."""
 
-    def __init__(self, walker: Walker, by: Comparison) -> None:
+    def __init__(self, walker: ModeWalker, by: Comparison) -> None:
         self.walker, self.by = walker, by
         self.stops, self.parents = [walker.start], [-1]
-        self.places, self.groups = [by.place(walker.start.q)], dict[int, Group]()
+        self.places, self.groups = [by.place(walker.start.q)], dict[int, ModeGroup]()
 
     def walk(self, at: int, way: Vector, most: int) -> tuple[int, int]:
         """The last stop of a straight way of the motors, and how many steps were tried."""
@@ -303,7 +303,7 @@ class _Tree:
         off = np.array(self.places) - place
         return int(np.argmin((off * off).sum(axis=1)))
 
-    def group(self, at: int) -> Group:
+    def group(self, at: int) -> ModeGroup:
         if at not in self.groups:
             self.groups[at] = self.by.group_at(self.stops[at].q)
         return self.groups[at]
@@ -317,15 +317,15 @@ class _Tree:
         return list(np.diff(np.array(ys[::-1]), axis=0))
 
 
-class _Trees:
+class _ModeTrees:
     """One for each mode that can be walked from."""
 
     def __init__(
-        self, p: Problem, closed: list[Closed], by: Comparison, parted: Mask, seed: int
+        self, p: Problem, closed: list[ClosedStart], by: Comparison, parted: Mask, seed: int
     ) -> None:
         self.by, self.closed, self.parted = by, closed, parted
         self.unit = p.mech.column_scale[driven(p)]
-        self.rng, self.trees = np.random.default_rng(seed), dict[int, _Tree]()
+        self.rng, self.trees = np.random.default_rng(seed), dict[int, _ModeTree]()
         n, self.taken = len(closed), 0
         self.group, self.edges = list(range(n)), dict[tuple[int, int], list[Vector]]()
         if parted.sum() == n * (n - 1):
@@ -333,7 +333,7 @@ class _Trees:
         sensors = held_still(p)
         for i in np.flatnonzero(parted.sum(axis=1) != n - 1).tolist():
             with suppress(HoloctlError):  # it is a dead point, or nearly
-                self.trees[i] = _Tree(Walker(p, sensors, closed[i].q), by)
+                self.trees[i] = _ModeTree(ModeWalker(p, sensors, closed[i].q), by)
 
     def open_pairs(self) -> list[tuple[int, int]]:
         """Of trees, that may be joined or not."""

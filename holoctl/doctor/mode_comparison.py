@@ -19,21 +19,21 @@ from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
 from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
 from holoctl.closing.axis_sign import axis_sign_rows
-from holoctl.closing.bodies import bodies_at
+from holoctl.closing.body_graph import bodies_at
 from holoctl.closing.idle.motions import idle_motions
 from holoctl.closing.least_squares import distance
 from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem
 from holoctl.closing.samples import sample
 from holoctl.doctor.actuation import motor_rows
-from holoctl.doctor.mode_search import Closed, Search, allowed, tried
+from holoctl.doctor.mode_search import ClosedStart, ModeSearch, allowed, tried
 from holoctl.doctor.rolling_legs import LegJoints, apart, joints_at, may_roll, rolled
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Comparison", "Group", "grouped", "nearest_idle", "signs"]
+__all__ = ["Comparison", "ModeGroup", "grouped", "nearest_idle", "signs"]
 
 MODE_SINGULAR = 1e-6  # scaled
 """An assembly mode is singular where the least singular value that counts is smaller, or smaller
@@ -55,7 +55,7 @@ NEARER_BY = 1e-6
 
 
 @dataclass
-class Group:
+class ModeGroup:
     """Starts that closed in the same mode.
 
     Attributes
@@ -89,7 +89,7 @@ class Group:
     joints: LegJoints | None = None
     count: int = 1
 
-    def take_nearer(self, new: Group) -> None:
+    def take_nearer(self, new: ModeGroup) -> None:
         """Be another configuration of this mode, if that is nearer to the reference."""
         if new.distance < self.distance * (1.0 - NEARER_BY):
             vars(self).update(vars(new) | {"count": self.count})
@@ -119,7 +119,7 @@ class Comparison:
         Whether any did, in what was compared so far.
     """
 
-    def __init__(self, p: Problem, closed: Sequence[Closed]) -> None:
+    def __init__(self, p: Problem, closed: Sequence[ClosedStart]) -> None:
         """Raises `NotActuatedError` where something moves, and not idly."""
         mech, self.p = p.mech, p
         jacobians = [_jacobian(p, x.q) for x in closed]
@@ -139,7 +139,7 @@ class Comparison:
         self.size = float(np.linalg.norm(np.ptp(origins, axis=0))) or 1.0
         self.rolls, self.some_rolled = may_roll(mech), False
 
-    def group(self, x: Closed) -> Group:
+    def group(self, x: ClosedStart) -> ModeGroup:
         """A group of one, to be compared."""
         p, mech, q = self.p, self.p.mech, _turned_back(self.p, x.q)
         G = _jacobian(p, q)[:, p.free]
@@ -147,13 +147,13 @@ class Comparison:
         # rows that were left out of rounded geometry may move it
         inexact = mech.tolerance if x.error > MODE_CLOSED else 0.0
         clear, far = _least_that_counts(mech, x.error), distance(mech, p.guess, q)
-        return Group(q, far, G, least, clear, inexact, _places(mech, q))
+        return ModeGroup(q, far, G, least, clear, inexact, _places(mech, q))
 
-    def group_at(self, q: Vector) -> Group:
+    def group_at(self, q: Vector) -> ModeGroup:
         """The same of a configuration."""
-        return self.group(Closed(q, largest(self.p.scaled_rows(q)[0]), ()))
+        return self.group(ClosedStart(q, largest(self.p.scaled_rows(q)[0]), ()))
 
-    def same(self, g: Group, new: Group) -> bool:
+    def same(self, g: ModeGroup, new: ModeGroup) -> bool:
         """Whether bodies that rest are where they were, or only rolled."""
         share, singular = SAME_MODE
         near = max(share * min(g.least, new.least), singular, 10.0 * max(g.inexact, new.inexact))
@@ -175,15 +175,15 @@ class Comparison:
             [np.append(X.translation / self.size, X.rotation.ravel()) for X in bodies]
         )
 
-    def _joints(self, g: Group) -> LegJoints:
+    def _joints(self, g: ModeGroup) -> LegJoints:
         if g.joints is None:
             g.joints = joints_at(self.p.mech, g.q, self.p.t, self.size)
         return g.joints
 
 
-def grouped(found: Search, by: Comparison) -> tuple[list[Group], int]:
+def grouped(found: ModeSearch, by: Comparison) -> tuple[list[ModeGroup], int]:
     """All modes, and how many starts closed where motions go on that do not in general."""
-    p, groups, moving = found.problem, list[Group](), 0
+    p, groups, moving = found.problem, list[ModeGroup](), 0
     for x in found.closed:
         new = by.group(x)
         group = next((g for g in groups if by.same(g, new)), None)
@@ -199,13 +199,13 @@ def grouped(found: Search, by: Comparison) -> tuple[list[Group], int]:
     return groups, moving
 
 
-def _moves(p: Problem, x: Closed, q: Vector, rank: int) -> bool:
+def _moves(p: Problem, x: ClosedStart, q: Vector, rank: int) -> bool:
     """Whether it moves there with its motors held, as it does not in general."""
     r = _rank(p, x, G := _jacobian(p, x.q))
     return r < rank and _goes_on(p, q, *_null(p, G, r).T)
 
 
-def _roll_back(group: Group, by: Comparison) -> None:
+def _roll_back(group: ModeGroup, by: Comparison) -> None:
     """Legs that are turned over as against the reference turn back, one after the other, so that
     they do not turn signs over."""
     p, model = by.p, plain(by.p.mech.model)
@@ -229,7 +229,7 @@ def _jacobian(p: Problem, q: Vector) -> Array:
     return scaled_rows_at(p.mech, q, np.zeros(p.mech.nv), p.t).jacobian
 
 
-def _rank(p: Problem, x: Closed, G: Array) -> int:
+def _rank(p: Problem, x: ClosedStart, G: Array) -> int:
     return int(
         np.count_nonzero(singular_values(G[:, p.free]) > _least_that_counts(p.mech, x.error))
     )
@@ -250,7 +250,7 @@ def _null(p: Problem, G: Array, rank: int) -> Array:
     return Z
 
 
-def _idle(p: Problem, x: Closed, G: Array, rank: int) -> Array:
+def _idle(p: Problem, x: ClosedStart, G: Array, rank: int) -> Array:
     """(nv, n): the motions that go on with the motors held, which must be idle."""
     mech = p.mech
     Z = _null(p, G, rank)
@@ -329,7 +329,7 @@ def _as_closed(p: Problem, q: Vector, x: Vector) -> bool:
 # ------------------------------------------------------------------------------------------- signs
 
 
-def signs(groups: list[Group], rank: int) -> tuple[Indices, Indices, list[int]]:
+def signs(groups: list[ModeGroup], rank: int) -> tuple[Indices, Indices, list[int]]:
     """Rows, columns among the free coordinates, and the sign of ``det G[rows, columns]`` of each
     mode: those that are independent at all modes, as far as there are such."""
     regular = [g for g in groups if not g.singular]

@@ -1,6 +1,6 @@
 """Ways of closed configurations along straight lines of the motors, with no singular one on them.
 
-    y += dy,  max |gamma dy / c| <= step        follow: estimation/following.py
+    y += dy,  max |gamma dy / c| <= step        follow: estimation/branch_continuation.py
 
 A step counts only where the continuation vouches for it: the determinant of the closing system with
 the motors held keeps its sign, and its inverse stays bounded.
@@ -20,14 +20,14 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
-from holoctl.estimation.estimator_system import Borders, lay_out
-from holoctl.estimation.following import Place, Tally, following, placed_at
+from holoctl.estimation.branch_continuation import FollowedState, Tally, following, placed_at
+from holoctl.estimation.estimator_system import Borders, estimator_system_of
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import checked_observability, first_borders
 from holoctl.projector.partition import partition
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["ModeStop", "Walker", "driven", "held_still"]
+__all__ = ["ModePathPoint", "ModeWalker", "driven", "held_still"]
 
 PATH_LONGEST = 10_000
 """Steps of a straight part of a path."""
@@ -36,7 +36,7 @@ OFF_WAY = 0.5
 """Share of a step by which motors may miss it, where they are more than motions."""
 
 
-class ModeStop(NamedTuple):
+class ModePathPoint(NamedTuple):
     """A closed configuration on a way.
 
     Attributes
@@ -52,12 +52,12 @@ class ModeStop(NamedTuple):
     borders: Borders
 
 
-class Walker:
+class ModeWalker:
     """Walks from one mode.
 
     Attributes
     ----------
-    start : ModeStop
+    start : ModePathPoint
         The mode.
     columns : (n,) int array
         The coordinates that motors drive.
@@ -71,14 +71,14 @@ class Walker:
         here = checked_observability(mech, part, sensors, q, p.t)
         weights = np.ones(sensors.columns.size)
         self.p, self._sensors = p, sensors
-        self._see = lay_out(
+        self._see = estimator_system_of(
             mech, part, sensors, weights, here.observed.shape[1], here.unobserved.shape[1]
         )
         self._follow = following(mech, self._see)
         self.columns = driven(p)
         self.turning = ~np.isin(self.columns, mech.lengths[1])
         borders = first_borders(here, weights, self._see.known)
-        self.start = ModeStop(q, np.zeros(self.columns.size), borders)
+        self.start = ModePathPoint(q, np.zeros(self.columns.size), borders)
 
     def left(self, y: Vector, target: Vector) -> Vector:
         """From y to the target, the shorter way round."""
@@ -86,20 +86,20 @@ class Walker:
         return np.where(self.turning, wrapped(way), way)
 
     def walk(
-        self, start: ModeStop, way: Vector, step: float, most: int
-    ) -> tuple[list[ModeStop], int, bool]:
+        self, start: ModePathPoint, way: Vector, step: float, most: int
+    ) -> tuple[list[ModePathPoint], int, bool]:
         """Along a straight way of the motors, in steps of this length, scaled.
 
         Returns
         -------
-        stops : list of ModeStop
+        stops : list of ModePathPoint
             Those after `start`.
         taken : int
             Steps that were tried.
         there : bool
             Whether the last stop is at the end of the way.
         """
-        see, c, stops = self._see, self.p.mech.column_scale, list[ModeStop]()
+        see, c, stops = self._see, self.p.mech.column_scale, list[ModePathPoint]()
         place, y, end = placed_at(see, start.q, self.p.t, start.borders), start.y, start.y + way
         taken, d = 0, np.zeros(self.p.mech.nv)
         while self._far(end - y):
@@ -117,13 +117,13 @@ class Walker:
             if largest(moved / c) > 2.0 * step or off > OFF_WAY * share * largest(d / c):
                 return stops, taken, False
             place, y = there, y + moved[self.columns]
-            stops.append(ModeStop(place.q, y, place.borders))
+            stops.append(ModePathPoint(place.q, y, place.borders))
         return stops, taken, True
 
     def _far(self, way: Vector) -> bool:
         return largest(way / self.p.mech.column_scale[self.columns]) > PATH_MET
 
-    def _stepped(self, place: Place, d: Vector) -> Place | None:
+    def _stepped(self, place: FollowedState, d: Vector) -> FollowedState | None:
         mech, t = self.p.mech, self.p.t
         x = self._sensors.at(pin.integrate(mech.model, place.q, d))
         way = d[self._sensors.columns]
@@ -132,7 +132,7 @@ class Walker:
             return there
         return there if largest(self.p.scaled_rows(there.q)[0]) <= allowed(mech) else None
 
-    def followed(self, ways: Iterable[Vector], step: float) -> list[ModeStop] | None:
+    def followed(self, ways: Iterable[Vector], step: float) -> list[ModePathPoint] | None:
         """All stops from the mode along some ways, one after the other; None where one ends."""
         stops = [self.start]
         for way in ways:

@@ -21,14 +21,14 @@ from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import rank_within
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
-    "Closed",
-    "Search",
+    "ClosedStart",
+    "ModeSearch",
     "allowed",
     "closed_from",
     "free_coordinates",
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-class Closed(NamedTuple):
+class ClosedStart(NamedTuple):
     """Where a start ended.
 
     Attributes
@@ -56,22 +56,22 @@ class Closed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class ModeSearch:
     """What was found.
 
     Attributes
     ----------
     problem : Problem
         The reference with the motors where they are to be, and the free coordinates.
-    closed : list of Closed
+    closed : list of ClosedStart
         Where starts closed, in their order.
-    best : Closed
+    best : ClosedStart
         The one with the least error of those that did not; the last one of all where all did.
     """
 
     problem: Problem
-    closed: list[Closed]
-    best: Closed
+    closed: list[ClosedStart]
+    best: ClosedStart
 
 
 def held(mech: Mechanism, q: Vector, t: float, free: Indices) -> Problem:
@@ -108,10 +108,10 @@ def starts(p: Problem, tries: int, seed: int) -> Iterator[Vector]:
         yield q
 
 
-def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
+def search(p: Problem, tries: int, seed: int, progress: bool) -> ModeSearch:
     """Close from all starts."""
-    axis_signs, closed = axis_sign_rows(p.mech), list[Closed]()
-    best: Closed | None = None
+    axis_signs, closed = axis_sign_rows(p.mech), list[ClosedStart]()
+    best: ClosedStart | None = None
     with progress_bar(tries, "assembly modes", "starts", show=progress) as bar:
         for i, start in enumerate(starts(p, tries, seed)):
             found = tried(p, start, axis_signs) if i else closed_from(p, start, axis_signs)
@@ -122,10 +122,10 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> Search:
                 closed.append(found)
             elif best is None or (found.error, found.opposite) < (best.error, best.opposite):
                 best = found
-    return Search(p, closed, best or closed[-1])
+    return ModeSearch(p, closed, best or closed[-1])
 
 
-def tried(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> Closed | None:
+def tried(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> ClosedStart | None:
     """Where it ends; None where constraints of somebody's own are not defined on the way."""
     try:
         return closed_from(p, start, axis_signs)
@@ -138,13 +138,13 @@ def allowed(mech: Mechanism) -> float:
     return max(MODE_CLOSED, mech.tolerance)
 
 
-def closed_from(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> Closed:
+def closed_from(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> ClosedStart:
     """Closed exactly, or where that is not possible, as rounded geometry is meant."""
     q = newton(p, start if axis_signs is None else newton(p, start, axis_signs), None)
     error, tau = largest(p.scaled_rows(q)[0]), p.mech.tolerance
     if error > MODE_CLOSED and tau > 0.0:
         q, error = _as_meant(p, *least_squares_point(p, q, tau))
-    return Closed(q, error, flipped(p.mech, q, p.t, axis_signs))
+    return ClosedStart(q, error, flipped(p.mech, q, p.t, axis_signs))
 
 
 def _as_meant(p: Problem, q: Vector, error: float) -> tuple[Vector, float]:

@@ -14,7 +14,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import IDLE_NEW
-from holoctl.closing.bodies import Bodies, bodies_at
+from holoctl.closing.body_graph import Bodies, bodies_at
 from holoctl.closing.idle.motions import idle_motions, independent_spins
 from holoctl.closing.samples import Samples
 from holoctl.doctor.actuation import actuation, motor_rows, verdict

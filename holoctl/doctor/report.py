@@ -1,4 +1,4 @@
-"""The report: what the others found, by the names that people ask for, and as sentences."""
+"""The report: what the others found, by the names that people ask for, and as report_sentences."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
 from holoctl.base.checks import Vector, counted
-from holoctl.base.html_table import Part, folded, html_table, named
-from holoctl.doctor import sentences
+from holoctl.base.html_table import Cells, folded, html_table, named
+from holoctl.doctor import report_sentences
 from holoctl.doctor.acting_forces import ActingForces
-from holoctl.doctor.contradiction import Closing
-from holoctl.doctor.coordinate_choice import Choice
-from holoctl.doctor.counting import Counts
+from holoctl.doctor.contradiction import ClosingResult
+from holoctl.doctor.coordinate_choice import CoordinateChoice
 from holoctl.doctor.crossed_axes import CrossedAxis
-from holoctl.doctor.dimensions import Dimensions
-from holoctl.doctor.margins import Margins
+from holoctl.doctor.mobility_count import Counts
 from holoctl.doctor.motions import Motion, Motions
+from holoctl.doctor.rank_margins import Margins
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding
 from holoctl.doctor.sensors import SensorReport
+from holoctl.doctor.size_and_mass import Dimensions
 
 __all__ = ["MobilityReport", "plain"]
 
@@ -46,7 +46,7 @@ class MobilityReport:
         The mechanism.
     motors : list of str
         Its motors.
-    closing : Closing
+    closing : ClosingResult
         Where it closes, or why it does not.
     counts : Counts
         Coordinates, rows, ranks, motions.
@@ -60,7 +60,7 @@ class MobilityReport:
         What moves, and what the motors do.
     sensors : SensorReport
         What sensors see, and which one more would help most.
-    choice : Choice
+    choice : CoordinateChoice
         Which coordinates to use as independent.
     margins : Margins
         How far it is from another rank.
@@ -79,14 +79,14 @@ class MobilityReport:
 
     name: str
     motors: list[str]
-    closing: Closing
+    closing: ClosingResult
     counts: Counts
     dimensions: Dimensions
     crossed: list[CrossedAxis]
     redundancy: Redundancy = field(default_factory=Redundancy)
     motions: Motions = field(default_factory=Motions)
     sensors: SensorReport = field(default_factory=SensorReport)
-    choice: Choice = field(default_factory=Choice)
+    choice: CoordinateChoice = field(default_factory=CoordinateChoice)
     margins: Margins = field(default_factory=Margins)
     rounding: Rounding = field(default_factory=Rounding)
     forces: ActingForces = field(default_factory=ActingForces)
@@ -113,7 +113,7 @@ class MobilityReport:
         return {name: plain(getattr(self, name)) for name in (*NAMES, "ok")}
 
     def __str__(self) -> str:
-        return "\n".join([self.name, "", *map(sentences.wrapped, _paragraphs(self))])
+        return "\n".join([self.name, "", *map(report_sentences.wrapped, _paragraphs(self))])
 
     def _repr_html_(self) -> str:
         return html_table(f"Mobility of {self.name!r}", lambda: _parts(self))
@@ -361,7 +361,7 @@ class MobilityReport:
         return self.margins.actuation_margin
 
 
-def _parts(r: MobilityReport) -> Iterator[Part]:
+def _parts(r: MobilityReport) -> Iterator[Cells]:
     """What a notebook shows: what is asked first, and all sentences behind a word."""
     yield "closes", "yes" if r.closed else f"no: off by {r.error:.2g} (scaled)"
     if r.contradictions:
@@ -393,26 +393,26 @@ _ACTUATION = {
 def _paragraphs(r: MobilityReport) -> Iterator[str]:
     """What is said, in this order."""
     if not r.closed:
-        yield from sentences.does_not_close(r.closing, r.counts)
-        yield from sentences.wanted(r.rounding)
-        yield from sentences.crossed(r.crossed)
-        yield sentences.size(r.dimensions)
-        yield from sentences.forces(r.forces)
+        yield from report_sentences.does_not_close(r.closing, r.counts)
+        yield from report_sentences.wanted(r.rounding)
+        yield from report_sentences.crossed(r.crossed)
+        yield report_sentences.size(r.dimensions)
+        yield from report_sentences.forces(r.forces)
         return
-    yield from sentences.closes(r.closing, r.counts)
-    yield from sentences.rounded(r.rounding, r.redundancy, r.counts)
-    yield from sentences.wanted(r.rounding)
-    yield from sentences.beyond(r.beyond_limits)
-    yield from sentences.crossed(r.crossed)
-    yield sentences.size(r.dimensions)
-    yield from sentences.mobility(r.counts)
-    yield from sentences.redundancy(r.redundancy, r.counts)
-    yield from sentences.joints(r.motions)
-    yield from sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
-    yield from sentences.sensors(r.sensors, r.motors, "bifurcation" in r.singular)
-    yield from sentences.forces(r.forces)
-    yield from sentences.coordinates(r.choice, r.counts, r.motors)
-    yield sentences.margins(r.margins)
+    yield from report_sentences.closes(r.closing, r.counts)
+    yield from report_sentences.rounded(r.rounding, r.redundancy, r.counts)
+    yield from report_sentences.wanted(r.rounding)
+    yield from report_sentences.beyond(r.beyond_limits)
+    yield from report_sentences.crossed(r.crossed)
+    yield report_sentences.size(r.dimensions)
+    yield from report_sentences.mobility(r.counts)
+    yield from report_sentences.redundancy(r.redundancy, r.counts)
+    yield from report_sentences.joints(r.motions)
+    yield from report_sentences.actuation(r.motions, r.counts, r.motors, r.margins.actuation_margin)
+    yield from report_sentences.sensors(r.sensors, r.motors, "bifurcation" in r.singular)
+    yield from report_sentences.forces(r.forces)
+    yield from report_sentences.coordinates(r.choice, r.counts, r.motors)
+    yield report_sentences.margins(r.margins)
 
 
 def plain(x: Any) -> Any:

@@ -23,9 +23,9 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Mask, Vector
 from holoctl.base.linalg import least_squares, singular_values
-from holoctl.closing.bodies import Bodies, bodies_at
+from holoctl.closing.body_graph import Bodies, bodies_at
 from holoctl.closing.samples import sample
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["LegJoints", "apart", "joints_at", "may_roll", "rolled", "sign_of_legs", "that_roll"]

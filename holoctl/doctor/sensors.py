@@ -18,7 +18,7 @@ from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import UNSEEN_MOTION
-from holoctl.closing.bodies import bodies_at
+from holoctl.closing.body_graph import bodies_at
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within
 from holoctl.closing.samples import Sample, Samples

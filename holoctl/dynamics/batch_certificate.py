@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, counted, read_only
 from holoctl.base.errors import InconsistentError
-from holoctl.base.html_table import Part, html_table
+from holoctl.base.html_table import Cells, html_table
 from holoctl.dynamics.certificate import Certificate, limit
 
 __all__ = ["MEASURES", "BatchCertificate", "certificates", "measures_of"]
@@ -108,7 +108,7 @@ class BatchCertificate:
         )
 
 
-def _parts(c: BatchCertificate) -> Iterator[Part]:
+def _parts(c: BatchCertificate) -> Iterator[Cells]:
     """What a notebook shows: the largest of each number, and where that is."""
     if not len(c):
         return

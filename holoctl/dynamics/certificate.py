@@ -21,15 +21,15 @@ import pinocchio as pin
 
 from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
-from holoctl.base.html_table import Part, html_table
+from holoctl.base.html_table import Cells, html_table
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import TOLERANCES, WEIGHT_SHARE
-from holoctl.forces.together import stored_energy
+from holoctl.forces.sum_of_forces import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies, inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
-from holoctl.rows.off_constraints import of_state, with_chart, worst
+from holoctl.rows.constraint_residuals import of_state, with_chart, worst
 from holoctl.rows.terms import Terms
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
@@ -134,7 +134,7 @@ class Certificate:
         return text
 
 
-def _parts(c: Certificate) -> Iterator[Part]:
+def _parts(c: Certificate) -> Iterator[Cells]:
     """What a notebook shows: each number, and what it may be."""
     yield "", "is", "at most", verdict(c)
     for name in TOLERANCES:

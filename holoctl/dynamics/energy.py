@@ -14,7 +14,7 @@ from typing import Any
 
 from holoctl.base.checks import quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.forces.together import all_efforts, stored_energy
+from holoctl.forces.sum_of_forces import all_efforts, stored_energy
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energy as tree_energy

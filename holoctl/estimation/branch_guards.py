@@ -32,8 +32,8 @@ from holoctl.base.tolerances import (
     TURNED_BACK,
     WAY_BACK,
 )
+from holoctl.estimation.branch_continuation import FollowedState, velocity_at
 from holoctl.estimation.estimator_system import EstimatorSystem
-from holoctl.estimation.following import Place, velocity_at
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["BranchMemory", "dead_point_ahead", "dead_point_passed"]
@@ -45,9 +45,9 @@ class BranchMemory:
 
     Attributes
     ----------
-    place : Place
+    place : FollowedState
         The last state.
-    before : Place or None
+    before : FollowedState or None
         In front of the last one, where that was no jump.
     read : int
         How many readings with rates were followed without a jump since it was told where it is; 2
@@ -60,8 +60,8 @@ class BranchMemory:
         How many calls were refused since the last state.
     """
 
-    place: Place
-    before: Place | None
+    place: FollowedState
+    before: FollowedState | None
     read: int
     way: Vector
     size: float
@@ -78,7 +78,7 @@ class BranchMemory:
         self.refused += 1
 
     def follow(
-        self, there: Place, way: Vector, size: float, back: bool, rates: Vector | None
+        self, there: FollowedState, way: Vector, size: float, back: bool, rates: Vector | None
     ) -> None:
         """A call led to a place; `back` where the sensors took back a glitch."""
         if size > FAR_TICK:
@@ -93,7 +93,7 @@ class BranchMemory:
 
 
 def dead_point_ahead(
-    memory: BranchMemory, there: Place, way: Vector, per_unit: Vector
+    memory: BranchMemory, there: FollowedState, way: Vector, per_unit: Vector
 ) -> tuple[bool, bool]:
     """Whether the determinant would vanish soon if it went on as in the last two calls; and whether
     the sensors have gone back to where they were before a long step, as after a glitch: then it is
@@ -111,7 +111,7 @@ def dead_point_ahead(
 
 
 def dead_point_passed(
-    mech: Mechanism, K: EstimatorSystem, memory: BranchMemory, there: Place, rates: Vector,
+    mech: Mechanism, K: EstimatorSystem, memory: BranchMemory, there: FollowedState, rates: Vector,
     size: float,
 ) -> bool:  # fmt: skip
     """Whether the mechanism may have passed a dead point since the last state, where the past does
@@ -150,8 +150,9 @@ def dead_point_passed(
 
 
 def _straight(
-    mech: Mechanism, K: EstimatorSystem, there: Place, rates: Vector, v: Vector, waited: float
-) -> bool:
+    mech: Mechanism, K: EstimatorSystem, there: FollowedState, rates: Vector, v: Vector,
+    waited: float,
+) -> bool:  # fmt: skip
     """Whether the rates of the coordinates hardly change on the way that they have gone."""
     q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
     if K.evaluate(q, there.t) and K.factor(there.borders):

@@ -1,6 +1,6 @@
 """The closed state from what is measured, at the rate of a control loop: what users hold.
 
-It remembers the last state, and goes from there along the readings (estimation/following.py).
+It remembers the last state, and goes from there along the readings (branch_continuation.py).
 What it remembers belongs to one loop; another loop takes another one.
 """
 
@@ -48,6 +48,13 @@ from holoctl.base.tolerances import (
 from holoctl.closing.assembly import assemble
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.estimation.branch_continuation import (
+    FollowedState,
+    Tally,
+    following,
+    placed_at,
+    velocity_at,
+)
 from holoctl.estimation.branch_guards import BranchMemory, dead_point_ahead, dead_point_passed
 from holoctl.estimation.estimator_errors import (
     LOST,
@@ -58,8 +65,7 @@ from holoctl.estimation.estimator_errors import (
     too_close,
     went_back,
 )
-from holoctl.estimation.estimator_system import EstimatorSystem, lay_out
-from holoctl.estimation.following import Place, Tally, following, placed_at, velocity_at
+from holoctl.estimation.estimator_system import EstimatorSystem, estimator_system_of
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import (
     Observability,
@@ -299,7 +305,7 @@ class ClosedStateEstimator:
         return place.q, velocity_at(self._system, place, rates)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FollowedState:
         """The last state, with what it is followed from."""
         return self._memory.place
 
@@ -461,10 +467,10 @@ class ClosedStateEstimator:
 
     def _laid_out(
         self, part: Partition, here: Observability, q: Vector, t: float
-    ) -> tuple[EstimatorSystem, Place]:
+    ) -> tuple[EstimatorSystem, FollowedState]:
         mech, sensors, weights = self.mech, self._readings, self._scaled_weights
         b, i = here.observed.shape[1], here.unobserved.shape[1]
-        system = lay_out(mech, part, sensors, weights, b, i)
+        system = estimator_system_of(mech, part, sensors, weights, b, i)
         q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
         return system, placed_at(system, q, t, first_borders(here, weights, system.known))
 
@@ -486,7 +492,7 @@ class ClosedStateEstimator:
             self._memory.refuse()  # the mechanism moved on all the same
             raise
 
-    def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
+    def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> FollowedState:
         """The place that the readings lead to; it is remembered, unless an error is raised."""
         if self._latched:
             raise BranchError(self._latched, why="lost")
@@ -504,7 +510,7 @@ class ClosedStateEstimator:
                 "handler: a ClosedStateEstimator belongs to one loop; `fresh` makes another one"
             )
 
-    def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> Place:
+    def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> FollowedState:
         """`_followed`, with other rows where the kept ones are why that fails."""
         error = self._tried(x, rates, t, most)
         while error is not None and self._with_other_rows():
@@ -555,7 +561,7 @@ class ClosedStateEstimator:
         self._tally.closure = max(self._tally.closure, left_open)
         return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
 
-    def _check_agreement(self, there: Place, x: Vector) -> None:
+    def _check_agreement(self, there: FollowedState, x: Vector) -> None:
         """Raise `InconsistentError` for sensors that contradict each other."""
         sensors = self._readings
         if sensors.columns.size == there.gamma.shape[1]:

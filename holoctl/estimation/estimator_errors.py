@@ -24,7 +24,7 @@ from holoctl.base.tolerances import (
     NEAR_TICK,
     SENSORS_AGREE,
 )
-from holoctl.estimation.following import Place, Tally
+from holoctl.estimation.branch_continuation import FollowedState, Tally
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -98,8 +98,8 @@ def too_close(mech: Mechanism, measured: tuple[str, ...], gain: float) -> Branch
 def not_followed(
     mech: Mechanism,
     measured: tuple[str, ...],
-    last: Place,
-    there: Place | None,
+    last: FollowedState,
+    there: FollowedState | None,
     tally: Tally,
     t: float,
     size: float,
@@ -110,8 +110,8 @@ def not_followed(
     Parameters
     ----------
     mech, measured
-    last : Place
-    there : Place or None
+    last : FollowedState
+    there : FollowedState or None
         Where they lead, if that was found.
     tally : Tally
     t : float

@@ -36,7 +36,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 
-__all__ = ["Borders", "EstimatorSystem", "lay_out"]
+__all__ = ["Borders", "EstimatorSystem", "estimator_system_of"]
 
 FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
 """The product of so many pivots is within the range of floats; of so many orders of pivots it is
@@ -136,7 +136,7 @@ class EstimatorSystem:
     solve: Callable[[Array, int], None]
 
 
-def lay_out(
+def estimator_system_of(
     mech: Mechanism, part: Partition, sensors: MeasurementModel, weights: Vector, b: int, i: int
 ) -> EstimatorSystem:
     """Lay out K for one thread.

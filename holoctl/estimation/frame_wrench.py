@@ -23,7 +23,7 @@ from scipy.linalg import blas
 from holoctl.base.checks import Array, Vector, counted, known_name, listing, quoted, shown
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import Cholesky, PivotedQR, cholesky, pivoted_qr
-from holoctl.estimation.reduced_motion import ReducedMotion
+from holoctl.estimation.reduced_dynamics import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import POSE_AXES, Frame, FrameLike, resolve_frame

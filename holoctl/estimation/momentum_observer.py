@@ -44,7 +44,7 @@ from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.estimation.frame_wrench import FrameWrench, frame_wrench, wrench_axes
-from holoctl.estimation.reduced_motion import ReducedMotion, reduced_motion
+from holoctl.estimation.reduced_dynamics import ReducedMotion, reduced_motion
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import external_efforts
@@ -68,14 +68,14 @@ TURNED_TICK = 0.25
 means of two ticks tell nothing."""
 
 
-class _Gap(NamedTuple):
+class _RefusedCalls(NamedTuple):
     """What acted in calls that were refused."""
 
     time: float  # s, since the last tick that is remembered
     impulse: Any  # (nv,) of the efforts that were told
 
 
-_NO_GAP = _Gap(0.0, 0.0)
+_NO_GAP = _RefusedCalls(0.0, 0.0)
 
 
 class MomentumObserver:
@@ -178,7 +178,7 @@ class MomentumObserver:
         check_estimator(mech, assembly, "observer")
         self._given_assembly = assembly
         self._assembly: ClosedStateEstimator | None = None
-        self._lay_out(part, _gains(gain, part))
+        self._prepared(part, _gains(gain, part))
         self._last: ReducedMotion | None = None
         self._r, self.t, self._busy = np.zeros(self.gain.size), 0.0, False
         self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
@@ -532,7 +532,7 @@ class MomentumObserver:
         other = object.__new__(MomentumObserver)
         other.__dict__.update(self.__dict__)
         other._turned = False
-        other._lay_out(partition, np.array([least if x is None else x for x in gain]))
+        other._prepared(partition, np.array([least if x is None else x for x in gain]))
         if self._last is not None:
             last = other._at(self._last.q, self._last.v, self._last.t)
             other._last = last
@@ -544,7 +544,7 @@ class MomentumObserver:
 
     # ----------------------------------------------------------------------------- behind them
 
-    def _lay_out(self, part: Partition, gain: Vector) -> None:
+    def _prepared(self, part: Partition, gain: Vector) -> None:
         """What belongs to a partition, and the workspace of this loop."""
         self.partition, self.gain = part, read_only(gain)
         self.coordinates = tuple(self.mech.coordinate_names[i] for i in part.independent)
@@ -606,7 +606,7 @@ class MomentumObserver:
                 if at_last is not None:
                     acted += at_last
                 own = h - gap.time
-                self._gap = _Gap(h, gap.impulse + own * acted)  # unless this call counts
+                self._gap = _RefusedCalls(h, gap.impulse + own * acted)  # unless this call counts
                 q, v = found(now)
                 motion = self._at(q, v, now)
                 if f_ext is not None:
@@ -632,7 +632,7 @@ class MomentumObserver:
             acted += vector("efforts", efforts, mech.nv, "efforts on the coordinates")
         return acted
 
-    def _observed(self, now: ReducedMotion, h: float, acted: Vector, gap: _Gap) -> Vector:
+    def _observed(self, now: ReducedMotion, h: float, acted: Vector, gap: _RefusedCalls) -> Vector:
         """The law; see the head of this module."""
         last, r = self._last, self._r
         if last is None:

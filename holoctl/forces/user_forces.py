@@ -15,8 +15,8 @@ from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP, TICK_AGREES
 from holoctl.constraints.contract import offered
-from holoctl.constraints.differences import difference, worst
-from holoctl.constraints.user_classes import check_near_reference, of_library
+from holoctl.constraints.derivative_check import difference, worst
+from holoctl.constraints.user_constraints import check_near_reference, of_library
 from holoctl.forces.contract import BoundForce, Efforts
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import live_motion

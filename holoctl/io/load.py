@@ -11,10 +11,10 @@ from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.io.given_limits import with_limits
-from holoctl.io.limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, text_in
-from holoctl.io.losses import with_forces, with_losses
+from holoctl.io.file_limits import with_limits
+from holoctl.io.friction_and_springs import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
+from holoctl.io.reader_limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, text_in
 from holoctl.io.sdf import read_sdf
 from holoctl.io.sdf_limits import limits_of_cut
 from holoctl.io.urdf import Urdf, losses_of, model_of, read_urdf

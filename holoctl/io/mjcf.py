@@ -15,9 +15,9 @@ import numpy as np
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
-from holoctl.io.given_limits import GivenLimits, with_limits
-from holoctl.io.losses import with_losses
-from holoctl.io.mjcf_actuators import Motors, motors_of
+from holoctl.io.file_limits import FileLimits, with_limits
+from holoctl.io.friction_and_springs import with_losses
+from holoctl.io.mjcf_actuators import MjcfMotors, motors_of
 from holoctl.io.mjcf_compiled import CompiledMjcf, compiled
 from holoctl.io.mjcf_equalities import equalities
 from holoctl.io.mjcf_forces import losses_of
@@ -85,7 +85,7 @@ def read_mjcf(
             tolerance=GEOMETRY_OF_FILES if tolerance is None else tolerance,
         )
     mech = with_losses(mech, losses_of(found, tree), losses)
-    mech = with_limits(mech, motors.limits, GivenLimits())
+    mech = with_limits(mech, motors.limits, FileLimits())
     _warn(found, tree, motors, idle)
     return mech
 
@@ -121,7 +121,7 @@ def _limits_of_tendons(found: CompiledMjcf, tree: MjcfTree) -> list[str]:
     return told
 
 
-def _warn(found: CompiledMjcf, tree: MjcfTree, motors: Motors, idle: list[str]) -> None:
+def _warn(found: CompiledMjcf, tree: MjcfTree, motors: MjcfMotors, idle: list[str]) -> None:
     """One record for each thing that MuJoCo would add, and the equation of motion does not."""
     m, file = found.model, found.text.root.file
     if motors.left_out:

@@ -18,13 +18,13 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.tolerances import LARGEST_LIMIT
-from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import FilePlace
-from holoctl.io.mjcf_compiled import CompiledMjcf, Part
+from holoctl.io.file_limits import FileLimits
+from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
 from holoctl.io.mjcf_text import NO_MOTORS
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, range_of
+from holoctl.io.reader_limits import FilePlace
 
-__all__ = ["Motors", "arms_of", "motors_of"]
+__all__ = ["MjcfMotors", "arms_of", "motors_of"]
 
 log = logging.getLogger(__name__)
 
@@ -47,17 +47,17 @@ class _Motor:
 
 
 @dataclass
-class Motors:
+class MjcfMotors:
     """Coordinates with a motor, or a matrix B; actuators that are left out, and why, by name;
     limits of the motors."""
 
     names: list[str]
     B: Array | None
-    limits: GivenLimits
+    limits: FileLimits
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> Motors:
+def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> MjcfMotors:
     """The motors in the order of the file.
 
     Parameters
@@ -111,12 +111,12 @@ def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> Motors
     else:
         names, B = [], np.column_stack(columns)
         _warn_of_shared(found, tree, B)
-    limits = GivenLimits(found.text.root)
+    limits = FileLimits(found.text.root)
     for i, motor in enumerate(motors.values()):
         if motor.range != _FREE:
             name = names[i] if names else f"u[{i}]"
             limits.given.append(("effort", name, motor.range, motor.place))
-    return Motors(names, B, limits, left_out)
+    return MjcfMotors(names, B, limits, left_out)
 
 
 def arms_of(found: CompiledMjcf, tree: MjcfTree, i: int) -> dict[int, float] | None:
@@ -131,7 +131,7 @@ def arms_of(found: CompiledMjcf, tree: MjcfTree, i: int) -> dict[int, float] | N
 
 
 def _column(
-    found: CompiledMjcf, tree: MjcfTree, part: Part, drives: tuple[str, int], gear: Vector
+    found: CompiledMjcf, tree: MjcfTree, part: MjcfObject, drives: tuple[str, int], gear: Vector
 ) -> tuple[Vector, str]:
     """The efforts of a unit force on all coordinates; or why there is no such column."""
     column, (kind, target) = np.zeros(tree.model.nv), drives
@@ -162,7 +162,7 @@ def _column(
 
 
 def _add_rotor(
-    tree: MjcfTree, part: Part, what: str, arms: dict[int, float] | None, rotor: float
+    tree: MjcfTree, part: MjcfObject, what: str, arms: dict[int, float] | None, rotor: float
 ) -> None:
     """The inertia of a rotor that turns as a joint, or as a tendon gets longer."""
     if rotor and (arms is None or len(arms) > 1):

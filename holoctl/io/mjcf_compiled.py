@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import LARGEST, MOST_MESH_BYTES, check_size, content
 from holoctl.io.mjcf_text import MjcfText, sections
+from holoctl.io.reader_limits import LARGEST, MOST_MESH_BYTES, check_size, content
 from holoctl.io.xml import Element
 
-__all__ = ["CompiledMjcf", "Part", "compiled"]
+__all__ = ["CompiledMjcf", "MjcfObject", "compiled"]
 
 _NOTHING = 1.1e-15
 """Mass (kg) and moments (kg m^2) of bodies that have none: MuJoCo takes no less where they move."""
@@ -30,7 +30,7 @@ _ONE_AT_A_TIME = Lock()
 _COORDINATES = {"HINGE": 1, "SLIDE": 1, "BALL": 3, "FREE": 6}
 
 
-class Part(NamedTuple):
+class MjcfObject(NamedTuple):
     """Something in the file: its name, where it stands, and MuJoCo's description of it."""
 
     name: str
@@ -44,12 +44,12 @@ class CompiledMjcf:
 
     text: MjcfText
     model: Any
-    bodies: list[Part]
-    joints: list[Part]
-    sites: list[Part]
-    equalities: list[Part]
-    tendons: list[Part]
-    actuators: list[Part]
+    bodies: list[MjcfObject]
+    joints: list[MjcfObject]
+    sites: list[MjcfObject]
+    equalities: list[MjcfObject]
+    tendons: list[MjcfObject]
+    actuators: list[MjcfObject]
 
     def off(self, *flags: str) -> bool:
         """Whether any of some flags of the file is "disable"."""
@@ -170,8 +170,8 @@ def _model(mujoco: Any, spec: Any, text: MjcfText, told: list[str] | None) -> An
                 raise
 
 
-def _parts(specs: Any, text: MjcfText) -> list[Part]:
-    return [Part(s.name, text.at(s.info), s) for s in sorted(specs, key=lambda s: s.id)]
+def _parts(specs: Any, text: MjcfText) -> list[MjcfObject]:
+    return [MjcfObject(s.name, text.at(s.info), s) for s in sorted(specs, key=lambda s: s.id)]
 
 
 # ------------------------------------------------------------------------------------ checks

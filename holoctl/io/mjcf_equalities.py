@@ -11,7 +11,7 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.io.mjcf_compiled import CompiledMjcf, Part
+from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, Placed
 from holoctl.io.rotations import quaternion
 from holoctl.io.xml import blamed_on
@@ -54,7 +54,7 @@ def equalities(
     return rows, idle
 
 
-def _label(part: Part, ends: Sequence[str], names: dict[str, int]) -> str:
+def _label(part: MjcfObject, ends: Sequence[str], names: dict[str, int]) -> str:
     """The name of an equality, else those of its ends; of several alike with a number."""
     label = part.name or "-".join(ends)
     names[label] = names.get(label, 0) + 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.losses import Losses
+from holoctl.io.friction_and_springs import Losses
 from holoctl.io.mjcf_actuators import arms_of
 from holoctl.io.mjcf_compiled import CompiledMjcf
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree

@@ -19,8 +19,8 @@ from xml.sax.saxutils import quoteattr
 
 from holoctl.base.checks import suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io import limits
-from holoctl.io.limits import LARGEST, MOST_ELEMENTS, check_count, text_in
+from holoctl.io import reader_limits
+from holoctl.io.reader_limits import LARGEST, MOST_ELEMENTS, check_count, text_in
 from holoctl.io.xml import DEEPEST, Element, check_root, parsed
 
 __all__ = ["NO_MOTORS", "MjcfText", "mjcf_text", "sections"]
@@ -208,14 +208,14 @@ class _Files:
         """The root of the file that an element names, and its path without links."""
         path, name = self._path(place, folders), place.attributes["file"]
         self.files += 1
-        check_count(place, self.files, limits.MOST_INCLUDES, "included files")
-        if depth > limits.MOST_DEEP_INCLUDES:
+        check_count(place, self.files, reader_limits.MOST_INCLUDES, "included files")
+        if depth > reader_limits.MOST_DEEP_INCLUDES:
             raise place.error(
-                f"files that include each other more than {limits.MOST_DEEP_INCLUDES} deep are not "
-                "read"
+                "files that include each other more than "
+                f"{reader_limits.MOST_DEEP_INCLUDES} deep are not read"
             )
         try:
-            text = text_in(path, max(limits.MOST_BYTES - self.size, 0))
+            text = text_in(path, max(reader_limits.MOST_BYTES - self.size, 0))
         except (LoadError, FileNotFoundError) as error:
             raise place.error(f"<{place.tag}>: {name[:200]!r}: {error}") from None
         inside = parsed(text, str(path))
@@ -323,16 +323,16 @@ def _check_counts(root: Element, attached: dict[str, int]) -> None:
     for count, largest, what in (
         (
             counts["body"] + counts["frame"] + counts["site"],
-            limits.MOST_PARTS,
+            reader_limits.MOST_PARTS,
             "bodies, frames and sites",
         ),
-        (counts["geom"], limits.MOST_GEOMS, "geoms"),
-        (counts["key"], limits.MOST_KEYS, "keys"),
-        (counts["replicate"], limits.MOST_REPLICATES, "<replicate>"),
-        (counts["default"] - 1, limits.MOST_CLASSES, "default classes"),
-        (naming["equality"], limits.MOST_CONSTRAINTS, "equalities"),
-        (naming["tendon"], limits.MOST_CONSTRAINTS, "tendons"),
-        (naming["actuator"], limits.MOST_PARTS, "actuators"),
+        (counts["geom"], reader_limits.MOST_GEOMS, "geoms"),
+        (counts["key"], reader_limits.MOST_KEYS, "keys"),
+        (counts["replicate"], reader_limits.MOST_REPLICATES, "<replicate>"),
+        (counts["default"] - 1, reader_limits.MOST_CLASSES, "default classes"),
+        (naming["equality"], reader_limits.MOST_CONSTRAINTS, "equalities"),
+        (naming["tendon"], reader_limits.MOST_CONSTRAINTS, "tendons"),
+        (naming["actuator"], reader_limits.MOST_PARTS, "actuators"),
         (most * sum(naming.values()), MOST_ELEMENTS, "elements, all copies written out,"),
     ):
         check_count(root, count, largest, what)
@@ -361,16 +361,16 @@ def _check(element: Element, parent: str) -> None:
         if name in _RANGES.split():
             fine = not any("nan" in word.lower() for word in words)
         else:
-            fine = all(limits.DECIMAL.fullmatch(x) and abs(float(x)) <= LARGEST for x in words)
+            decimal = reader_limits.DECIMAL
+            fine = all(decimal.fullmatch(x) and abs(float(x)) <= LARGEST for x in words)
         if not fine:
             raise element.error(
                 f"{element}: {name} must be finite numbers, of no more than {LARGEST:g} in size; "
                 f"{shown}"
             )
-        if name in _COUNTS.split() and any(abs(float(x)) > limits.MOST_SAMPLES for x in words):
-            raise element.error(
-                f"{element}: {name} of more than {limits.MOST_SAMPLES} are not read; {shown}"
-            )
+        most = reader_limits.MOST_SAMPLES
+        if name in _COUNTS.split() and any(abs(float(x)) > most for x in words):
+            raise element.error(f"{element}: {name} of more than {most} are not read; {shown}")
         least = min(map(float, words), default=0.0) if name in _NOT_NEGATIVE.split() else 0.0
         if least < 0.0:
             raise element.error(f"{element}: {name} must not be negative; got {least:g}")

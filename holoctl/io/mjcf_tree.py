@@ -11,11 +11,11 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.io.limits import FREE
-from holoctl.io.mjcf_compiled import CompiledMjcf, Part
+from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
+from holoctl.io.reader_limits import FREE
 from holoctl.io.rotations import quaternion
 from holoctl.tree.coordinates import coordinate_names
-from holoctl.tree.inertia import rigid_body
+from holoctl.tree.inertia_checks import rigid_body
 
 __all__ = ["SINGLE", "MjcfTree", "Placed", "range_of", "tree_of"]
 
@@ -123,7 +123,7 @@ class _Names:
         self.given = {part.name for part in (*found.bodies, *found.joints)}
         self.given |= {e.attributes.get("name", "") for e in found.text.root.each()}
 
-    def check(self, part: Part) -> None:
+    def check(self, part: MjcfObject) -> None:
         if part.name == _GROUND:
             raise part.place.error(f"{part.place}: the name {part.name!r} stands for the world")
         if not part.name.isprintable():
@@ -131,7 +131,7 @@ class _Names:
                 f"a name must have printable characters only; got {part.name[:60]!r}"
             )
 
-    def of(self, part: Part, first: str) -> str:
+    def of(self, part: MjcfObject, first: str) -> str:
         """The name of a part; where it has none `first`, with a number where that is taken."""
         self.check(part)
         label, i = part.name or first, 1
@@ -207,7 +207,7 @@ def _add(
 
 
 def range_of(
-    part: Part, name: str, switch: str, limited: bool, values: Sequence[float]
+    part: MjcfObject, name: str, switch: str, limited: bool, values: Sequence[float]
 ) -> tuple[float, float] | None:
     """A range that holds; None where there is none. One that is upside down is no slip of MuJoCo's
     reader alone: it would take it for none."""

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from holoctl.base.checks import Vector, listing
-from holoctl.io.given_limits import with_limits
-from holoctl.io.limits import check_size
-from holoctl.io.losses import with_forces, with_losses
+from holoctl.io.file_limits import with_limits
+from holoctl.io.friction_and_springs import with_forces, with_losses
+from holoctl.io.reader_limits import check_size
 from holoctl.io.sdf_couplings import couplings
 from holoctl.io.sdf_elements import (
     ROOT_JOINT,
@@ -39,7 +39,7 @@ from holoctl.io.yaml_rotors import put_rotors
 from holoctl.io.yaml_sheet import Sheet, check_constraints, motors_of, read_sheet, with_moves
 from holoctl.mechanism.linkage import Linkage
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.inertia import nearest_moments
+from holoctl.tree.inertia_checks import nearest_moments
 
 __all__ = ["drawing_of", "read_sdf"]
 

@@ -7,7 +7,7 @@ import math
 from holoctl.base.checks import suggestion
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.io.limits import FilePlace
+from holoctl.io.reader_limits import FilePlace
 from holoctl.io.sdf_elements import TYPES, child_of, number, word
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element, blamed_on

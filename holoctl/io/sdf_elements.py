@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector, suggestion
-from holoctl.io.limits import LARGEST
+from holoctl.io.reader_limits import LARGEST
 from holoctl.io.rotations import quaternion, turn
 from holoctl.io.xml import Element, decimals
 

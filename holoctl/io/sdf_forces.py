@@ -8,8 +8,8 @@ import pinocchio as pin
 from holoctl.forces.contract import Force
 from holoctl.forces.counterbalance import Counterbalance
 from holoctl.forces.joint_spring import JointSpring
-from holoctl.io.limits import FilePlace
-from holoctl.io.losses import Losses
+from holoctl.io.friction_and_springs import Losses
+from holoctl.io.reader_limits import FilePlace
 from holoctl.io.sdf_elements import TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.sdf_limits import place

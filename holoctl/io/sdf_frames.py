@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.tolerances import SIX_DIGITS
-from holoctl.io.limits import MOST_PARTS, check_count
+from holoctl.io.reader_limits import MOST_PARTS, check_count
 from holoctl.io.sdf_elements import GROUND, child_of, name_of, pose_of, triple, true, word
 from holoctl.io.xml import Element
 

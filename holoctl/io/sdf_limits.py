@@ -11,8 +11,8 @@ import pinocchio as pin
 from holoctl.base.checks import listing
 from holoctl.base.tolerances import LARGEST_LIMIT
 from holoctl.constraints.joint_coordinates import part_names
-from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import FREE
+from holoctl.io.file_limits import FileLimits
+from holoctl.io.reader_limits import FREE
 from holoctl.io.sdf_elements import GROUND, TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element
@@ -96,13 +96,13 @@ def _bounds(joint: Element, axis: Element) -> tuple[float, float, float, float]:
     return lower, upper, effort, speed
 
 
-def limits_of_cut(mech: Mechanism, model: Drawing) -> GivenLimits:
+def limits_of_cut(mech: Mechanism, model: Drawing) -> FileLimits:
     """Positions and velocities of the joints that close loops, of which the model says nothing.
 
     The angle of a cut joint is known between -pi and pi: where its bounds are not both there, they
     are left out, with a warning.
     """
-    found, left = GivenLimits(model.element), list[str]()
+    found, left = FileLimits(model.element), list[str]()
     for name in mech.constraint_names:
         joint = model.joints.get(name)
         kind = "" if joint is None else TYPES.get(joint.attributes.get("type", ""), "")

@@ -24,7 +24,7 @@ from holoctl.io.sdf_elements import (
 from holoctl.io.sdf_frames import Drawing
 from holoctl.io.xml import Element, blamed_on
 from holoctl.mechanism.linkage import Linkage
-from holoctl.tree.inertia import about_one_axis, nearest_moments, parallel
+from holoctl.tree.inertia_checks import about_one_axis, nearest_moments, parallel
 
 __all__ = ["add_bodies", "add_joint", "add_root", "coordinates", "placed_joint"]
 

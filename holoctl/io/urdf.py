@@ -22,11 +22,11 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import FREE, LARGEST, MOST_PARTS, check_count
-from holoctl.io.losses import Losses
+from holoctl.io.friction_and_springs import Losses
+from holoctl.io.reader_limits import FREE, LARGEST, MOST_PARTS, check_count
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
-from holoctl.tree.inertia import about_one_axis, check_mass, check_moments, parallel
+from holoctl.tree.inertia_checks import about_one_axis, check_mass, check_moments, parallel
 
 __all__ = [
     "FLAT",

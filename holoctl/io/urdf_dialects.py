@@ -26,8 +26,8 @@ from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.limits import LARGEST, MOST_CONSTRAINTS, FilePlace, check_count
-from holoctl.io.losses import Losses
+from holoctl.io.friction_and_springs import Losses
+from holoctl.io.reader_limits import LARGEST, MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.rotations import z_to
 from holoctl.io.sdf_elements import (
     GROUND,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from holoctl.base.errors import InputError, LoadError
-from holoctl.io.limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, FilePlace
+from holoctl.io.reader_limits import DECIMAL, MOST_ATTRIBUTES, MOST_ELEMENTS, FilePlace
 
 __all__ = ["DEEPEST", "Element", "blamed_on", "check_root", "decimals", "parsed"]
 

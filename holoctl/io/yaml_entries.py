@@ -12,7 +12,7 @@ import yaml
 
 from holoctl.base.checks import suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import DECIMAL, LARGEST, MOST_VALUES
+from holoctl.io.reader_limits import DECIMAL, LARGEST, MOST_VALUES
 
 __all__ = ["Entry", "yaml_document"]
 

@@ -13,7 +13,7 @@ from holoctl.forces.contract import Force
 from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.limits import FilePlace
+from holoctl.io.reader_limits import FilePlace
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 

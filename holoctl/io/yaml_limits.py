@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holoctl.io.given_limits import GivenLimits
+from holoctl.io.file_limits import FileLimits
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.mechanism.limits import KINDS, Limits
@@ -12,7 +12,7 @@ __all__ = ["limits_in"]
 _INFINITE = {f"{sign}{dot}inf": float(f"{sign}inf") for sign in ("", "+", "-") for dot in ("", ".")}
 
 
-def limits_in(entry: Entry) -> GivenLimits:
+def limits_in(entry: Entry) -> FileLimits:
     """What the key says.
 
     Raises
@@ -20,7 +20,7 @@ def limits_in(entry: Entry) -> GivenLimits:
     LoadError
         With the line, for words and values that are not understood.
     """
-    found = GivenLimits(entry)
+    found = FileLimits(entry)
     for what, value in entry.fields(KINDS).items():
         read = _points if what == "speed_torque" else _range
         for name, x in value.fields().items() if value.is_mapping else [(None, value)]:

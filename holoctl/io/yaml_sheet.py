@@ -17,8 +17,8 @@ from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.contract import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.contract import Force
-from holoctl.io.given_limits import GivenLimits
-from holoctl.io.limits import MOST_CONSTRAINTS, FilePlace, check_count
+from holoctl.io.file_limits import FileLimits
+from holoctl.io.reader_limits import MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_forces import forces_of
@@ -70,7 +70,7 @@ class Sheet:
     forces: list[tuple[Force, FilePlace]] = field(default_factory=list)
     rotors: dict[str, Entry] = field(default_factory=dict)
     ratios: dict[str, Entry] = field(default_factory=dict)
-    limits: GivenLimits = field(default_factory=GivenLimits)
+    limits: FileLimits = field(default_factory=FileLimits)
 
 
 def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
@@ -113,7 +113,7 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
         forces=forces_of(_items(keys, "forces")),
         rotors=keys["rotor_inertia"].fields() if "rotor_inertia" in keys else {},
         ratios=keys["gear_ratio"].fields() if "gear_ratio" in keys else {},
-        limits=limits_in(keys["limits"]) if "limits" in keys else GivenLimits(),
+        limits=limits_in(keys["limits"]) if "limits" in keys else FileLimits(),
     )
 
 

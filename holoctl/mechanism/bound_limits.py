@@ -137,9 +137,9 @@ def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
                     f"{stall:g} at standstill, which is outside its effort limits"
                 )
     on, all_on = closures_among(mech.constraints, mech.parked)
-    found: dict[_Place, dict[str, Pair]] = {}
+    found: dict[_CoordinateKey, dict[str, Pair]] = {}
     for what in _OF_JOINTS:
-        of: dict[_Place, str] = {}
+        of: dict[_CoordinateKey, str] = {}
         for name, pair in _by_joint(mech, getattr(limits, what), f"{owner}: {what}"):
             off = joint_called(mech.model, name, on, f"{owner}: {what}") is None
             for place in _places(mech, name, all_on, f"{owner}: {what}"):
@@ -316,7 +316,7 @@ def _both(x: float | Pair) -> Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _CoordinateKey:
     """A coordinate of the tree, or of a joint that is read off two frames.
 
     Attributes
@@ -335,7 +335,7 @@ class _Place:
         return ("" if self.joint is None else self.joint.name, self.column)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Place) and self._key == other._key
+        return isinstance(other, _CoordinateKey) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -384,16 +384,16 @@ class _Place:
             )
 
 
-def _places(mech: Limited, name: str, closures: Closures, owner: str) -> list[_Place]:
+def _places(mech: Limited, name: str, closures: Closures, owner: str) -> list[_CoordinateKey]:
     """The coordinates that a name stands for."""
     joint = joint_called(mech.model, name, closures, owner)
     if joint is None or not joint.count:
         raise InputError(f"{owner}: {name!r} is a weld, in which nothing moves")
     if not isinstance(joint, FramePair):
-        return [_Place(int(column)) for column in joint.columns]
+        return [_CoordinateKey(int(column)) for column in joint.columns]
     every = AXES_OF[joint.kind]
     whole = replace(joint, axes=every)
-    return [_Place(every.index(axis), whole) for axis in joint.axes]
+    return [_CoordinateKey(every.index(axis), whole) for axis in joint.axes]
 
 
 def _in_q(mech: Limited, column: int) -> int:

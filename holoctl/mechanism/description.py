@@ -29,15 +29,15 @@ from holoctl.base.tolerances import CLOSURE_LIMIT
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.contract import BoundRows, Constraint
 from holoctl.constraints.joint_coordinates import Closures, part_names
-from holoctl.constraints.user_classes import check_own, is_own, of_library
+from holoctl.constraints.user_constraints import check_own, is_own, of_library
 from holoctl.forces.contract import BoundForce, Force
 from holoctl.forces.user_forces import check_own_force
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import FrozenModel, check_unchanged, plain
-from holoctl.tree.inertia import check_mass, check_moments
-from holoctl.tree.joints import check_joint, check_placement
+from holoctl.tree.inertia_checks import check_mass, check_moments
 from holoctl.tree.numbering import depth_first_order, is_depth_first
+from holoctl.tree.supported_joints import check_joint, check_placement
 
 __all__ = [
     "actuation_matrix",

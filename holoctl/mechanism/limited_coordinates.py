@@ -25,7 +25,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = [
-    "Beyond",
+    "LimitViolation",
     "beyond_limits",
     "change_in_a_tick",
     "coordinates_at",
@@ -98,7 +98,7 @@ def change_in_a_tick(
     return found
 
 
-class Beyond(NamedTuple):
+class LimitViolation(NamedTuple):
     """A coordinate that is beyond the limits of its position.
 
     Attributes
@@ -124,7 +124,7 @@ class Beyond(NamedTuple):
         )
 
 
-def beyond_limits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[Beyond, ...]:
+def beyond_limits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[LimitViolation, ...]:
     """The coordinates, cut joints too, that are outside ``hc.limits_of(mech).position`` at q."""
     bound = bound_limits(mech, Limits(position=limits_of(mech).position))
     if not bound.names:
@@ -135,7 +135,7 @@ def beyond_limits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[Beyond, .
     none = np.full(x.size - bound.columns.size, -1)
     columns, places = np.append(bound.columns, none), np.append(bound.places, none)
     return tuple(
-        Beyond(
+        LimitViolation(
             bound.names[i],
             int(columns[i]),
             int(places[i]),

@@ -47,9 +47,9 @@ from holoctl.mechanism.spanning_tree import (
     preferred,
     spanning_tree,
 )
-from holoctl.mechanism.tree_model import Place, position, tree_model, weld_of_part
-from holoctl.tree.inertia import check_mass, check_moments, rigid_body
-from holoctl.tree.joints import check_placement
+from holoctl.mechanism.tree_model import BodyPlacement, position, tree_model, weld_of_part
+from holoctl.tree.inertia_checks import check_mass, check_moments, rigid_body
+from holoctl.tree.supported_joints import check_placement
 
 __all__ = ["Linkage"]
 
@@ -367,7 +367,9 @@ class Linkage:
 
     # ---------------------------------------------------------------------------- building
 
-    def _closure(self, joint: Joint, places: Mapping[str, Place], tree: Sequence[Joint]) -> Closure:
+    def _closure(
+        self, joint: Joint, places: Mapping[str, BodyPlacement], tree: Sequence[Joint]
+    ) -> Closure:
         (above, A), (below, B) = places[joint.parent], places[joint.child]
         if above == below:
             raise InputError(

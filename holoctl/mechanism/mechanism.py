@@ -24,10 +24,9 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError
-from holoctl.base.html_table import Part, html_table, named
+from holoctl.base.html_table import Cells, html_table, named
 from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
 from holoctl.forces.contract import BoundForce, Force
-from holoctl.mechanism.blocks import Block, blocks_of
 from holoctl.mechanism.bound_limits import applicable, bound_limits, without_joints
 from holoctl.mechanism.description import (
     actuation_matrix,
@@ -47,6 +46,7 @@ from holoctl.mechanism.description import (
 )
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
+from holoctl.mechanism.row_blocks import Block, blocks_of
 from holoctl.mechanism.scales import scales
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, translational
@@ -447,7 +447,7 @@ def workspace(mech: Mechanism) -> pin.Data:
     return mech.per_thread("data", mech.model.createData)
 
 
-def _parts(mech: Mechanism) -> Iterator[Part]:
+def _parts(mech: Mechanism) -> Iterator[Cells]:
     """What a notebook shows of a mechanism."""
     rows = [
         f"{name} ({counted(len(bound.labels), 'row')})"

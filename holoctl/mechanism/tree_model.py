@@ -15,11 +15,11 @@ from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import child_frame
 from holoctl.mechanism.joint_types import GROUND, IN_SERIES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.spanning_tree import Branch
-from holoctl.tree.inertia import rigid_body
+from holoctl.tree.inertia_checks import rigid_body
 
-__all__ = ["Place", "position", "tree_model", "weld_of_part"]
+__all__ = ["BodyPlacement", "position", "tree_model", "weld_of_part"]
 
-Place = tuple[str, pin.SE3]
+BodyPlacement = tuple[str, pin.SE3]
 """A joint of the model, and a placement in it."""
 
 
@@ -29,7 +29,7 @@ def tree_model(
     bodies: Mapping[str, pin.Inertia],
     branches: Sequence[Branch],
     parts: Sequence[Branch],
-) -> tuple[pin.Model, dict[str, Place]]:
+) -> tuple[pin.Model, dict[str, BodyPlacement]]:
     """The tree, numbered depth-first, and where each body is in it."""
     model = pin.Model()
     model.name, model.gravity.linear = name, gravity
@@ -51,7 +51,7 @@ def tree_model(
     return model, places
 
 
-def _hang(model: pin.Model, branch: Branch, place: Place) -> Place:
+def _hang(model: pin.Model, branch: Branch, place: BodyPlacement) -> BodyPlacement:
     """Add a branch to the model below a body that is in place; where the body below is."""
     j = branch.joint
     above, below = (j.at_parent, j.at_child)[:: -1 if branch.reversed else 1]
@@ -102,7 +102,7 @@ def _share(inertia: pin.Inertia, parts: int) -> pin.Inertia:
     return rigid_body(inertia.mass / parts, inertia.lever, inertia.inertia / parts)
 
 
-def weld_of_part(branch: Branch, places: Mapping[str, Place]) -> Closure:
+def weld_of_part(branch: Branch, places: Mapping[str, BodyPlacement]) -> Closure:
     """What ties the part of a body that hangs from a joint to the rest of it."""
     j = branch.joint
     joint, X = places[branch.below]

@@ -18,7 +18,7 @@ from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED, TIGHT, TOLERANCES
-from holoctl.closing.manifold_projection import Correction, Trust, newton_projection
+from holoctl.closing.manifold_projection import Correction, TrustRegion, newton_projection
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, nearest_partition
@@ -35,7 +35,7 @@ DOUBTFUL_ROWS = 1e3
 """Condition number of kept rows from which on a correction asks whether others are better."""
 
 
-TRUST = Trust(TOLERANCES["condition"], LARGEST_CORRECTION, CONTRACTS)
+TRUST = TrustRegion(TOLERANCES["condition"], LARGEST_CORRECTION, CONTRACTS)
 """What is followed of a user's state: steps that shrink as Newton's do near a solution."""
 
 

@@ -33,7 +33,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.kinds import LINEAR, ORIENTATION
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.frames import Frame

@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, known_name, read_only, shaped
 from holoctl.constraints.contract import Rows
-from holoctl.constraints.user_classes import checked_rows, of_library
+from holoctl.constraints.user_constraints import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.closure_limits import StateLimits

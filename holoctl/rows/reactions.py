@@ -9,7 +9,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, one_of, quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import rows_of

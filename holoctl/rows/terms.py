@@ -33,7 +33,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import PivotedQR, largest, pivoted_qr
 from holoctl.constraints.contract import Rows
 from holoctl.forces.contract import Efforts
-from holoctl.forces.together import all_efforts, change_by_velocity
+from holoctl.forces.sum_of_forces import all_efforts, change_by_velocity
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import external_efforts, inertia, nonlinear_efforts

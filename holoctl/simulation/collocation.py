@@ -33,9 +33,9 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 from holoctl.simulation.explicit_steps import Slope, from_rest
-from holoctl.simulation.watch import Look, SingularPairs, singular_pairs
+from holoctl.simulation.rank_monitor import RankMonitor, SingularPairs, singular_pairs
 
-__all__ = ["AcceptedState", "Crossing", "Start", "States", "crossing", "predicted"]
+__all__ = ["AcceptedState", "Crossing", "States", "StepStart", "crossing", "predicted"]
 
 NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
 """Nodes of the step over a singular configuration, and of the one it is compared with: the first
@@ -62,7 +62,7 @@ class AcceptedState(NamedTuple):
     a: Vector
 
 
-class Start(NamedTuple):
+class StepStart(NamedTuple):
     """Where the step starts: the state, and the slope of a motion in its tangent space."""
 
     mech: Mechanism
@@ -101,7 +101,9 @@ class Crossing:
     error: float
 
 
-def crossing(start: Start, stop: float, guess: States, look: Look, zero: float) -> Crossing | None:
+def crossing(
+    start: StepStart, stop: float, guess: States, monitor: RankMonitor, zero: float
+) -> Crossing | None:
     """From `start` to the time `stop`, with a zero of s expected `zero` from now; None where there
     is no such motion, or it cannot be told.
 
@@ -115,7 +117,7 @@ def crossing(start: Start, stop: float, guess: States, look: Look, zero: float) 
             return None
         c, speed = mech.column_scale, largest(start.v / mech.column_scale)
         off = (fine.x(1.0) - coarse.x(1.0)) / np.concatenate([c, c * (1.0 + speed)])
-        instant = _instant(fine, look)
+        instant = _instant(fine, monitor)
         places = np.linspace(0.0, 1.0, 9)[1:].tolist()
         places += [instant] if np.isfinite(instant) else []
         opened = max(largest(fine.rows(theta).error) for theta in places)
@@ -203,7 +205,7 @@ def _rule(counts: Sequence[int], zero: float) -> _Rule:
 class _Polynomial:
     """x(theta), 0 <= theta <= 1, by its slopes at the nodes."""
 
-    start: Start
+    start: StepStart
     h: float
     x0: Vector
     K: Array
@@ -228,7 +230,7 @@ class _Polynomial:
         return scaled_rows_at(mech, pin.integrate(mech.model, q, d), v, t + theta * self.h)
 
 
-def _collocated(start: Start, h: float, guess: States, rule: _Rule) -> _Polynomial | None:
+def _collocated(start: StepStart, h: float, guess: States, rule: _Rule) -> _Polynomial | None:
     """Picard's iteration; None where it does not settle."""
     mech, part, slope, t, q, v = start
     model, x0 = mech.model, from_rest(v)
@@ -257,7 +259,7 @@ def _collocated(start: Start, h: float, guess: States, rule: _Rule) -> _Polynomi
 # --------------------------------------------------------------------------- does it pass?
 
 
-def _instant(p: _Polynomial, look: Look) -> float:
+def _instant(p: _Polynomial, monitor: RankMonitor) -> float:
     """Where s vanishes, as a share of the step; nan where it keeps its sign.
 
     ``u' G' w`` is s with its sign as long as u and w are its singular vectors: those of the start
@@ -265,7 +267,7 @@ def _instant(p: _Polynomial, look: Look) -> float:
     itself they are not unique.
     """
     rank = p.start.part.rank
-    instant = _zero(p, look.pairs, 0.0, 1.0)
+    instant = _zero(p, monitor.pairs, 0.0, 1.0)
     least = _least(p, rank, instant)
     for _ in range(REFINED_INSTANTS if np.isfinite(instant) else 0):
         beside = instant - BESIDE if instant > 0.5 else instant + BESIDE

@@ -18,11 +18,11 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
     "Event",
+    "EventCrossing",
     "EventFunction",
-    "Hit",
+    "PendingEvent",
     "Reaction",
-    "Stretch",
-    "Watched",
+    "StepInterval",
     "checked_events",
     "first_event",
     "value_of",
@@ -155,7 +155,7 @@ def value_of(event: Event, i: int, t: float, q: Vector, v: Vector) -> float:
 
 
 @dataclass
-class Watched:
+class PendingEvent:
     """An event on its way.
 
     Attributes
@@ -185,7 +185,7 @@ class Watched:
         return abs(value) > max(EVENT_LEFT, 10.0 * abs(self.rate) * EVENT_TIME * max(1.0, abs(t)))
 
 
-class Hit(NamedTuple):
+class EventCrossing(NamedTuple):
     """That an event happens: when, which one, how its function changes there, per s, and whether
     it is continuous."""
 
@@ -196,7 +196,7 @@ class Hit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class StepInterval:
     """What one step covered: states between two instants, and the same put back on the
     constraints; `fresh` where the motion starts, or something has just happened."""
 
@@ -207,7 +207,9 @@ class Stretch:
     fresh: bool
 
 
-def first_event(watched: Sequence[Watched], over: Stretch, value: Value) -> Hit | None:
+def first_event(
+    watched: Sequence[PendingEvent], over: StepInterval, value: Value
+) -> EventCrossing | None:
     """The first event of a step; where there is none, what the functions are at its end is kept.
 
     Parameters
@@ -226,17 +228,19 @@ def first_event(watched: Sequence[Watched], over: Stretch, value: Value) -> Hit 
             w.away = w.left(w.value, over.start)
             w.side = 0.0 if w.away else w.side
     ends = [_followed(i, w, over, value) for i, w in enumerate(watched)]
-    hits = [end for end in ends if isinstance(end, Hit)]
+    hits = [end for end in ends if isinstance(end, EventCrossing)]
     if hits:
         return min(hits)
     for w, end in zip(watched, ends, strict=True):
-        if not isinstance(end, Hit):
+        if not isinstance(end, EventCrossing):
             w.value, w.away, w.stopped = end
             w.side = 0.0 if w.away else w.side
     return None
 
 
-def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[float, bool, bool]:
+def _followed(
+    i: int, w: PendingEvent, over: StepInterval, value: Value
+) -> EventCrossing | tuple[float, bool, bool]:
     """Where it happens; or its value at the end, whether it has left zero, and was stopped."""
     length = over.stop - over.start
     shares = [(k + 1) / EVENT_LOOKS for k in range(EVENT_LOOKS)]
@@ -267,7 +271,7 @@ def _followed(i: int, w: Watched, over: Stretch, value: Value) -> Hit | tuple[fl
     return g, away, stopped
 
 
-def _rate_after(i: int, w: Watched, over: Stretch, value: Value) -> float:
+def _rate_after(i: int, w: PendingEvent, over: StepInterval, value: Value) -> float:
     """By differences that are exact for parabolas."""
     h = (over.stop - over.start) / 8.0
     half, whole = (value(i, t, *over.closed(t)) for t in (over.start + 0.5 * h, over.start + h))
@@ -280,8 +284,8 @@ def _through_zero(event: Event, before: float, after: float) -> bool:
 
 
 def _hit(
-    i: int, start: float, stop: float, after: float, over: Stretch, value: Value
-) -> Hit:  # fmt: skip
+    i: int, start: float, stop: float, after: float, over: StepInterval, value: Value
+) -> EventCrossing:  # fmt: skip
     """The zero between two instants, of states put back, as in all that follows; the first of them
     where the function has jumped there."""
 
@@ -296,4 +300,4 @@ def _hit(
     near = 1e-3 * (over.stop - over.start)
     early, late = max(over.start, t - near), min(over.stop, t + near)
     rate = (along(late) - along(early)) / (late - early) if late > early else after
-    return Hit(t, i, rate, t > start and abs(along(t)) <= 1e-6 * (abs(first) + abs(last)))
+    return EventCrossing(t, i, rate, t > start and abs(along(t)) <= 1e-6 * (abs(first) + abs(last)))

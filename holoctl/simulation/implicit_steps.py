@@ -22,14 +22,14 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SHORTEST_STEP
-from holoctl.forces.together import change_by_velocity
+from holoctl.forces.sum_of_forces import change_by_velocity
 from holoctl.mechanism.mechanism import workspace
 from holoctl.simulation.explicit_steps import from_rest
 from holoctl.simulation.motion import (
     ImplicitSolver,
-    Landed,
-    Piece,
     PlantMotion,
+    StepEnd,
+    StepSolution,
     arrive,
     check_effort,
     efforts_at,
@@ -52,7 +52,7 @@ COARSEST_STEPS = 1e-8
 back, so that they start anew, and errors add up."""
 
 
-def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:
+def implicit_step(motion: PlantMotion, stop: float, longest: float) -> StepSolution:
     """A step of scipy's solvers; they start anew where the state was put back, or efforts
     changed."""
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
@@ -72,12 +72,12 @@ def implicit_step(motion: PlantMotion, stop: float, longest: float) -> Piece:
             landed, step = error, min(longest, stop - start)
         else:
             step = solver.t - start
-            if isinstance(landed, Landed) and step <= longest * (1.0 + 1e-9):
+            if isinstance(landed, StepEnd) and step <= longest * (1.0 + 1e-9):
                 break
         longest = longest if step > longest * (1.0 + 1e-9) else 0.5 * step
         motion.solver = None
         if not longest > SHORTEST_STEP * max(1.0, abs(start)):
-            raise lost(motion) if isinstance(landed, Landed) else landed
+            raise lost(motion) if isinstance(landed, StepEnd) else landed
     end = float(solver.t)
     far = plant.nq != nv and largest(solver.y[:nv]) > 1.0
     if landed.moved or far or solver.status != "running":

@@ -17,23 +17,29 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.events import Hit, Stretch, Watched, first_event, value_of
+from holoctl.simulation.events import (
+    EventCrossing,
+    PendingEvent,
+    StepInterval,
+    first_event,
+    value_of,
+)
 from holoctl.simulation.inputs import Inputs
 from holoctl.simulation.motion import (
     Efforts,
-    Piece,
     PlantMotion,
     RunTally,
     Settings,
     State,
+    StepSolution,
 )
+from holoctl.simulation.rank_monitor import usual_independence
 from holoctl.simulation.record import Record, closed, keep, keep_piece
 from holoctl.simulation.sensor_readings import SimulatedSensors
 from holoctl.simulation.stepping import advanced
-from holoctl.simulation.watch import usual_independence
 
 __all__ = [
-    "Decided",
+    "PlantDecisions",
     "RunInProgress",
     "check_plant",
     "decided",
@@ -54,7 +60,7 @@ MOST_EVENTS = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
+class PlantDecisions:
     """What is decided once for a plant: its partition, and what is usual for the independence of
     its rows."""
 
@@ -69,12 +75,12 @@ class RunInProgress:
     events since it started or one happened, `ended` why it ended."""
 
     motion: PlantMotion
-    events: tuple[Watched, ...]
+    events: tuple[PendingEvent, ...]
     record: Record
     inputs: Inputs
     held: bool
     u: Vector
-    known: dict[int, Decided]
+    known: dict[int, PlantDecisions]
     sensors: SimulatedSensors | None
     fresh: bool = True
     ended: str = ""
@@ -95,7 +101,7 @@ class RunInProgress:
 # ------------------------------------------------------------------------------------- start
 
 
-def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> Decided:
+def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> PlantDecisions:
     """At a start: rank, rows and coordinates, and what is usual for their independence.
 
     Raises
@@ -107,11 +113,17 @@ def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> Decided:
     """
     _check_start(plant, q, v, t, max(CLOSED, plant.tolerance))
     part = partition(plant, q, t=t)
-    return Decided(plant, part, usual_independence(plant, part, q, t))
+    return PlantDecisions(plant, part, usual_independence(plant, part, q, t))
 
 
 def started(
-    at: Decided, settings: Settings, tally: RunTally, t: float, q: Vector, v: Vector, tau: Efforts
+    at: PlantDecisions,
+    settings: Settings,
+    tally: RunTally,
+    t: float,
+    q: Vector,
+    v: Vector,
+    tau: Efforts,
 ) -> PlantMotion:
     """A motion from there."""
     plant, part, c = at.plant, at.partition, at.plant.column_scale
@@ -167,7 +179,7 @@ def integrate_to(run: RunInProgress, stop: float) -> None:
             _react(run, hit)
 
 
-def _keep(run: RunInProgress, piece: Piece) -> None:
+def _keep(run: RunInProgress, piece: StepSolution) -> None:
     """What is recorded of a piece, and what is read later."""
     keep_piece(run.record, run.motion, piece, run.command)
     if run.sensors is not None:
@@ -196,7 +208,7 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
 # ---------------------------------------------------------------------------------- events
 
 
-def _event_within(run: RunInProgress, piece: Piece) -> Hit | None:
+def _event_within(run: RunInProgress, piece: StepSolution) -> EventCrossing | None:
     """The first event of a piece that has a reaction, or ends the run; others are told."""
     motion, start, stop = run.motion, piece.start.t, piece.stop.t
 
@@ -205,7 +217,7 @@ def _event_within(run: RunInProgress, piece: Piece) -> Hit | None:
         return state.q, state.v
 
     while start < stop:
-        over = Stretch(start, stop, piece.at, closed_at, run.fresh)
+        over = StepInterval(start, stop, piece.at, closed_at, run.fresh)
         hit = first_event(run.events, over, run.value)
         if hit is None:
             run.fresh = run.fresh and stop - start <= EVENT_SHORT
@@ -218,7 +230,7 @@ def _event_within(run: RunInProgress, piece: Piece) -> Hit | None:
     return None
 
 
-def _happens(run: RunInProgress, t: float, hit: Hit) -> None:
+def _happens(run: RunInProgress, t: float, hit: EventCrossing) -> None:
     """Tell an event; from there all are asked anew."""
     motion, found, w = run.motion, run.record.events, run.events[hit.i]
     found.append((t, hit.i))
@@ -234,7 +246,7 @@ def _happens(run: RunInProgress, t: float, hit: Hit) -> None:
     run.fresh = True
 
 
-def _up_to(run: RunInProgress, before: PlantMotion, hit: Hit) -> list[Piece]:
+def _up_to(run: RunInProgress, before: PlantMotion, hit: EventCrossing) -> list[StepSolution]:
     """The motion goes to an event from before the step that it was found in.
 
     The step that ends there differs from the longer one by its error, and the event moves by that.
@@ -242,7 +254,7 @@ def _up_to(run: RunInProgress, before: PlantMotion, hit: Hit) -> list[Piece]:
     t, latest = hit.t, run.motion.t
     for _ in range(EVENT_AGAIN):
         _go_back(run, copy(before))
-        pieces = list[Piece]()
+        pieces = list[StepSolution]()
         while run.motion.t < t:
             pieces.append(advanced(run.motion, t))
         _put_back(run.motion)
@@ -280,7 +292,7 @@ def _forget(told: list[Any], since: Any) -> None:
         told.pop()
 
 
-def _react(run: RunInProgress, hit: Hit) -> None:
+def _react(run: RunInProgress, hit: EventCrossing) -> None:
     """What an event does, where the motion is now."""
     motion, i = run.motion, hit.i
     event = run.events[i].event

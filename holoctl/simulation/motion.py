@@ -1,8 +1,9 @@
 """A motion of a plant: where it is, and what an accepted step must be.
 
-A step is accepted where its error allows, where the state at its end is on all rows, putting it
-back moves it by next to nothing, and the rows did not get singular on the way. Then the rows are
-looked at (watch.py), and decided anew where those kept get dependent.
+A step is accepted if its error is within the tolerance, the state at its end satisfies all rows,
+its projection onto the manifold moves it by next to nothing, and the rows did not get singular on
+the way. Then the rank of the rows is monitored (rank_monitor.py), and rows are selected anew where
+those kept get dependent.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import CLOSEST, FASTEST, NEAR_SINGULAR, PREDICTED_BY
 from holoctl.closing.manifold_projection import projected_onto_manifold
-from holoctl.codegen.compiled.steps import Step
+from holoctl.codegen.compiled.simulation_steps import Step
 from holoctl.constraints.contract import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -34,18 +35,24 @@ from holoctl.simulation.explicit_steps import (
     from_rest,
     in_tangent_space,
 )
-from holoctl.simulation.watch import Look, better_rows, first_look, looked, turned_over
+from holoctl.simulation.rank_monitor import (
+    RankMonitor,
+    after_step,
+    better_rows,
+    monitor_at,
+    passed_zero,
+)
 
 __all__ = [
     "Efforts",
     "ImplicitSolver",
-    "Landed",
-    "Piece",
     "PlantDynamics",
     "PlantMotion",
     "RunTally",
     "Settings",
     "State",
+    "StepEnd",
+    "StepSolution",
     "arrive",
     "begin_tick",
     "check_effort",
@@ -122,7 +129,7 @@ class State(NamedTuple):
     closure: float
 
 
-class Piece(NamedTuple):
+class StepSolution(NamedTuple):
     """What one step covered, made with the partition `part`: x(t) = (d, v) between its ends, in the
     tangent space of q0."""
 
@@ -196,7 +203,7 @@ class Settings:
 class PlantMotion:
     """The state of a plant on its way, on its constraints, and what its next step needs.
 
-    `tau` are the efforts that act; `look` is what its rows showed, `usual` the independence of rows
+    `tau` are the efforts that act; `monitor` is the rank monitor, `usual` the independence of rows
     where nothing is singular. `first` is the slope where it is, None where it is not known; `nodes`
     are the last accepted states, under the same efforts. `guess` tells v and a beyond a step over a
     singular configuration, `ahead` when such a one stops it; `missed`, that it passes beside.
@@ -216,7 +223,7 @@ class PlantMotion:
     in_tangent_space: Callable[[Acceleration], Slope] = field(init=False)
     slope: Slope = field(init=False)
     stages: Stages = field(init=False)
-    look: Look = field(init=False)
+    monitor: RankMonitor = field(init=False)
     closure: float = field(init=False)
     h: float = field(init=False)
     method: str = field(init=False)
@@ -236,7 +243,7 @@ class PlantMotion:
 
     def __post_init__(self) -> None:
         plant, settings, t, q, v = self.plant, self.settings, self.t, self.q, self.v
-        self.look = first_look(plant, self.part, q, v, None, t)
+        self.monitor = monitor_at(plant, self.part, q, v, None, t)
         self.dynamics = settings.dynamics(plant, self.part)
         self.in_tangent_space, self.scale = in_tangent_space(plant), _scale(plant, settings)
         self.h, self.method = settings.tick, settings.method
@@ -329,7 +336,7 @@ def slope_here(motion: PlantMotion) -> Vector:
 # --------------------------------------------------------------------------- the end of a step
 
 
-class Landed(NamedTuple):
+class StepEnd(NamedTuple):
     """The end of a step that may be accepted; `moved` where it was put back."""
 
     q: Vector
@@ -340,7 +347,7 @@ class Landed(NamedTuple):
 
 def judged(
     motion: PlantMotion, q0: Vector, x: Vector, end: float, put: float = 1.0
-) -> Landed | SingularityError | InconsistentError:
+) -> StepEnd | SingularityError | InconsistentError:
     """The state that x = (d, v) from q0 leads to, put back on the constraints where it is off by
     more than `put` times what is usual; or why it is none."""
     plant, part, nv = motion.plant, motion.part, motion.plant.nv
@@ -348,15 +355,15 @@ def judged(
     d, v = x[:nv], x[nv:]
     q = q0 + d if plant.nq == nv else pin.normalize(model, pin.integrate(model, q0, d))
     rows = motion.dynamics.rows(q, v, end)
-    if turned_over(motion.look, part, rows.jacobian):
+    if passed_zero(motion.monitor, part, rows.jacobian):
         return lost(motion)
     off, slip, speed = largest(rows.error), largest(rows.rate), 1.0 + largest(v / c)
     allowed, jump = max(OFF, part.tolerance), largest_jump(motion)
     if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
         return _left(motion, rows)
-    near = put == 1.0 and motion.look.close  # then errors count more, by one over s
+    near = put == 1.0 and motion.monitor.near_zero  # then errors count more, by one over s
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
-        return Landed(q, v, rows, False)
+        return StepEnd(q, v, rows, False)
     try:
         q, v_back = projected_onto_manifold(plant, part.rows, q, v, end, CLOSEST)
     except (SingularityError, InconsistentError) as error:
@@ -369,41 +376,41 @@ def judged(
             residual=change,
         )
     rows = motion.dynamics.rows(q, v_back, end)
-    return Landed(q, v_back, rows, True) if largest(rows.error) <= allowed else _left(motion, rows)
+    return StepEnd(q, v_back, rows, True) if largest(rows.error) <= allowed else _left(motion, rows)
 
 
 def largest_jump(motion: PlantMotion) -> float:
     """By how much putting a state back may change its velocity, relative."""
     jump = min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP)
-    near = motion.look.of_all.value < NEAR_SINGULAR * motion.usual
+    near = motion.monitor.of_all.value < NEAR_SINGULAR * motion.usual
     return jump * JUMPS_NEAR if near else jump
 
 
 def arrive(
-    motion: PlantMotion, t: float, landed: Landed, a: Vector, h: float, q0: Vector,
+    motion: PlantMotion, t: float, landed: StepEnd, a: Vector, h: float, q0: Vector,
     x: Callable[[float], Vector],
-) -> Piece:  # fmt: skip
-    """Take an accepted state, h later, with the acceleration a there; look at its rows, and decide
-    them anew if need be. The step to it is ``x(t)`` from q0."""
+) -> StepSolution:  # fmt: skip
+    """Take an accepted state, h later, with the acceleration a there; update the rank monitor,
+    and select rows anew if need be. The step to it is ``x(t)`` from q0."""
     plant, q, v, start, part = motion.plant, landed.q, landed.v, motion.state, motion.part
     motion.t, motion.q, motion.v, motion.closure = t, q, v, largest(landed.rows.error)
     motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], AcceptedState(t, v, a)]
     if t - motion.since > motion.settings.tick * (1.0 - 1e-9):
         begin_tick(motion)
     motion.sharpest = max(motion.sharpest, largest(a))
-    motion.look = looked(plant, part, motion.look, landed.rows.jacobian, q, v, a, t, h)
-    motion.usual = max(motion.usual, motion.look.of_all.value)
-    if motion.look.of_all.rate > 0.0:
+    motion.monitor = after_step(plant, part, motion.monitor, landed.rows.jacobian, q, v, a, t, h)
+    motion.usual = max(motion.usual, motion.monitor.of_all.value)
+    if motion.monitor.of_all.rate > 0.0:
         motion.missed = False
-    better = better_rows(plant, part, motion.look, h)
+    better = better_rows(plant, part, motion.monitor, h)
     if better is not part:
         motion.part, motion.dynamics = better, motion.settings.dynamics(plant, better)
         motion.tally.repartitions.append(t)
         nodes, first = motion.nodes, motion.first
         new_efforts(motion, motion.tau)
         motion.nodes, motion.first = nodes, first  # the motion is the same
-        motion.look = first_look(plant, better, q, v, a, t)
-    return Piece(start, motion.state, plant, part, q0, x)
+        motion.monitor = monitor_at(plant, better, q, v, a, t)
+    return StepSolution(start, motion.state, plant, part, q0, x)
 
 
 # ------------------------------------------------------------------------------------ errors
@@ -426,7 +433,7 @@ def check_effort(motion: PlantMotion) -> None:
 
 def lost(motion: PlantMotion) -> SingularityError:
     """The error of a motion at a singular configuration, or too near by one."""
-    s = motion.look.of_all.value
+    s = motion.monitor.of_all.value
     return SingularityError(
         f"{motion.plant.name}: the motion is at a singular configuration, or passes one by so "
         f"little that it cannot be told (the least singular value that counts is {s:.1e}, usual "

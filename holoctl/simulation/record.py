@@ -13,12 +13,12 @@ from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.closing.manifold_projection import projected_onto_manifold
-from holoctl.forces.together import stored_energy
+from holoctl.forces.sum_of_forces import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.motion import Piece, PlantMotion, RunTally, State, largest_jump
+from holoctl.simulation.motion import PlantMotion, RunTally, State, StepSolution, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.simulation.sensors import Sensors
 from holoctl.tree.kinematics import kinematics
@@ -126,13 +126,13 @@ def keep(record: Record, motion: PlantMotion, state: State, command: Command) ->
         record.bar.update()
 
 
-def keep_piece(record: Record, motion: PlantMotion, piece: Piece, command: Command) -> None:
+def keep_piece(record: Record, motion: PlantMotion, piece: StepSolution, command: Command) -> None:
     """Keep the states of a piece at all instants that are asked for, but for its end."""
     while record.next < piece.stop.t:
         keep(record, motion, state_within(motion, piece, record.next), command)
 
 
-def state_within(motion: PlantMotion, piece: Piece, t: float) -> State:
+def state_within(motion: PlantMotion, piece: StepSolution, t: float) -> State:
     """The state at an instant of a piece, on the constraints."""
     if t <= piece.start.t:
         return piece.start

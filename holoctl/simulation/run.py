@@ -15,7 +15,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, counted, file_path
 from holoctl.base.errors import InputError
-from holoctl.base.html_table import Part, html_table, named
+from holoctl.base.html_table import Cells, html_table, named
 from holoctl.base.linalg import largest
 
 __all__ = ["KINDS", "Run", "versions"]
@@ -142,7 +142,7 @@ class Run:
         return cls(**values)
 
 
-def _parts(run: Run) -> Iterator[Part]:
+def _parts(run: Run) -> Iterator[Cells]:
     """What a notebook shows of a run."""
     if not run.t.size:
         return

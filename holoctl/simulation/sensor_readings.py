@@ -18,7 +18,7 @@ from holoctl.control.loop import Tracking
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.rate_filter import RateFilter
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.simulation.motion import Piece, PlantMotion
+from holoctl.simulation.motion import PlantMotion, StepSolution
 from holoctl.simulation.record import state_within
 from holoctl.simulation.sensors import WHOLE_STATE, Sensors
 from holoctl.tree.coordinates import translational
@@ -124,7 +124,7 @@ class SimulatedSensors:
     def __post_init__(self) -> None:
         self.next = next(self.coming, np.inf)
 
-    def keep(self, motion: PlantMotion, piece: Piece) -> None:
+    def keep(self, motion: PlantMotion, piece: StepSolution) -> None:
         """Keep the states of a piece that are read later, but for its end."""
         while self.next < piece.stop.t:
             state = state_within(motion, piece, self.next)
@@ -263,18 +263,18 @@ def _same_model(
 
 
 def _of_state(plant: Mechanism) -> SensorModel:
-    model, joints = plain(plant.model), list[_Joint]()
+    model, joints = plain(plant.model), list[_MeasuredJoint]()
     lengths = translational(model)
     for j in range(1, model.njoints):
         nq, nv = model.nqs[j], model.nvs[j]
         of_joint = lengths[model.idx_vs[j] :][:nv].tolist()
-        joints.append(_Joint(nv, nq, of_joint, nq == nv or (nq, nv) == (2, 1), nq != nv))
+        joints.append(_MeasuredJoint(nv, nq, of_joint, nq == nv or (nq, nv) == (2, 1), nq != nv))
     single, places, linear, cosine = _singles(joints)
     return SensorModel(plant, None, plant.coordinate_names, single, places, cosine, linear, cosine)
 
 
 def _of_joints(plant: Mechanism, sensors: MeasurementModel) -> SensorModel:
-    lengths, joints = translational(plain(plant.model)), list[_Joint]()
+    lengths, joints = translational(plain(plant.model)), list[_MeasuredJoint]()
     for joint in sensors.joints:
         count = size = joint.count
         if isinstance(joint, TreeJoint):
@@ -282,13 +282,13 @@ def _of_joints(plant: Mechanism, sensors: MeasurementModel) -> SensorModel:
             linear = lengths[joint.columns].tolist()
         else:
             linear = [axis.linear for axis in joint.axes]
-        joints.append(_Joint(count, size, linear, size == count))
+        joints.append(_MeasuredJoint(count, size, linear, size == count))
     single, places, is_length, cosine = _singles(joints)
     turns = sensors.turns[single]
     return SensorModel(plant, sensors, sensors.labels, single, places, cosine, is_length, turns)
 
 
-class _Joint(NamedTuple):
+class _MeasuredJoint(NamedTuple):
     """Rates and numbers of a joint among those that are read; which of its coordinates are lengths;
     whether each has a position, as a cosine with the sine behind it, or as it is."""
 
@@ -299,7 +299,7 @@ class _Joint(NamedTuple):
     cosine: bool = False
 
 
-def _singles(joints: Sequence[_Joint]) -> tuple[Indices, Indices, Mask, Mask]:
+def _singles(joints: Sequence[_MeasuredJoint]) -> tuple[Indices, Indices, Mask, Mask]:
     """`single`, `places`, `linear` and `cosine` of a `SensorModel`."""
     single, places, linear, cosine = list[int](), list[int](), list[bool](), list[bool]()
     rate = number = 0

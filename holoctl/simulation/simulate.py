@@ -14,11 +14,11 @@ import numpy as np
 
 from holoctl.base.checks import Vector, flag, formerly, positive
 from holoctl.base.errors import InputError
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
-from holoctl.codegen.compiled.steps import rows_of, step_of
+from holoctl.codegen.compiled.simulation_steps import rows_of, step_of
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.tick.prepared_forward import (
     PreparedForwardDynamics,
@@ -30,10 +30,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.events import Event, Watched, checked_events
+from holoctl.simulation.events import Event, PendingEvent, checked_events
 from holoctl.simulation.inputs import Inputs, check_controller, check_tick, motors_of, target_of
 from holoctl.simulation.integration_loop import (
-    Decided,
+    PlantDecisions,
     RunInProgress,
     check_plant,
     decided,
@@ -201,9 +201,10 @@ def simulate(
         u = np.zeros(plant.nu)
         tau = inputs.held(plant, u) if held else inputs.continuous(plant)
         motion = started(at, settings, RunTally(), 0.0, q, v, tau)
+    pending = tuple(map(PendingEvent, watched))
     run = RunInProgress(
-        motion, tuple(map(Watched, watched)), record_for(plant, instants, sensors), inputs, held, u,
-        {id(plant): at}, readings,
+        motion, pending, record_for(plant, instants, sensors), inputs, held,
+        u, {id(plant): at}, readings,
     )  # fmt: skip
     if progress:
         run.record.bar = progress_bar(instants.size, "simulating", "instants", scaled=True)
@@ -239,15 +240,15 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
 def _ticked(run: RunInProgress, ticks: Vector) -> None:
     """Tick by tick: what the controller is shown, what it asks for, the motion to the next one."""
     record, instants = run.record, ticks.tolist()
-    rows = run.motion.look.seen
+    rows = run.motion.monitor.decomposed
     for t, stop in zip_longest(instants, instants[1:]):
         motion = run.motion
         plant, q, v = motion.plant, motion.q, motion.v
         check_effort(motion)
         if run.sensors is not None:
             q, v = run.sensors.at_tick(motion, t)
-        if rows is not motion.look.seen:  # they have moved by what matters
-            rows = motion.look.seen
+        if rows is not motion.monitor.decomposed:  # they have moved by what matters
+            rows = motion.monitor.decomposed
             run.inputs = run.inputs.repartitioned(q, v, t)
         start = time.perf_counter()
         run.u = run.inputs.command(plant, t, q, v)
@@ -264,7 +265,7 @@ def _ticked(run: RunInProgress, ticks: Vector) -> None:
             break
 
 
-def _serves(part: Partition, at: Decided, q: Vector, v: Vector) -> bool:
+def _serves(part: Partition, at: PlantDecisions, q: Vector, v: Vector) -> bool:
     """Whether a partition from elsewhere is good at the start; else one that is, serves."""
     return part.rank == at.partition.rank and repartitioned(at.plant, part, q, v) is part
 

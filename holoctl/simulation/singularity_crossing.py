@@ -11,9 +11,16 @@ import numpy as np
 from holoctl.base.tolerances import CLOSEST, LOST, NEAR_SINGULAR
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.simulation.collocation import AcceptedState, Crossing, Start, crossing, predicted
-from holoctl.simulation.motion import Landed, Piece, PlantMotion, arrive, slope_here, state_at
-from holoctl.simulation.watch import first_look
+from holoctl.simulation.collocation import AcceptedState, Crossing, StepStart, crossing, predicted
+from holoctl.simulation.motion import (
+    PlantMotion,
+    StepEnd,
+    StepSolution,
+    arrive,
+    slope_here,
+    state_at,
+)
+from holoctl.simulation.rank_monitor import monitor_at
 
 __all__ = ["step_over", "time_to_singular"]
 
@@ -48,15 +55,15 @@ over it."""
 def time_to_singular(motion: PlantMotion) -> float:
     """How far from a singular configuration in time, s: ahead, or behind with a minus; 0 where
     none is near."""
-    s = motion.look.of_all
+    s = motion.monitor.of_all
     if s.rate == 0.0 or s.value > NEAR_SINGULAR * motion.usual:
         return 0.0
     return s.zero if s.rate < 0.0 and np.isfinite(s.zero) else -s.value / abs(s.rate)
 
 
-def step_over(motion: PlantMotion, stop: float, near: float) -> Piece | None:
+def step_over(motion: PlantMotion, stop: float, near: float) -> StepSolution | None:
     """A step over what is ahead, or away from what is just behind; None: a usual one serves."""
-    plant, settings, s, usual = motion.plant, motion.settings, motion.look.of_all, motion.usual
+    plant, settings, s, usual = motion.plant, motion.settings, motion.monitor.of_all, motion.usual
     at_it = s.value < LOST * usual
     too_far = settings.ticks and near > FAR_TICKS * settings.tick
     if not at_it and (near < 0.0 or too_far):
@@ -68,10 +75,10 @@ def step_over(motion: PlantMotion, stop: float, near: float) -> Piece | None:
     lengths = [2.0 * near]
     if abs(near) < NEXT_TO * width:  # as of a tick that starts there: nodes are to be well off it
         lengths = [length * width for length in LENGTHS]
-    start = Start(plant, motion.part, motion.slope, motion.t, motion.q, motion.v)
+    start = StepStart(plant, motion.part, motion.slope, motion.t, motion.q, motion.v)
     guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
     for h in lengths:
-        found = crossing(start, motion.t + h, guess, motion.look, near)
+        found = crossing(start, motion.t + h, guess, motion.monitor, near)
         if found is None:
             continue
         if found.open > MISSED:
@@ -92,7 +99,7 @@ def _here(motion: PlantMotion, at_it: bool) -> AcceptedState:
     return AcceptedState(motion.t, motion.v, a)
 
 
-def _passed(motion: PlantMotion, found: Crossing, stop: float) -> Piece:
+def _passed(motion: PlantMotion, found: Crossing, stop: float) -> StepSolution:
     plant, part, start, crosses = motion.plant, motion.part, motion.t, motion.settings.cross
     end = min(stop, found.stop)
     ahead = np.isfinite(found.instant) and found.instant <= end
@@ -106,9 +113,9 @@ def _passed(motion: PlantMotion, found: Crossing, stop: float) -> Piece:
         motion.tally.crossings.append(found.instant)
     motion.tally.steps += 1
     _, a = found.rates(end)
-    motion.look = first_look(plant, part, q, v, a, end)
+    motion.monitor = monitor_at(plant, part, q, v, a, end)
     motion.nodes, motion.first, motion.solver, motion.opened = [], None, None, 0.0
-    landed = Landed(q, v, scaled_rows_at(plant, q, v, end), True)
+    landed = StepEnd(q, v, scaled_rows_at(plant, q, v, end), True)
     piece = arrive(motion, end, landed, a, end - start, motion.q, found.x)
     motion.guess = found.rates if end < found.stop else None
     motion.h = max(motion.h, end - start)

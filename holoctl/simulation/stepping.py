@@ -21,9 +21,9 @@ from holoctl.simulation.explicit_steps import (
 )
 from holoctl.simulation.implicit_steps import implicit_step
 from holoctl.simulation.motion import (
-    Landed,
-    Piece,
     PlantMotion,
+    StepEnd,
+    StepSolution,
     arrive,
     check_effort,
     judged,
@@ -43,7 +43,7 @@ IMPLICIT = ("LSODA", "Radau", "BDF")
 METHODS = ("auto", *EXPLICIT, *IMPLICIT)
 
 
-def advanced(motion: PlantMotion, stop: float) -> Piece:
+def advanced(motion: PlantMotion, stop: float) -> StepSolution:
     """One accepted step, at the most to `stop`; the motion is then at its end."""
     try:
         return _advanced(motion, stop)
@@ -53,7 +53,7 @@ def advanced(motion: PlantMotion, stop: float) -> Piece:
         raise too_fast(motion) from error
 
 
-def _advanced(motion: PlantMotion, stop: float) -> Piece:
+def _advanced(motion: PlantMotion, stop: float) -> StepSolution:
     if motion.ahead is not None:
         raise SingularityError(
             f"{motion.plant.name}: the motion runs into a singular configuration at t = "
@@ -65,27 +65,29 @@ def _advanced(motion: PlantMotion, stop: float) -> Piece:
         piece = step_over(motion, stop, near)
         if piece is not None:
             return piece
-    if motion.look.of_all.value < LOST * motion.usual:
+    if motion.monitor.of_all.value < LOST * motion.usual:
         raise lost(motion)
     longest = np.inf
     if near:
         longest = 0.5 * abs(near)
-    elif motion.look.of_all.rate < 0.0:  # it may turn just before zero: then there is none
-        s = motion.look.of_all
+    elif motion.monitor.of_all.rate < 0.0:  # it may turn just before zero: then there is none
+        s = motion.monitor.of_all
         longest = min(0.5 * s.zero, s.value / abs(s.rate))
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
         longest = min(longest, 1.0 / max(float(np.abs(motion.v).max()), 1e-300))
     longest = min(longest, motion.settings.longest)
     motion.guess = None
     explicit = EXPLICIT.get(motion.method)
-    if explicit is None and motion.look.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual:
+    if explicit is None and motion.monitor.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual:
         explicit = DOP853  # implicit ones would start anew at each of the short steps
     if explicit is None:
         return implicit_step(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)
 
 
-def _explicit(motion: PlantMotion, method: Coefficients, stop: float, longest: float) -> Piece:
+def _explicit(
+    motion: PlantMotion, method: Coefficients, stop: float, longest: float
+) -> StepSolution:
     t, q, v, nv = motion.t, motion.q, motion.v, motion.plant.nv
     h, shortest = min(motion.h, longest), SHORTEST_STEP * max(1.0, abs(t))
     failure: Exception | None = None
@@ -110,7 +112,7 @@ def _explicit(motion: PlantMotion, method: Coefficients, stop: float, longest: f
             continue
         end = stop if last else t + h
         landed = judged(motion, q, trial.x, end)
-        if isinstance(landed, Landed):
+        if isinstance(landed, StepEnd):
             break
         failure, h = landed, 0.5 * h
     growth = min(10.0, 0.9 * max(trial.error, 1e-10) ** (-1.0 / method.order))

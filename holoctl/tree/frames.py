@@ -14,7 +14,7 @@ from holoctl.base.checks import listing, one_of, plain_name, quoted, suggestion
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import check_model, has_joint, plain
 from holoctl.tree.frozen_placement import FrozenPlacement
-from holoctl.tree.joints import check_placement
+from holoctl.tree.supported_joints import check_placement
 
 __all__ = [
     "AXES",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from holoctl.base.one_thread import one_thread
+from holoctl.base.single_threaded_blas import one_thread
 
 
 def counts():

@@ -12,7 +12,7 @@ import holoctl as hc
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_value
-from holoctl.codegen.task_subject import TaskSubject, task_subject_of
+from holoctl.codegen.task_law_options import TaskSubject, task_subject_of
 
 TILTED = ("universe", pin.SE3(pin.rpy.rpyToMatrix(0.2, -0.4, 0.3), np.array([0.1, -0.2, 0.3])))
 FULL = np.array([[500.0, 60.0], [60.0, 300.0]])

@@ -15,7 +15,7 @@ from support import ANY_STATE, few, mechanism, stretched
 
 import holoctl as hc
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws import certified
+from holoctl.codegen.laws import law_with_certificate
 
 NUMBERS = ("closure", "velocity", "acceleration", "dynamics", "redundant")
 
@@ -98,8 +98,8 @@ def test_expressions_are_those_of_the_certificate(name):
     E, rng = symbolic(mech, part), np.random.default_rng(5)
     Q, V = states_of(name)
     laws = {
-        hc.inverse_dynamics: (certified.certified_inverse(E, None, "project"), mech.nu),
-        hc.forward_dynamics: (certified.certified_forward(E), mech.nv),
+        hc.inverse_dynamics: (law_with_certificate.certified_inverse(E, None, "project"), mech.nu),
+        hc.forward_dynamics: (law_with_certificate.certified_forward(E), mech.nv),
     }
     for law, (function, size) in laws.items():
         options = {"inconsistent": "project"} if law is hc.inverse_dynamics else {}
@@ -117,7 +117,7 @@ def test_expressions_are_those_of_the_certificate(name):
 def test_efforts_that_are_wrong_are_told(monkeypatch):
     mech, part = case("five_bar")
     E = symbolic(mech, part)
-    right = certified.inverse_function
+    right = law_with_certificate.inverse_function
 
     def wrong(*args):
         f = right(*args)
@@ -125,9 +125,9 @@ def test_efforts_that_are_wrong_are_told(monkeypatch):
         u, a, doubt = f.call(x, True, False)
         return type(f)("wrong", x, [1.001 * u, a, doubt])
 
-    monkeypatch.setattr(certified, "inverse_function", wrong)
+    monkeypatch.setattr(law_with_certificate, "inverse_function", wrong)
     q, v = states("five_bar", "closed", 1)[0]
-    u, numbers, _ = certified.certified_inverse(E)(q, v, np.ones(2), 0.0)
+    u, numbers, _ = law_with_certificate.certified_inverse(E)(q, v, np.ones(2), 0.0)
     expected = hc.inverse_dynamics(mech, q, v, np.ones(2), partition=part).u
     np.testing.assert_allclose(np.array(u)[:, 0], 1.001 * expected)
     assert float(numbers[3]) > 1e-5

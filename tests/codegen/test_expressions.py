@@ -23,8 +23,8 @@ from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.tree import symbolic_tree
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
-from holoctl.constraints.wrench import stacked
-from holoctl.tree.tangent import tangent
+from holoctl.constraints.wrench_rows import stacked
+from holoctl.tree.position_rates import tangent
 
 # ----------------------------------------------------------------------- what has no expression
 

@@ -41,7 +41,7 @@ def by_gamma(mech, part, q, group, weights=None):
 
 def as_expressions(mech, part, group):
     from holoctl.codegen.expressions import symbolic
-    from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
+    from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
     from holoctl.codegen.matrices import total
 
     E = symbolic(mech, part)

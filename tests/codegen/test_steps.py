@@ -14,9 +14,9 @@ from support import closed_states, few, mechanism, relative, together
 
 import holoctl as hc
 from holoctl.codegen.compiled import extension
-from holoctl.codegen.compiled.steps import rows_of, step_of
+from holoctl.codegen.compiled.simulation_steps import rows_of, step_of
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.placed import placed_function
+from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation import simulate as driver
 from holoctl.simulation.explicit_steps import (

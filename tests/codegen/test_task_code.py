@@ -17,7 +17,7 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.critical import critically_damped
+from holoctl.codegen.laws.critical_damping import critically_damped
 from holoctl.codegen.laws.task_rows import reference_value, task_rows
 from holoctl.codegen.matrices import dense
 from holoctl.control.task_space.law import critical_damping

@@ -14,7 +14,7 @@ from test_task_code import on_the_way
 
 import holoctl as hc
 from holoctl.codegen.laws.task_rows import reference_value
-from holoctl.codegen.task_subject import TaskSubject
+from holoctl.codegen.task_law_options import TaskSubject
 
 
 @pytest.fixture(scope="module")

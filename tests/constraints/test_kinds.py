@@ -9,7 +9,7 @@ import pytest
 from support import assert_rows_close, closed_states, difference, mechanism, relative
 
 import holoctl as hc
-from holoctl.constraints import wrench
+from holoctl.constraints import wrench_rows
 from holoctl.constraints.kinds import Composed, Row, direction
 
 
@@ -23,7 +23,7 @@ def test_a_kind_that_nobody_knows_is_refused_by_name():
         def bind(self, model, name, reference):
             loop = mechanism("five_bar").constraints[0].bind(model, name, reference)
             row = Row("wobble", "y", a=(0.0, 1.0, 0.0))  # not a value of hc.kinds
-            return wrench.wrench_rows(model, loop.frames1[0], loop.frames2[0], [row], name)
+            return wrench_rows.wrench_rows(model, loop.frames1[0], loop.frames2[0], [row], name)
 
     with pytest.raises(hc.InputError, match=r"'wobbly'.*kind of row 'y'.*Along.*'wobble'"):
         dataclasses.replace(mechanism("five_bar"), constraints=[Wobbly()])
@@ -51,7 +51,7 @@ def test_a_kind_that_was_added_is_right_on_every_path():
 
             def bind(self, model, name, reference, row=row):
                 arms = mechanism("screw_chain").constraints[0].bind(model, name, reference)
-                return wrench.wrench_rows(model, arms.frames1[0], arms.frames2[0], [row], name)
+                return wrench_rows.wrench_rows(model, arms.frames1[0], arms.frames2[0], [row], name)
 
         mech = dataclasses.replace(mechanism("screw_chain"), constraints=[Own()])
         q, v = hc.assemble(mech, v_guess=np.linspace(-1.0, 1.0, mech.nv))
@@ -85,7 +85,7 @@ def test_a_kind_that_was_added_is_right_on_every_path():
 def test_rows_of_a_subclass_are_asked():
     """Rows that another class evaluates are not merged with those of the library."""
 
-    class Bound(wrench.WrenchRows):
+    class Bound(wrench_rows.WrenchRows):
         def rows(self, kin):
             r = super().rows(kin)
             return dataclasses.replace(

@@ -20,7 +20,7 @@ from support import difference, mechanism, relative
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.constraints import user_classes, wrench
+from holoctl.constraints import user_constraints, wrench_rows
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "write_your_own.py"
 ANY = {"closure_limit": None, "velocity_limit": None}
@@ -260,8 +260,8 @@ def test_an_expression_may_ask_where_frames_are(example):
         d = R.T @ (p2 - p1)
         return (d[0] ** 2 + d[1] ** 2 - 0.15**2) / 0.3
 
-    cls = type("Placed", (wrench.WrenchRows,), {
-        "expression": expression, "rows": lambda self, kin: wrench.WrenchRows.rows(self, kin),
+    cls = type("Placed", (wrench_rows.WrenchRows,), {
+        "expression": expression, "rows": lambda self, kin: wrench_rows.WrenchRows.rows(self, kin),
     })  # fmt: skip
 
     def make(model, name, reference):
@@ -301,7 +301,7 @@ def reversed_rows(monkeypatch):
         wdot = np.hstack([ndot, np.cross(pdot, n) + np.cross(s, ndot)])
         return -(n * d).sum(axis=1), -w, -wdot, np.zeros(len(i))
 
-    monkeypatch.setitem(wrench.EVALUATIONS, Reversed, evaluate)
+    monkeypatch.setitem(wrench_rows.EVALUATIONS, Reversed, evaluate)
     base = mechanism("five_bar")
     loop = base.constraints[0]
 
@@ -400,8 +400,8 @@ def test_a_kind_with_dwells_is_checked_whatever_it_says(example):
         return hc.wrench_rows(model, a, b, [row], name)
 
     mech = dataclasses.replace(example.drum, constraints=[Bound(make)])
-    assert user_classes.is_own(mech.bound[0])
-    assert not user_classes.is_own(mechanism("screw_chain").bound[0])
+    assert user_constraints.is_own(mech.bound[0])
+    assert not user_constraints.is_own(mechanism("screw_chain").bound[0])
 
 
 def test_rows_have_names_of_their_own(example):

@@ -14,9 +14,9 @@ from refusals import refused
 from support import mechanism
 
 import holoctl as hc
-from holoctl.design.maps.chart import chart_of
-from holoctl.design.maps.fill import Worker, filled
-from holoctl.design.maps.numbers import MapRequest, Point
+from holoctl.design.maps.grid_coordinates import chart_of
+from holoctl.design.maps.grid_filling import Worker, filled
+from holoctl.design.maps.point_quantities import MapRequest, Point
 from holoctl.rows.evaluate import constraint_rows
 
 TIP = hc.FrameTask("tip_right", "x z")

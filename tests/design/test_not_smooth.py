@@ -10,7 +10,7 @@ from support import mechanism
 from zoo import at
 
 import holoctl as hc
-from holoctl.design.linear.differences import derivative
+from holoctl.design.linear.numeric_differentiation import derivative
 
 CODE = ["forward_dynamics", "forward_dynamics_derivatives", "terms"]
 BASE = mechanism("five_bar")

@@ -11,7 +11,7 @@ import pytest
 from support import few, mechanism
 
 import holoctl as hc
-from holoctl.design.paths.closed import closed_path, grid_of
+from holoctl.design.paths.closed_path import closed_path, grid_of
 from holoctl.design.paths.dynamics import dynamics_along
 from holoctl.design.paths.inputs import checked_path, start_of
 

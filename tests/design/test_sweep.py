@@ -23,8 +23,8 @@ import sweep_functions as f
 from refusals import assert_same_error, refused
 
 import holoctl as hc
+from holoctl.design.sweeps.chunk_evaluation import SWEEP_PATIENCE, ChunkResult, LostChunk, worked
 from holoctl.design.sweeps.chunks import dealt_out
-from holoctl.design.sweeps.work import SWEEP_PATIENCE, Done, Lost, worked
 
 FAMILY = [
     hc.HoloctlError("root"),
@@ -218,7 +218,7 @@ class Clockwork:
             spent, taken = spent + item, taken + 1
             if spent > SWEEP_PATIENCE:
                 break
-        done = Done(list(items[:taken]), [], spent, ("", 0, 0))
+        done = ChunkResult(list(items[:taken]), [], spent, ("", 0, 0))
         self.at.append((self.now + spent + self.beside, share, done))
         self.given += 1
 
@@ -264,9 +264,9 @@ class Faulty(Clockwork):
         ((share, done),) = super().collect()
         items = range(share.start, share.stop)
         if self.victims & set(items):
-            return [(share, Lost("it is a victim", sure=self.sure))]
+            return [(share, LostChunk("it is a victim", sure=self.sure))]
         by_chance = self.rng.random() < 0.2 and (not self.sure or len(items) > 1)
-        return [(share, Lost("by chance") if by_chance and self.busy else done)]
+        return [(share, LostChunk("by chance") if by_chance and self.busy else done)]
 
 
 @pytest.mark.parametrize("sure", [True, False])

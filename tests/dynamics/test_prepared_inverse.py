@@ -30,7 +30,7 @@ from holoctl.base.linalg import cholesky
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.mechanism.open_tree import external_efforts
-from holoctl.projector.split import ordered
+from holoctl.projector.coordinate_split import ordered
 
 
 def conditions(prepared, q, v, target, t, efforts):

@@ -18,7 +18,7 @@ from support import ROOT, ZOO, few, mechanism, relative
 from zoo import slider_crank
 
 import holoctl as hc
-from holoctl.estimation.reduced_motion import in_general, reduced_motion
+from holoctl.estimation.reduced_dynamics import in_general, reduced_motion
 from holoctl.mechanism.open_tree import external_efforts
 
 GAIN, RATE = 100.0, 1000.0

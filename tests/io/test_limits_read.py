@@ -14,7 +14,7 @@ from documents_sdf import BOX, LOOP
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 
 import holoctl as hc
-from holoctl.io.moved_sheet import moved_sheet
+from holoctl.io.repaired_yaml import repaired_yaml
 from holoctl.mechanism.bound_limits import bound_limits
 
 INF = np.inf
@@ -178,7 +178,7 @@ def test_yaml_says_nothing_where_it_is_empty(robot):
 
 def test_limits_are_kept_in_what_snap_writes(robot, tmp_path):
     mech = robot(yaml=FULL)
-    assert robot(yaml=moved_sheet(tmp_path / "arms.urdf", [])).limits == mech.limits
+    assert robot(yaml=repaired_yaml(tmp_path / "arms.urdf", [])).limits == mech.limits
 
 
 BAD = {

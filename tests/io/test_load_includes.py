@@ -9,7 +9,7 @@ import pytest
 from documents_mjcf import ARM
 
 import holoctl as hc
-from holoctl.io import limits
+from holoctl.io import reader_limits
 from holoctl.io.mjcf import read_mjcf
 
 LOWER = ARM[ARM.index('      <body name="lower"') : ARM.index("    </body>\n  </worldbody>")]
@@ -210,7 +210,7 @@ def test_counts_of_files_are_limited(folder, monkeypatch):
 
 
 def test_sizes_of_files_are_limited_together(folder, monkeypatch):
-    monkeypatch.setattr(limits, "MOST_BYTES", 1000)
+    monkeypatch.setattr(reader_limits, "MOST_BYTES", 1000)
     files = {f"f{i}.xml": included("<worldbody/>" + i * " ") for i in (900, 901)}
     text = '<mujoco><include file="f900.xml"/><include file="f901.xml"/></mujoco>'
     with pytest.raises(hc.LoadError, match="bytes, too many to read"):

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import holoctl as hc
-from holoctl.io import limits
+from holoctl.io import reader_limits
 
 HINGE = '<mujoco><worldbody><body><joint axis="0 0 1"/>{}</body></worldbody>{}</mujoco>'
 SDF = '<sdf version="1.9"><model name="m">{}</model></sdf>'
@@ -64,18 +64,18 @@ def test_a_file_that_becomes_a_pipe_does_not_block(tmp_path, monkeypatch):
     regular = os.stat(path)
     path.unlink()
     os.mkfifo(path)
-    monkeypatch.setattr(limits.os, "stat", lambda *_, **__: regular)
+    monkeypatch.setattr(reader_limits.os, "stat", lambda *_, **__: regular)
     with pytest.raises(hc.LoadError, match="a pipe"):
-        limits.content(path, 100)
+        reader_limits.content(path, 100)
 
 
-@pytest.mark.parametrize("size", [limits.MOST_BYTES, limits.MOST_BYTES + 1])
+@pytest.mark.parametrize("size", [reader_limits.MOST_BYTES, reader_limits.MOST_BYTES + 1])
 def test_a_file_may_have_so_many_bytes(size, tmp_path):
     path = tmp_path / "x.urdf"
     with path.open("wb") as file:
         file.write(ARM.encode())
         file.write(b" " * (size - len(ARM)))
-    if size == limits.MOST_BYTES:
+    if size == reader_limits.MOST_BYTES:
         assert hc.load(path).nv == 1
     else:
         with pytest.raises(hc.LoadError, match="more than 16000000 bytes"):
@@ -215,7 +215,7 @@ def test_a_file_that_has_nothing_to_give_yet(tmp_path, monkeypatch):
     path.write_text(ARM, "utf-8")
     with path.open("rb") as file:
         Waiting.file = file
-        monkeypatch.setattr(limits, "open", lambda *_, **__: Waiting(), raising=False)
+        monkeypatch.setattr(reader_limits, "open", lambda *_, **__: Waiting(), raising=False)
         with pytest.raises(hc.LoadError, match="do not wait"):
             hc.load(path)
 

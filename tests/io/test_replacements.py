@@ -9,7 +9,7 @@ from documents import MIMIC, YAML, placement, replaced, some_q
 from inside import with_balls
 
 import holoctl as hc
-from holoctl.io.limits import FREE
+from holoctl.io.reader_limits import FREE
 
 
 def turned(axis, angle):

@@ -17,7 +17,7 @@ from zoo import ZOO
 import holoctl as hc
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_CONDITION, TOLERANCES, VELOCITY_LIMIT
 from holoctl.rows.closure_limits import allowed_acceleration
-from holoctl.rows.off_constraints import off_constraints
+from holoctl.rows.constraint_residuals import constraint_residuals
 from holoctl.rows.tick.opening_rows import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
@@ -161,7 +161,7 @@ def test_all_paths_draw_the_line_where_the_certificate_measures(name):
     states = [s for size in (1e-4, 2e-3, 6e-3, 2e-2) for s in noisy(name, size, 25)]
     for q, v in states:
         T, target = hc.terms(mech, q, v), rng.normal(size=mech.nu)
-        closure, velocity = off_constraints(T)
+        closure, velocity = constraint_residuals(T)
         refused = closure > CLOSURE_LIMIT or velocity > VELOCITY_LIMIT
         found = {path: answer(f, q, v, target) for path, f in paths(name).items()}
         errors = {path: x for path, x in found.items() if isinstance(x, Exception)}
@@ -187,7 +187,7 @@ def test_redundant_rows_count_too():
     q, v = closed_states("five_bar_revolute")[0]
     T = hc.terms(mech, q, v)
     assert np.abs(T.error[part.rows]).max() < 1e-9
-    assert off_constraints(T)[0] > CLOSURE_LIMIT
+    assert constraint_residuals(T)[0] > CLOSURE_LIMIT
     with pytest.raises(hc.InconsistentError, match="open by"):
         hc.PreparedInverseDynamics(mech, part).torque(q, v, np.ones(2))
 

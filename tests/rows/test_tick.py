@@ -26,7 +26,7 @@ from zoo import ZOO
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
 from holoctl.base.tolerances import HALF_TURN
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.dynamics.tick import inverse_tick as module
 from holoctl.rows.evaluate import rows_at
 from holoctl.rows.tick.fast_rows import fast_rows

@@ -1,8 +1,8 @@
 """From a closed configuration along its motions, on one branch, as far as it goes.
 
 A way is taken in short steps. Each is followed as a path is, with halved steps where need be
-(design/paths/following.py): so it never leaves its branch, and ends before a dead point. It ends as
-well at the limits of joints, and where rows that were left out as redundant would open.
+(design/paths/path_continuation.py): so it never leaves its branch, and ends before a dead point. It
+ends as well at the limits of joints, and where rows that were left out as redundant would open.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from holoctl.app.view.stop_reason import locked, row_opens, stop_reason
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
-from holoctl.design.paths.following import Path, PathNode, System, as_far, node_at
-from holoctl.design.paths.rows import Wanted
+from holoctl.design.paths.path_continuation import Path, PathNode, System, as_far, node_at
+from holoctl.design.paths.path_system import PathReference
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.mechanism import Mechanism
@@ -130,7 +130,7 @@ def _length(drag: _Drag, t: Vector) -> float:
     return min(max(DRAG_STEP / max(largest(others), DRAG_STEP), DRAG_STEP), DRAG_LONGEST)
 
 
-class _Way(NamedTuple):
+class _DragStep(NamedTuple):
     """A step that is prepared: what is solved, what is held, and where it goes."""
 
     system: System
@@ -165,7 +165,7 @@ def _step(
     return _arrived(mech, here, last, there, way.held, t), there.s, words
 
 
-def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _Way | None:
+def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _DragStep | None:
     """A straight way of what is dragged; None where it cannot begin."""
     mech, away = drag.mech, np.zeros(system.drive.scale.size)
     if held.size:  # what rounding has left is made up for
@@ -174,11 +174,11 @@ def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _Way | 
     along, rest = np.zeros(away.size), np.zeros(away.size)
     along[0] = drag.sign
 
-    def path(s: float) -> Wanted:
-        return Wanted(away + s * along, along, rest)
+    def path(s: float) -> PathReference:
+        return PathReference(away + s * along, along, rest)
 
     begin = node_at(system, path, here.q, 0.0)
-    return None if begin is None else _Way(system, held, path, begin)
+    return None if begin is None else _DragStep(system, held, path, begin)
 
 
 def _turned_back(drag: _Drag, system: System, there: PathNode) -> bool:
@@ -192,7 +192,7 @@ def _turned_back(drag: _Drag, system: System, there: PathNode) -> bool:
     return t is None or not drag.sign * float(t @ (there.d1 / mech.column_scale)) > 0.0
 
 
-def _by_the_middle(drag: _Drag, here: DragPoint, way: _Way, length: float) -> _Way:
+def _by_the_middle(drag: _Drag, here: DragPoint, way: _DragStep, length: float) -> _DragStep:
     """The same way with the least motion of its middle, where that changes: so it is nearly the
     same way there and back."""
     if not way.system.idle.shape[1]:
@@ -206,7 +206,7 @@ def _by_the_middle(drag: _Drag, here: DragPoint, way: _Way, length: float) -> _W
     return _way(drag, here, system, held) or way
 
 
-def _followed(way: _Way, length: float) -> tuple[System, PathNode]:
+def _followed(way: _DragStep, length: float) -> tuple[System, PathNode]:
     """As far as it goes; right beside a dead point in shorter steps, if they lead away from it."""
     system, path, begin = way.system, way.path, way.begin
     last, there = as_far(system, path, begin, length, DRAG_SHORTEST)

@@ -8,7 +8,7 @@ still, and are independent, are then held exactly, and no other motion is let in
 
     K = [G; a; B_h'; N']        N: what is left of T beside v and B_h
 
-K is followed as a path is: design/paths/following.py. All is decided anew from step to step.
+K is followed as a path is: design/paths/path_continuation.py. All is decided anew at each step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import DRAG_AT_REST, DRAG_LOCKED
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.constraints.wrench import WrenchRows
-from holoctl.design.paths.following import System, system_of
+from holoctl.constraints.wrench_rows import WrenchRows
+from holoctl.design.paths.path_continuation import System, system_of
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism

@@ -16,7 +16,7 @@ from holoctl.app.view.capsules import capsules, slide_bars
 from holoctl.app.view.meshes import Meshes
 from holoctl.app.view.mjcf_geometry import drawn_in_mjcf
 from holoctl.app.view.sdf_geometry import drawn_in_sdf
-from holoctl.app.view.shapes import Drawn, Geometry, Shape
+from holoctl.app.view.shapes import DrawnSolid, Geometry, Shape
 from holoctl.app.view.urdf_geometry import drawn_in_urdf
 from holoctl.base.checks import listing
 from holoctl.io.load import main_file, text_of
@@ -103,7 +103,7 @@ def read_geometry(
     return Geometry(shapes, tuple(told))
 
 
-def _placed(mech: Mechanism, drawn: Iterable[Drawn], words: list[str]) -> tuple[Shape, ...]:
+def _placed(mech: Mechanism, drawn: Iterable[DrawnSolid], words: list[str]) -> tuple[Shape, ...]:
     """Shapes fixed in the joints of the model; `words` gets a sentence on bodies it has not."""
     places = {"universe": (0, pin.SE3.Identity())}
     for frame in plain(mech.model).frames:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from holoctl.app.view.shapes import Solid, mesh
 from holoctl.base.checks import Array
 from holoctl.base.errors import InputError, LoadError
-from holoctl.io.limits import LARGEST, MOST_MESH_BYTES, content
+from holoctl.io.reader_limits import LARGEST, MOST_MESH_BYTES, content
 from holoctl.io.xml import decimals
 
 __all__ = ["Meshes", "hull"]

@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from holoctl.app.view.shapes import (
     Color,
-    Drawn,
+    DrawnSolid,
     Solid,
     ball,
     box,
@@ -41,7 +41,7 @@ _NO_COLOR = (0.5, 0.5, 0.5, 1.0)
 
 def drawn_in_mjcf(
     text: str, file: str, folder: Path, include_root: Path | None, words: list[str]
-) -> Iterator[Drawn]:
+) -> Iterator[DrawnSolid]:
     """What is drawn of each body; `words` gets a sentence on each thing that is not.
 
     Raises
@@ -60,7 +60,7 @@ def drawn_in_mjcf(
             place = pin.SE3(quaternion(*m.geom_quat[g].tolist()), np.array(m.geom_pos[g]))
             solid = _solid(found, g, form, made)
             body = name if i else "universe"
-            seen.append((int(m.geom_group[g]), Drawn(body, place, solid, color)))
+            seen.append((int(m.geom_group[g]), DrawnSolid(body, place, solid, color)))
         yield from [one for group, one in seen if group in _SHOWN] or [one for _, one in seen]
 
 

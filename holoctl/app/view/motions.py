@@ -1,7 +1,7 @@
 """The motions of a mechanism, each told and played: of motors, without motor, idle ones.
 
-A motion is played along itself, t -> T T' t from step to step, as a motor is dragged (walk.py): to
-and fro, or once round where a body spins idly. What is no motion that goes on, as at a singular
+A motion is played along itself, t -> T T' t from step to step, as a motor is dragged: to and fro,
+or once round where a body spins idly. What is no motion that goes on, as at a singular
 configuration or of a shaky mechanism, is told, and not played: every frame is closed.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from holoctl.app.view.drag_path import DragPoint
 from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
-from holoctl.app.view.playing import once_round, to_and_fro
+from holoctl.app.view.motion_playback import once_round, to_and_fro
 from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
 from holoctl.base.errors import InputError, SingularityError
@@ -27,7 +27,7 @@ from holoctl.base.tolerances import (
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.closing.samples import goes_on, sample
-from holoctl.doctor.examination import mobility
+from holoctl.doctor.mobility_analysis import mobility
 from holoctl.doctor.motions import Motion
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism

@@ -22,12 +22,12 @@ from holoctl.app.view.posture import Posture, dragged, moved, opened, sliders
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
-from holoctl.doctor.examination import mobility
+from holoctl.doctor.mobility_analysis import mobility
 
 if TYPE_CHECKING:
     import viser
 
-    from holoctl.app.view.recorded import Recorded
+    from holoctl.app.view.recorded_run import Recorded
 
 __all__ = ["Page"]
 

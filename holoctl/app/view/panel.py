@@ -15,7 +15,7 @@ from holoctl.base.errors import HoloctlError
 if TYPE_CHECKING:
     from holoctl.app.view.holding_efforts import HoldingEfforts
     from holoctl.app.view.posture import Posture
-    from holoctl.app.view.recorded import Recorded
+    from holoctl.app.view.recorded_run import Recorded
 
 __all__ = ["chart", "doctor", "held", "holding_table", "marker", "pose", "words"]
 

@@ -139,8 +139,8 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     not end where the way there began.
 
     It goes in steps of about 0.1 rad, however far the target is, each followed by Newton's method
-    with a sign of the determinant that stays (design/paths/following.py), and is closed to 1e-11 of
-    the rows that count, where Newton's method converges to 2e-13. Limits of joints are looked at
+    with a sign of the determinant that stays (paths/path_continuation.py), and is closed to 1e-11
+    of the rows that count, where Newton's method converges to 2e-13. Limits of joints are looked at
     after each step. Rows that depend on time are those at t = 0.
 
     Parameters

@@ -17,7 +17,7 @@ from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.shapes import Bar, Geometry, Shape, cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Array, Vector
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
@@ -59,7 +59,7 @@ POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
 width of a stripe."""
 
 
-class _View(NamedTuple):
+class _CameraView(NamedTuple):
     """What is to be seen: corners of a box in upright axes, and how far away the camera is."""
 
     low: Vector
@@ -67,7 +67,7 @@ class _View(NamedTuple):
     distance: float
 
 
-class _Look(NamedTuple):
+class _ColoredMesh(NamedTuple):
     """The triangles of a body that have one color, in the axes of its joint."""
 
     joint: int
@@ -102,14 +102,14 @@ class Scene:
         self._shown = set(SHOWN)
         self._open, self._drawn_bars = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
-        self._upright, self._looks = upright(mech.model.gravity.linear), _looks(geometry.shapes)
-        looks, seen = self._looks, self._view(q, film)
+        self._upright, self._meshes = upright(mech.model.gravity.linear), _by_color(geometry.shapes)
+        meshes, seen = self._meshes, self._view(q, film)
         self._ground = float(seen.low[2])
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
             for j in range(mech.model.njoints)
         ]
-        self._add_looks(looks)
+        self._add_meshes(meshes)
         self._add_closures()
         self._add_bars(geometry.bars)
         self._add_joints()
@@ -190,8 +190,8 @@ class Scene:
         self._add("bodies", node)
         return node
 
-    def _add_looks(self, looks: Sequence[_Look]) -> None:
-        for i, look in enumerate(looks):
+    def _add_meshes(self, meshes: Sequence[_ColoredMesh]) -> None:
+        for i, look in enumerate(meshes):
             there = (*look.color, 1.0)[3]
             self._add_mesh(
                 f"/joints/{look.joint}/shape {i}", look.vertices, look.faces, look.color,
@@ -261,7 +261,7 @@ class Scene:
             )
             self._add("names", label)
 
-    def _view(self, q: Vector, film: Iterable[Vector]) -> _View:
+    def _view(self, q: Vector, film: Iterable[Vector]) -> _CameraView:
         """What is to be seen: the mechanism at q, and where it goes, without what is far away."""
         axes = np.vstack([np.eye(3), -np.eye(3)])
         points = skeleton(self._mech, q).points @ self._upright
@@ -275,12 +275,12 @@ class Scene:
             if (reach <= near).all():
                 kept.append(there)
                 box = np.maximum(box, reach)
-        fixed = [x.vertices @ self._upright for x in self._looks if not x.joint]  # may be a floor
+        fixed = [x.vertices @ self._upright for x in self._meshes if not x.joint]  # may be a floor
         points = np.vstack([points, *(np.clip(x, -size - box[3:], size + box[:3]) for x in fixed)])
         box = np.maximum(box, (points @ axes.T).max(axis=0))
         low, high, sides = -box[3:], box[:3], _sides()
         reach = np.max([(points @ sides.T).max(axis=0), *(self._reach(sides, x) for x in kept)], 0)
-        return _View(low, high, float((reach - sides @ (low + high) / 2.0).max()))
+        return _CameraView(low, high, float((reach - sides @ (low + high) / 2.0).max()))
 
     def _reach(self, normals: Array, q: Vector | None = None) -> Array:
         """How far bodies that move reach along normals (k, 3) in upright axes, at q, else where it
@@ -288,14 +288,14 @@ class Scene:
         if q is not None:
             pin.forwardKinematics(self._model, self._data, q)
         ways, found = self._upright @ normals.T, np.full(len(normals), -np.inf)
-        for look in self._looks:
+        for look in self._meshes:
             if look.joint and len(look.vertices):
                 X = self._data.oMi[look.joint]
                 far = (look.vertices @ (X.rotation.T @ ways)).max(axis=0) + X.translation @ ways
                 found = np.maximum(found, far)
         return found
 
-    def _look(self, seen: _View) -> None:
+    def _look(self, seen: _CameraView) -> None:
         """Light, ground, and where one looks from."""
         scene, turn = self._server.scene, self._upright
         middle, up = turn @ (seen.low + seen.high) / 2.0, turn[:, 2]
@@ -349,12 +349,14 @@ def _pose(X: pin.SE3) -> dict[str, Any]:
     return {"position": tuple(X.translation.tolist()), "wxyz": (w, x, y, z)}
 
 
-def _looks(shapes: Sequence[Shape]) -> list[_Look]:
+def _by_color(shapes: Sequence[Shape]) -> list[_ColoredMesh]:
     """One for all of a body that has one color: fewer are drawn sooner."""
     alike: dict[tuple[int, tuple[float, ...], bool], list[Shape]] = {}
     for shape in shapes:
         alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
-    return [_Look(j, color, told, *joined(group)) for (j, color, told), group in alike.items()]
+    return [
+        _ColoredMesh(j, color, told, *joined(group)) for (j, color, told), group in alike.items()
+    ]
 
 
 def _towards() -> Vector:

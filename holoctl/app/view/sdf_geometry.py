@@ -10,7 +10,7 @@ import pinocchio as pin
 from holoctl.app.view.meshes import Meshes
 from holoctl.app.view.shapes import (
     Color,
-    Drawn,
+    DrawnSolid,
     Solid,
     ball,
     box,
@@ -29,7 +29,7 @@ __all__ = ["drawn_in_sdf"]
 _NO_END = ("plane", "heightmap", "empty")
 
 
-def drawn_in_sdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iterator[Drawn]:
+def drawn_in_sdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iterator[DrawnSolid]:
     """What is drawn of each link; `words` gets a sentence on each thing that is not.
 
     Raises
@@ -43,13 +43,13 @@ def drawn_in_sdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iter
         yield from visual_or_collision(link, drawn, words)
 
 
-def _drawn(link: str, model: Drawing, meshes: Meshes, element: Element) -> Iterator[Drawn]:
+def _drawn(link: str, model: Drawing, meshes: Meshes, element: Element) -> Iterator[DrawnSolid]:
     geometry = child_of(element, "geometry")
     if geometry is None or len(geometry.children) != 1:
         raise element.error(f"{element} of {link!r}: <geometry> must hold one form")
     form = geometry.children[0]
     if form.tag not in _NO_END:
-        yield Drawn(link, _pose(link, element, model), _solid(form, meshes), _color(element))
+        yield DrawnSolid(link, _pose(link, element, model), _solid(form, meshes), _color(element))
 
 
 def _pose(link: str, element: Element, model: Drawing) -> pin.SE3:

@@ -18,7 +18,7 @@ __all__ = [
     "GROUND_COLOR",
     "Bar",
     "Color",
-    "Drawn",
+    "DrawnSolid",
     "Geometry",
     "Kind",
     "Shape",
@@ -139,7 +139,7 @@ class Geometry:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class DrawnSolid:
     """A solid as a file has it: the name of the body, the placement there, a color if given."""
 
     body: str

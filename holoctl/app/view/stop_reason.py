@@ -16,10 +16,10 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import DRAG_LOCKED, LED_SHARE
-from holoctl.closing.bodies import Bodies
-from holoctl.design.paths.following import System
-from holoctl.doctor.examination import mobility
-from holoctl.doctor.sentences import named, verb
+from holoctl.closing.body_graph import Bodies
+from holoctl.design.paths.path_continuation import System
+from holoctl.doctor.mobility_analysis import mobility
+from holoctl.doctor.report_sentences import named, verb
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at

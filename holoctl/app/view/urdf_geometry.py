@@ -9,10 +9,10 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.app.view.meshes import Meshes
-from holoctl.app.view.shapes import Color, Drawn, Solid, ball, box, capsule, cylinder
+from holoctl.app.view.shapes import Color, DrawnSolid, Solid, ball, box, capsule, cylinder
 from holoctl.base.checks import suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io.limits import LARGEST
+from holoctl.io.reader_limits import LARGEST
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 
 __all__ = ["clipped", "drawn_in_urdf", "visual_or_collision"]
@@ -20,7 +20,7 @@ __all__ = ["clipped", "drawn_in_urdf", "visual_or_collision"]
 _SOLIDS = ("box", "sphere", "cylinder", "capsule", "mesh")
 
 
-def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iterator[Drawn]:
+def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iterator[DrawnSolid]:
     """What is drawn of each link; `words` gets a sentence on each thing that is not.
 
     Raises
@@ -38,11 +38,11 @@ def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Ite
 
 
 def visual_or_collision(
-    link: Element, drawn: Callable[[Element], Iterable[Drawn]], words: list[str]
-) -> list[Drawn]:
+    link: Element, drawn: Callable[[Element], Iterable[DrawnSolid]], words: list[str]
+) -> list[DrawnSolid]:
     """What is drawn of the visuals of a link; of its collisions where there is nothing of them."""
     for tag in ("visual", "collision"):
-        found = list[Drawn]()
+        found = list[DrawnSolid]()
         for element in link.children:
             if element.tag == tag:
                 try:
@@ -56,7 +56,7 @@ def visual_or_collision(
 
 def _drawn(
     link: Element, materials: Mapping[str, Color], meshes: Meshes, element: Element
-) -> tuple[Drawn]:
+) -> tuple[DrawnSolid]:
     placement, solid = _origin(element), _solid(link, element, meshes)
     material, color = _child(element, "material"), None
     if material is not None:
@@ -64,7 +64,7 @@ def _drawn(
         own = _child(material, "color")
         if own is not None:
             color = _color(own)
-    return (Drawn(link.attributes.get("name", ""), placement, solid, color),)
+    return (DrawnSolid(link.attributes.get("name", ""), placement, solid, color),)
 
 
 def _origin(element: Element) -> pin.SE3:

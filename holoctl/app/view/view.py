@@ -13,7 +13,7 @@ from holoctl.app.plot_run import check_run
 from holoctl.app.view.geometry import Geometry, shapes_of
 from holoctl.app.view.page import Page
 from holoctl.app.view.posture import Posture, opened
-from holoctl.app.view.recorded import Recorded, recorded
+from holoctl.app.view.recorded_run import Recorded, recorded
 from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import (
     HOST,

@@ -14,11 +14,11 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, counted
 from holoctl.base.errors import SingularityError
 from holoctl.base.tolerances import RANK
-from holoctl.closing.bodies import Bodies, bodies_at
+from holoctl.closing.body_graph import Bodies, bodies_at
 from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
 from holoctl.closing.kept_rows import toleranced_rows
+from holoctl.closing.lyapunov_schmidt import neighbourhood
 from holoctl.closing.samples import Sample, samples, still, tangent
-from holoctl.closing.walking import neighbourhood
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["idle_basis"]
@@ -58,14 +58,14 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
     """
     tolerance = 0.0 if toleranced_rows(mech, q, t) is None else mech.tolerance
     s = samples(mech, q, t, tolerance)
-    places = [_place(mech, at, t, held) for at in s.generic]
+    places = [_held_bodies(mech, at, t, held) for at in s.generic]
     ranks = [still(p.at, p.held, T)[0] for p, T in zip(places, s.tangents, strict=True)]
     usual = [p for p, rank in zip(places, ranks, strict=True) if rank == max(ranks)]
     nearby = [p for p in usual if p.at is not s.here] or usual  # a joint may be singular here
     found = [p.idle(p.at.null) for p in nearby]
     lasting = [idle for group, idle in found[0].items() if all(group in others for others in found)]
     many = nearby[0].basis(lasting, t).shape[1]
-    here = usual[0] if usual[0].at is s.here else _place(mech, s.here, t, held)
+    here = usual[0] if usual[0].at is s.here else _held_bodies(mech, s.here, t, held)
     motions = s.here.null
     if here is not usual[0]:
         n = neighbourhood(mech, q, t, rank=s.here.rank, tolerance=tolerance)
@@ -87,7 +87,7 @@ def _same(here: Idle, nearby: Idle) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _HeldBodies:
     at: Sample
     here: Bodies
     held: Array  # (h, nv), rows of length one by scaled velocities
@@ -105,13 +105,13 @@ class _Place:
         return independent_spins(self.here, self.at, spaces, t)[1]
 
 
-def _place(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _Place:
+def _held_bodies(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _HeldBodies:
     here = bodies_at(mech, at, t)
     rows = [_of_length_one(_sliding(here))]
     if held is not None:
         rates = held(at.q) if callable(held) else held
         rows.append(_of_length_one(rates * mech.column_scale))
-    return _Place(at, here, np.vstack(rows))
+    return _HeldBodies(at, here, np.vstack(rows))
 
 
 def _sliding(here: Bodies) -> Array:

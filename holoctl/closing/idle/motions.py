@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import IDLE_NEW
-from holoctl.closing.bodies import Bodies
+from holoctl.closing.body_graph import Bodies
 from holoctl.closing.idle.tied_bodies import TiedBodies
 from holoctl.closing.samples import Sample, goes_on
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Vector
-from holoctl.closing.bodies import Bodies, Edge
-from holoctl.closing.idle.axes import can_hold, held_points
+from holoctl.closing.body_graph import Bodies, Edge
+from holoctl.closing.idle.held_axes import can_hold, held_points
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["Arm", "Spin", "TiedBodies"]

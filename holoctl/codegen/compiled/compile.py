@@ -12,12 +12,12 @@ from typing import Any, overload
 
 from holoctl.base.checks import name_list, one_of, quiet
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
 from holoctl.codegen.compiled.compiled_tasks import NO_STATE, CompiledTasks, compiled_tasks
 from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
 from holoctl.codegen.law_options import Subject, subject_of
-from holoctl.codegen.task_subject import check_own_options
+from holoctl.codegen.task_law_options import check_own_options
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl

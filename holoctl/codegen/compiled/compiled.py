@@ -36,7 +36,7 @@ from holoctl.codegen.compiled.loop_functions import (
 )
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.borders import assembly_with
+from holoctl.codegen.laws.border_expressions import assembly_with
 from holoctl.control.computed_torque import ComputedTorque, check_memory
 from holoctl.control.loop import (
     LoopFunctions,

@@ -21,11 +21,11 @@ from holoctl.codegen.compiled.functions import law_of
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.borders import assembly_with
+from holoctl.codegen.laws.border_expressions import assembly_with
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
-from holoctl.codegen.task_subject import TaskSubject, task_subject_of
-from holoctl.constraints.user_classes import of_library
+from holoctl.codegen.task_law_options import TaskSubject, task_subject_of
+from holoctl.constraints.user_constraints import of_library
 from holoctl.control.loop import (
     LoopFunctions,
     loop_of_thread,

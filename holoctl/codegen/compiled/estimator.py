@@ -22,12 +22,12 @@ from holoctl.codegen.closed_state_c import memory_type
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import estimator_source
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.borders import sensing_of
+from holoctl.codegen.laws.border_expressions import sensing_of
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.estimation.branch_continuation import placed_at
 from holoctl.estimation.branch_guards import BranchMemory
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.estimator_system import Borders
-from holoctl.estimation.following import placed_at
 from holoctl.mechanism.checks import check_out
 from holoctl.mechanism.mechanism import Mechanism
 

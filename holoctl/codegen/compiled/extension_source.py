@@ -13,7 +13,7 @@ from holoctl.codegen.c_text import filled, normalised
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedState
-from holoctl.codegen.laws.readings import unit_readings
+from holoctl.codegen.laws.measurement_model import unit_readings
 
 __all__ = ["Law", "estimator_source", "extension_source", "task_source"]
 

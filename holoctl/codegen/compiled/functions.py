@@ -18,12 +18,12 @@ from holoctl.codegen.compiled.extension_source import Law, extension_source
 from holoctl.codegen.compiled.interpreted import interpreted
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.certified import certified_forward, certified_inverse
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
+from holoctl.codegen.laws.law_with_certificate import certified_forward, certified_inverse
 from holoctl.codegen.laws.limited import LimitedLaw, limited_torque
-from holoctl.codegen.laws.placed import placed_function
+from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.terms import rows_function, terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.codegen.limits_c import limited_c, limits_c
@@ -90,7 +90,7 @@ def maker(
 ) -> Callable[[], Any]:
     """A function () that compiles a law, whose C is made now; or gives it for the virtual machine.
 
-    `placed` is the function of laws/placed.py, for whole steps.
+    `placed` is the function of laws/tangent_step.py, for whole steps.
     """
     if machine == "vm":
         made = interpreted(function, law, placed)

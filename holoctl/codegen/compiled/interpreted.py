@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from holoctl.base.casadi_virtual_machine import virtual_machine
 from holoctl.base.checks import Array, Vector, finite, is_float
-from holoctl.base.virtual_machine import virtual_machine
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.compiled.extension_source import Law
-from holoctl.dynamics.tick.own_workspace import in_own_workspace
+from holoctl.dynamics.tick.thread_workspace import in_own_workspace
 
 __all__ = ["Interpreted", "interpreted"]
 
@@ -43,7 +43,7 @@ class _Machine:
 
 @dataclass(frozen=True, eq=False)
 class Interpreted:
-    """A law, and where it gives accelerations what places states beside one (laws/placed.py).
+    """A law, and where it gives accelerations what places states beside one (laws/tangent_step.py).
 
     Each thread has arrays of its own; while they are in use the law cannot be called again there.
     """
@@ -133,7 +133,7 @@ class Interpreted:
         self, q: Vector, v: Vector, tau: Vector, t: float, h: float, A: Array, B: Vector,
         C: Vector, first: Vector | None, x: Vector, last: Vector, K: Array,
     ) -> bool:  # fmt: skip
-        """The stages of an explicit step with efforts held, as steps.py has it."""
+        """The stages of an explicit step with efforts held, as simulation_steps.py has it."""
         nv, n = v.size, B.size
         start = np.concatenate([np.zeros(nv), v])
 

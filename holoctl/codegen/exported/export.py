@@ -21,13 +21,13 @@ from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.files import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.left_out import left_out
-from holoctl.codegen.exported.states import golden_states
-from holoctl.codegen.exported.ticks import golden_ticks
+from holoctl.codegen.exported.self_test_states import golden_states
+from holoctl.codegen.exported.self_test_ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
-from holoctl.codegen.laws.borders import assembly_with, sensing_of
-from holoctl.codegen.task_subject import check_own_options, task_subject_of
+from holoctl.codegen.laws.border_expressions import assembly_with, sensing_of
+from holoctl.codegen.task_law_options import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limited_inverse_dynamics import WithinLimits

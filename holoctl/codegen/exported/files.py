@@ -15,13 +15,14 @@ from holoctl.base.checks import Array
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.exported.laws import Laws, TaskExport
 from holoctl.codegen.exported.left_out import in_header
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import test_values
-from holoctl.codegen.exported.states import States
+from holoctl.codegen.exported.self_test_states import States
+from holoctl.codegen.exported.self_test_ticks import Ticks
 from holoctl.codegen.exported.tables import (
     limits_table,
     measured_table,
@@ -29,12 +30,11 @@ from holoctl.codegen.exported.tables import (
     q_table,
     v_table,
 )
-from holoctl.codegen.exported.ticks import Ticks
 from holoctl.codegen.exported.write_files import MARK, stack_bytes
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
-from holoctl.codegen.laws.measures import broken_at_least, earlier
-from holoctl.codegen.laws.readings import unit_readings
+from holoctl.codegen.laws.measurement_model import unit_readings
+from holoctl.codegen.laws.residuals import broken_at_least, earlier
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense

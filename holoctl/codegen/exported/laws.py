@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Array
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.borders import Sensing
+from holoctl.codegen.laws.border_expressions import Sensing
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.limited import LimitedLaw, as_it_moves, caused_by, limited
-from holoctl.codegen.laws.measures import broken_rows, measures
+from holoctl.codegen.laws.residuals import broken_rows, measures
 from holoctl.codegen.laws.task import NAMES, task_efforts, task_reference
 from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
-from holoctl.codegen.task_subject import TaskSubject
+from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import eliminated
+from holoctl.codegen.laws.bordered_elimination import eliminated
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.matrices import largest, total
-from holoctl.tree.tangent import tangent
+from holoctl.tree.position_rates import tangent
 
 __all__ = ["plant_functions"]
 

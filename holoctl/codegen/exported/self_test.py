@@ -6,8 +6,8 @@ from numpy.typing import ArrayLike
 
 from holoctl.codegen.c_text import arrays
 from holoctl.codegen.exported.laws import Laws
-from holoctl.codegen.exported.states import States
-from holoctl.codegen.exported.ticks import Ticks
+from holoctl.codegen.exported.self_test_states import States
+from holoctl.codegen.exported.self_test_ticks import Ticks
 from holoctl.codegen.expressions import Expressions
 from holoctl.control.effort_bounds import least_efforts
 

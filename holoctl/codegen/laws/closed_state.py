@@ -20,12 +20,16 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices
 from holoctl.base.tolerances import LEAST_PIVOT
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.borders import BorderExpressions, Sensing, borders_at
-from holoctl.codegen.laws.placed import placed_function
-from holoctl.codegen.laws.readings import difference_function, reverse_function, sensor_rows
+from holoctl.codegen.laws.border_expressions import BorderExpressions, Sensing, borders_at
+from holoctl.codegen.laws.measurement_model import (
+    difference_function,
+    reverse_function,
+    sensor_rows,
+)
+from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.projector.partition import most_condition
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from holoctl.base.tolerances import REDUCED
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import factored
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, scalars

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.tree.tangent import tangent
+from holoctl.tree.position_rates import tangent
 
 __all__ = ["derivatives"]
 

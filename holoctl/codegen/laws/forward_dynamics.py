@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.clusters import SymbolicClusters, loop_clusters
-from holoctl.codegen.laws.motor_constraints import (
+from holoctl.codegen.laws.constraints_and_tree import (
     SymbolicConstraints,
     SymbolicTree,
     free_constraints,

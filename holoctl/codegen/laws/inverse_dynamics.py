@@ -7,10 +7,10 @@ from typing import Any
 
 from holoctl.base.checks import Array
 from holoctl.base.errors import InputError
-from holoctl.codegen.casadi_extra import casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
-from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
+from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
+from holoctl.codegen.laws.residuals import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import total
 from holoctl.laws.inverse import holding, inverse
 from holoctl.rows.closure_limits import StateLimits

@@ -21,12 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.motor_constraints import SymbolicTree, motor_constraints
-from holoctl.codegen.laws.placed import placed_function
-from holoctl.codegen.laws.readings import JointReading, joint_readings
+from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
+from holoctl.codegen.laws.measurement_model import JointReading, joint_readings
+from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.torque import torque
 from holoctl.codegen.matrices import column, total
 from holoctl.control.limits_law import LimitsLaw

@@ -17,21 +17,21 @@ from holoctl.base.tolerances import (
     TASK_LOST,
     TASK_SINGULAR,
 )
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import Factors, factored
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.bordered import eliminated
-from holoctl.codegen.laws.critical import critically_damped
-from holoctl.codegen.laws.measures import redundant_doubt, state_doubt
-from holoctl.codegen.laws.motor_constraints import (
+from holoctl.codegen.laws.bordered_elimination import eliminated
+from holoctl.codegen.laws.constraints_and_tree import (
     SymbolicConstraints,
     SymbolicTree,
     motor_constraints,
 )
+from holoctl.codegen.laws.critical_damping import critically_damped
+from holoctl.codegen.laws.residuals import redundant_doubt, state_doubt
 from holoctl.codegen.laws.task_rows import reference_size, task_rows
 from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
-from holoctl.codegen.task_subject import TaskSubject
+from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.task_space.law import gains, matrix
 from holoctl.control.tasks.contract import TaskExpression
 from holoctl.laws.inverse import inverse

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_TIMES, EXPRESSIONS_AGREE, PHI_AGREES
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.relative_motion import (
-    Seen,
+    StepMotion,
     moved,
     pair_between,
     placed,
@@ -26,8 +26,8 @@ from holoctl.codegen.relative_motion import (
 )
 from holoctl.codegen.tree import TreeSteps
 from holoctl.constraints.contract import offered
-from holoctl.constraints.expressed import derivatives
-from holoctl.constraints.user_classes import of_library
+from holoctl.constraints.phi_expression import derivatives
+from holoctl.constraints.user_constraints import of_library
 from holoctl.control.tasks.contract import BoundTask, FrameMotion, Show, TaskExpression
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
@@ -105,7 +105,11 @@ def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskExpression:
 
 def _shown(tree: TreeSteps, v: SX) -> Show:
     """What shows frames to a task, of one tree."""
-    ca, steps, from_world = casadi_module(), dict[tuple[int, int], Seen](), dict[Any, Seen]()
+    ca, steps, from_world = (
+        casadi_module(),
+        dict[tuple[int, int], StepMotion](),
+        dict[Any, StepMotion](),
+    )
 
     def show(a: Frame | None, b: Frame) -> FrameMotion:
         if a is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, total
 from holoctl.codegen.rows import SymbolicRows, symbolic_rows

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from holoctl.base.angles import position_error
-from holoctl.codegen.casadi_extra import SX, casadi_module
+from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
-from holoctl.codegen.laws.measures import state_doubt
+from holoctl.codegen.laws.residuals import state_doubt
 from holoctl.codegen.matrices import column, total
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.laws.torque import TorqueLaw, base, computed_torque, feedback

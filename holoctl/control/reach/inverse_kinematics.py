@@ -26,7 +26,7 @@ from holoctl.closing.kept_rows import toleranced_rows
 from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.control.reach.reaching import (
+from holoctl.control.reach.constrained_least_squares import (
     Descent,
     PositionBounds,
     closed_within,
@@ -34,7 +34,7 @@ from holoctl.control.reach.reaching import (
     least,
     no_bounds,
 )
-from holoctl.control.reach.refusal import Shortfall, refusal
+from holoctl.control.reach.out_of_reach import Shortfall, out_of_reach
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
 from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -175,7 +175,7 @@ def inverse_kinematics(
         if isinstance(found, Shortfall):
             found = _from_elsewhere(p, targets, bounds, found, tol, restarts, seed)
         if isinstance(found, Shortfall):
-            raise refusal(p, targets, bounds, found)
+            raise out_of_reach(p, targets, bounds, found)
         q = _settled(p, targets, bounds, wanted, found, tol)
         off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
         if meant is None or off <= mech.tolerance:

@@ -28,8 +28,8 @@ from holoctl.base.errors import InputError
 from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, FrameTask
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.joints import check_placement
 from holoctl.tree.kinematics import Kinematics
+from holoctl.tree.supported_joints import check_placement
 
 __all__ = ["Target", "Targets", "rates_of", "targets_of"]
 

@@ -32,10 +32,10 @@ from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.loop import LoopFunctions, assembly_of, handed_over, loop_of_thread
 from holoctl.control.loop_memory import Memory, task_report_of
 from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error
-from holoctl.control.task_space.general_motion import acceleration_task
+from holoctl.control.task_space.general_path import acceleration_task
 from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskRequest
-from holoctl.control.tasks.contract import WantedMotion, wanted_of
-from holoctl.control.tasks.nearness import usual
+from holoctl.control.tasks.contract import ReferenceMotion, wanted_of
+from holoctl.control.tasks.task_singularity import usual
 from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, Paths
 from holoctl.dynamics.tick.inverse_tick import prepare, why_general
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, with_task
@@ -187,7 +187,7 @@ class TaskController:
         )
 
 
-def _check_finite(wanted: Sequence[WantedMotion]) -> None:
+def _check_finite(wanted: Sequence[ReferenceMotion]) -> None:
     """Name what of references is not finite."""
     for i, one in enumerate(wanted):
         of = f" of task {i}" if len(wanted) > 1 else ""

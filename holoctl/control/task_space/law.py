@@ -16,7 +16,7 @@ singular posture A^-1 is damped where that is asked for:
 
     (A + damping I)^-1
 
-relative to `mobility_size`; how much tells tasks/nearness.py.
+relative to `mobility_size`; how much tells tasks/task_singularity.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -42,12 +42,12 @@ from holoctl.base.linalg import (
     singular_values,
 )
 from holoctl.base.tolerances import TASK_SINGULAR
-from holoctl.control.tasks.contract import BoundTask, WantedMotion
-from holoctl.control.tasks.nearness import Usual, condition_of, damping_of
+from holoctl.control.tasks.contract import BoundTask, ReferenceMotion
+from holoctl.control.tasks.task_singularity import NominalTask, condition_of, damping_of
 
 __all__ = [
     "HeldPosture",
-    "Level",
+    "PriorityLevel",
     "TaskLaw",
     "TaskRequest",
     "check_regular",
@@ -68,7 +68,7 @@ class TaskRequest:
 
     Attributes
     ----------
-    wanted : tuple of WantedMotion
+    wanted : tuple of ReferenceMotion
         One for each task.
     outside : (nv,) array or None
         Efforts from outside that an impedance is to feel.
@@ -78,7 +78,7 @@ class TaskRequest:
         Told: rates of the motors that friction was taken at, if not as measured.
     """
 
-    wanted: tuple[WantedMotion, ...]
+    wanted: tuple[ReferenceMotion, ...]
     outside: Vector | None
     damping: float = 0.0
     rates: Callable[[], Vector] | None = None
@@ -140,7 +140,7 @@ class TaskLaw:
         Of the tasks, where they share one level; None: by priority.
     damped : bool
         Whether singular tasks are damped, or refused.
-    usual : tuple of Usual
+    usual : tuple of NominalTask
         What makes rows pure numbers, about one, and their mobility.
     """
 
@@ -152,7 +152,7 @@ class TaskLaw:
     posture: HeldPosture
     weights: tuple[float, ...] | None
     damped: bool
-    usual: tuple[Usual, ...] = ()
+    usual: tuple[NominalTask, ...] = ()
 
     def command(self, i: int, e: Vector, ed: Vector, damping: Array) -> Vector:
         """``D ed + K e``: a force where the law is that of an impedance, else an acceleration."""
@@ -171,7 +171,7 @@ def gains(law: TaskLaw) -> tuple[Array, Array | None]:
 # ------------------------------------------------------------------------------ many tasks
 
 
-class Level(NamedTuple):
+class PriorityLevel(NamedTuple):
     """Rows of one priority.
 
     Attributes
@@ -194,14 +194,14 @@ class Level(NamedTuple):
     mobility: float
 
 
-def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) -> Array:
+def prioritised(name: str, levels: Sequence[PriorityLevel], E: Array, posture: Array) -> Array:
     """z (k, n) that does the levels, each as well as those before it allow.
 
     Parameters
     ----------
     name : str
         Of the mechanism, for messages.
-    levels : sequence of Level
+    levels : sequence of PriorityLevel
     E : (nv, k) array
         The motions, in scaled coordinates; z are coordinates whose inertia is the identity.
     posture : (k, n) array
@@ -231,7 +231,9 @@ def prioritised(name: str, levels: Sequence[Level], E: Array, posture: Array) ->
     return z + free @ (free.T @ (posture - z))
 
 
-def prioritised_damped(levels: Sequence[Level], E: Array, posture: Array) -> tuple[Array, float]:
+def prioritised_damped(
+    levels: Sequence[PriorityLevel], E: Array, posture: Array
+) -> tuple[Array, float]:
     """As `prioritised`, with the damped inverse near singular levels, and the largest damping.
 
     P are the motions that are left, a projection where nothing is damped; what damping takes from a
@@ -273,7 +275,7 @@ def mobility_size(J: Array, usual: float) -> float:
     return max(float(np.vecdot(J, J).mean()), usual)
 
 
-def check_regular(name: str, level: Level, motions: Array, before: int) -> None:
+def check_regular(name: str, level: PriorityLevel, motions: Array, before: int) -> None:
     """Raise `SingularityError` for a level that is singular; its condition is that of the Jacobian
     for an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
     condition = condition_of(singular_values(level.J @ orthonormal_columns(motions)))
@@ -294,7 +296,7 @@ def null_space(J: Array) -> Array:
     return np.asarray(q)[:, rows:]
 
 
-def _why(name: str, level: Level, motions: Array, condition: float, before: int) -> str:
+def _why(name: str, level: PriorityLevel, motions: Array, condition: float, before: int) -> str:
     left = " with what the tasks before it leave" if before else ""
     sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
     still = [

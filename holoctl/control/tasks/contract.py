@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, read_only
 from holoctl.base.errors import InputError
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.scales import sizes
 from holoctl.rows.tick.fast_rows import MoreRows
@@ -41,12 +41,12 @@ from holoctl.tree.live_motion import LiveMotion
 __all__ = [
     "BoundTask",
     "FrameMotion",
+    "ReferenceMotion",
     "Show",
     "Task",
     "TaskExpression",
     "TaskMotion",
     "TaskTick",
-    "WantedMotion",
     "mechanism_size",
     "wanted_of",
 ]
@@ -73,7 +73,7 @@ class TaskMotion(NamedTuple):
     drift: Vector
 
 
-class WantedMotion(NamedTuple):
+class ReferenceMotion(NamedTuple):
     """A reference of one task, checked.
 
     Attributes
@@ -230,11 +230,11 @@ class Task(Protocol):
         ...
 
 
-def wanted_of(task: BoundTask, reference: Any) -> WantedMotion:
+def wanted_of(task: BoundTask, reference: Any) -> ReferenceMotion:
     """A reference as it is given, a value or (value, rate, acceleration), checked."""
     rows = task.scale.size
     if type(reference) is not tuple:
-        return WantedMotion(task.wanted(reference), _none(rows), _none(rows))
+        return ReferenceMotion(task.wanted(reference), _none(rows), _none(rows))
     if len(reference) != 3:
         raise InputError(
             f"a reference is a value, or the tuple (value, rate, acceleration); got a tuple of "
@@ -244,14 +244,14 @@ def wanted_of(task: BoundTask, reference: Any) -> WantedMotion:
     if type(rate) is ndarray and type(acceleration) is ndarray:  # as a loop gives them
         alike = rate.dtype is _FLOAT and acceleration.dtype is _FLOAT
         if alike and rate.shape == acceleration.shape == (rows,):
-            return WantedMotion(task.wanted(value), rate, acceleration)
+            return ReferenceMotion(task.wanted(value), rate, acceleration)
     if isinstance(rate, pin.Motion) or isinstance(acceleration, pin.Motion):
         raise InputError(
             "rate and acceleration of a reference have an entry for each row of the task, in the "
             "order of its axes; a pin.Motion has six, in its own: give arrays"
         )
     of = f"of {task.labels[0]} ..."
-    return WantedMotion(
+    return ReferenceMotion(
         task.wanted(value),
         as_given("rate of the reference", rate, rows, of),
         as_given("acceleration of the reference", acceleration, rows, of),

@@ -1,8 +1,8 @@
 """Where a frame is, or some axes of that: the pose of a platform, the position of a tool.
 
-Its rates are rows between two bodies, as those of a closure (constraints/wrench.py), so all that
-reads rows evaluates them: with frame 1 that of `relative_to`, frame 2 the frame, and e_i the axes
-of frame 1, or of frame 2 where the task is local,
+Its rates are rows between two bodies, as those of a closure (constraints/wrench_rows.py), so all
+that reads rows evaluates them: with frame 1 that of `relative_to`, frame 2 the frame, and e_i the
+axes of frame 1, or of frame 2 where the task is local,
 
     along i    e_i . (v2 - v1)         at the origin of frame 2
     about i    e_i . (omega2 - omega1)
@@ -22,7 +22,7 @@ from holoctl.base.checks import Array, Vector, finite, flag, numbers, quoted, re
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_A_ROTATION
 from holoctl.constraints.kinds import Along, Row
-from holoctl.constraints.wrench import WrenchRows, rows_between
+from holoctl.constraints.wrench_rows import WrenchRows, rows_between
 from holoctl.control.tasks.contract import (
     FrameMotion,
     Show,

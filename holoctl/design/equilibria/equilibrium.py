@@ -38,9 +38,9 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
-from holoctl.design.equilibria.balance import Balance
-from holoctl.design.equilibria.balanced import BALANCED_NEARLY, balanced
-from holoctl.design.equilibria.standing import pulled_motion, standing
+from holoctl.design.equilibria.balance_residual import Balance
+from holoctl.design.equilibria.equilibrium_search import BALANCED_NEARLY, balanced
+from holoctl.design.equilibria.equilibrium_stability import pulled_motion, standing
 from holoctl.dynamics.actuation import actuation
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism

@@ -29,8 +29,8 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest
-from holoctl.design.feedback.reachable_modes import check_moved, check_seen, state_units
 from holoctl.design.feedback.riccati import TickModel, continuous, discrete, held
+from holoctl.design.feedback.stabilisability import check_moved, check_seen, state_units
 from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.linear.model import Linearization
 

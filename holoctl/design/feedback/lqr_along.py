@@ -22,8 +22,8 @@ from holoctl.base.tolerances import MOST_TICKS
 from holoctl.closing.least_squares import distance
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.design.feedback.lqr import checked_weights, weight_matrix
-from holoctl.design.feedback.reachable_modes import check_moved, check_seen
 from holoctl.design.feedback.riccati import backward, discrete, held
+from holoctl.design.feedback.stabilisability import check_moved, check_seen
 from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.linear.linearize import linearize
 from holoctl.design.linear.model import Linearization

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array
 from holoctl.base.tolerances import TICK_ROUNDED
 
-__all__ = ["Late", "damping_left", "largest_bandwidth", "late", "loop_exponents"]
+__all__ = ["DelayInTicks", "damping_left", "largest_bandwidth", "late", "loop_exponents"]
 
 LOOP_ANGLES = (400, 64)  # counts
 """Where a pole of a sampled loop crosses the unit circle is looked for at so many angles, and at so
@@ -55,7 +55,7 @@ SLOW_LOOP = 0.1
 Complex = NDArray[np.complex128]
 
 
-class Late(NamedTuple):
+class DelayInTicks(NamedTuple):
     """A delay in ticks: whole ones, and the rest as two parts a + b of a tick, s."""
 
     whole: int
@@ -63,13 +63,13 @@ class Late(NamedTuple):
     b: float
 
 
-def late(rate: float, delay: float) -> Late:
+def late(rate: float, delay: float) -> DelayInTicks:
     """`delay` s at `rate` ticks a second."""
     ticks, h = delay * rate, 1.0 / rate
     whole = int(np.floor(ticks + TICK_ROUNDED))
     part = max(ticks - whole, 0.0)
     a = part * h if part > TICK_ROUNDED else 0.0
-    return Late(whole, a, h - a)
+    return DelayInTicks(whole, a, h - a)
 
 
 def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: float) -> Complex:
@@ -118,7 +118,7 @@ def largest_bandwidth(damping: float, rate: float | None, delay: float) -> float
     return _first_crossing(damping, rate, late(rate, delay))
 
 
-def _first_crossing(damping: float, rate: float, by: Late) -> float:
+def _first_crossing(damping: float, rate: float, by: DelayInTicks) -> float:
     """The least bandwidth at which a pole is on the unit circle, rad/s."""
     few, many = LOOP_ANGLES
     start = min(0.1 * damping / (by.whole + 1), 1e-3)
@@ -141,7 +141,7 @@ def _first_crossing(damping: float, rate: float, by: Late) -> float:
     return rate * min(float(x.real) for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x))
 
 
-def _over_integrators(angles: Array, rate: float, by: Late) -> tuple[Complex, Complex]:
+def _over_integrators(angles: Array, rate: float, by: DelayInTicks) -> tuple[Complex, Complex]:
     """p and r at z = exp(j angle); time in ticks."""
     a, b, e = by.a * rate, by.b * rate, np.expm1(1j * angles)
     z = 1.0 + e
@@ -150,7 +150,7 @@ def _over_integrators(angles: Array, rate: float, by: Late) -> tuple[Complex, Co
     return p * shift / e, (a + z * b) * shift
 
 
-def _crossing(angles: Array, damping: float, rate: float, by: Late) -> tuple[Array, Array]:
+def _crossing(angles: Array, damping: float, rate: float, by: DelayInTicks) -> tuple[Array, Array]:
     """What is left of the real part with w from the imaginary one, times a square; and w h."""
     p, r = _over_integrators(angles, rate, by)
     w = -2.0 * damping * r.imag / np.where(p.imag == 0.0, np.inf, p.imag)
@@ -158,13 +158,13 @@ def _crossing(angles: Array, damping: float, rate: float, by: Late) -> tuple[Arr
     return left, w
 
 
-def _of_real_part(angle: float, damping: float, rate: float, by: Late) -> Complex:
+def _of_real_part(angle: float, damping: float, rate: float, by: DelayInTicks) -> Complex:
     """Both w h at which the real part vanishes."""
     (p,), (r,) = _over_integrators(np.array([angle]), rate, by)
     return np.roots([p.real, 2.0 * damping * r.real, 1.0]).astype(complex)
 
 
-def _roots(kp: float, kd: float, h: float, by: Late) -> Complex:
+def _roots(kp: float, kd: float, h: float, by: DelayInTicks) -> Complex:
     """e = z - 1 of all poles: the eigenvalues of a companion matrix, then those near 0, which slow
     loops have, to their last digits by Newton's method on all of them at once (Aberth).
 

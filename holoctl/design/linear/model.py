@@ -17,7 +17,7 @@ from scipy.linalg import expm
 
 from holoctl.base.checks import Array, Vector, counted, made_again, positive, quiet, read_only
 from holoctl.base.errors import InputError
-from holoctl.base.html_table import Part, html_table, named
+from holoctl.base.html_table import Cells, html_table, named
 from holoctl.base.linalg import largest, least_squares
 from holoctl.design.linear.modes import Mode, modes_of
 from holoctl.mechanism.mechanism import Mechanism
@@ -213,7 +213,7 @@ def held_over(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
     return step[:, :n], step[:, n:]
 
 
-def _parts(lin: Linearization) -> Iterator[Part]:
+def _parts(lin: Linearization) -> Iterator[Cells]:
     """What a notebook shows: names, and what each mode does."""
     yield "states", named(lin.states)
     yield "inputs", named(lin.inputs)

@@ -23,8 +23,12 @@ from holoctl.base.linalg import largest
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import Joint, joint_called
 from holoctl.control.tasks.contract import BoundTask
-from holoctl.design.linear.differences import STEPS_OF_RATES, STEPS_OF_STATES, derivative
 from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
+from holoctl.design.linear.numeric_differentiation import (
+    STEPS_OF_RATES,
+    STEPS_OF_STATES,
+    derivative,
+)
 from holoctl.dynamics.forward import accelerate
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
@@ -56,7 +60,7 @@ class OperatingPoint(NamedTuple):
     coordinates: MinimalCoordinates
 
 
-class _Rows(NamedTuple):
+class _Outputs(NamedTuple):
     names: list[str]
     C: Array
     D: Array
@@ -85,7 +89,7 @@ def outputs_of(
     return tuple(names), np.vstack([p.C for p in parts]), np.vstack([p.D for p in parts])
 
 
-def _rows(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Rows:
+def _rows(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Outputs:
     if not isinstance(wanted, str):
         return _of_task(mech, wanted, at)
     wanted = str(wanted)
@@ -102,10 +106,12 @@ def _rows(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Rows:
     return next(iter(found.values()))()
 
 
-def _meanings(mech: Mechanism, wanted: str, at: OperatingPoint) -> dict[str, Callable[[], _Rows]]:
+def _meanings(
+    mech: Mechanism, wanted: str, at: OperatingPoint
+) -> dict[str, Callable[[], _Outputs]]:
     """What a name can be taken for: in words, and how its rows are found."""
     BT, change = np.ascontiguousarray(mech.B.T), at.coordinates.change
-    found: dict[str, Callable[[], _Rows]] = {}
+    found: dict[str, Callable[[], _Outputs]] = {}
     if wanted in ("motors", "d motors"):
         names = [f"{wanted[:-1]} {x}" for x in mech.actuator_names]
         if not names:
@@ -152,12 +158,12 @@ def _joint(mech: Mechanism, name: str) -> Joint:
     return joint
 
 
-def _of_joint(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
+def _of_joint(mech: Mechanism, name: str, at: OperatingPoint) -> _Outputs:
     J = _joint(mech, name).at(_kinematics(mech, at, at.q, at.v)).jacobian
     return _positions(_numbered(name, J), J, at)
 
 
-def _of_joint_rate(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
+def _of_joint_rate(mech: Mechanism, name: str, at: OperatingPoint) -> _Outputs:
     joint = _joint(mech, name)
     J = joint.at(_kinematics(mech, at, at.q, at.v)).jacobian
     by_y = [_change_of_rate(mech, joint, at, j) for j in range(at.coordinates.gamma.shape[1])]
@@ -168,7 +174,7 @@ def _numbered(name: str, J: Array) -> list[str]:
     return [name] if len(J) == 1 else [f"{name}[{i}]" for i in range(len(J))]
 
 
-def _of_task(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Rows:
+def _of_task(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Outputs:
     bind = getattr(wanted, "bind", None)
     if bind is None:
         raise InputError(
@@ -180,13 +186,13 @@ def _of_task(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Rows:
     return _positions(list(task.labels), motion.jacobian, at)
 
 
-def _positions(names: list[str], J: Array, at: OperatingPoint) -> _Rows:
+def _positions(names: list[str], J: Array, at: OperatingPoint) -> _Outputs:
     gamma = at.coordinates.gamma
-    return _Rows(names, np.hstack([J @ gamma, np.zeros((len(J), gamma.shape[1]))]), _none(J, at))
+    return _Outputs(names, np.hstack([J @ gamma, np.zeros((len(J), gamma.shape[1]))]), _none(J, at))
 
 
-def _rates(names: list[str], J: Array, by_y: Array, at: OperatingPoint) -> _Rows:
-    return _Rows(names, np.hstack([by_y, J @ at.coordinates.gamma]), _none(J, at))
+def _rates(names: list[str], J: Array, by_y: Array, at: OperatingPoint) -> _Outputs:
+    return _Outputs(names, np.hstack([by_y, J @ at.coordinates.gamma]), _none(J, at))
 
 
 def _none(J: Array, at: OperatingPoint) -> Array:
@@ -217,7 +223,7 @@ def _differenced(
     return derivative(lambda h: f(unit * h), steps, what, floor) / unit
 
 
-def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
+def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Outputs:
     """The multipliers of a constraint, or of one row: what it gives, N or N m."""
     if name in mech.constraint_names:
         where = rows_of(mech, name)
@@ -260,4 +266,4 @@ def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Rows:
         C[:, j] = _differenced(by_y, x / c, STEPS_OF_STATES, what, floor)
         C[:, n + j] = _differenced(by_yd, x / c, STEPS_OF_RATES, what, floor)
     D = np.array([forces(at.q, at.v, efforts + b)[0] - here for b in mech.B.T])
-    return _Rows([f"force {x}" for x in labels], C, D.reshape(mech.nu, len(labels)).T)
+    return _Outputs([f"force {x}" for x in labels], C, D.reshape(mech.nu, len(labels)).T)

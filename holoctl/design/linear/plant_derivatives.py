@@ -2,7 +2,7 @@
 
     a_q gamma + a_v D        a_v gamma        a_tau B
 
-exactly, by compiled derivatives, or by differences (differences.py).
+exactly, by compiled derivatives, or by differences (numeric_differentiation.py).
 Reference: docs/derivations.md, "Linear models".
 """
 
@@ -18,13 +18,13 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest
 from holoctl.codegen.compiled.compiled import Compiled
-from holoctl.design.linear.differences import (
+from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
+from holoctl.design.linear.numeric_differentiation import (
     STEPS_OF_RATES,
     STEPS_OF_STATES,
     check_kink,
     derivative,
 )
-from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
 from holoctl.mechanism.mechanism import Mechanism

@@ -15,13 +15,13 @@ from scipy.ndimage import label
 
 from holoctl.base.checks import Array, Vector, flag, name_list, number, one_of, quiet, read_only
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.base.one_thread import one_thread
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
-from holoctl.design.maps.chart import GridAxis, chart_of
-from holoctl.design.maps.fill import Filled, Worker, filled
-from holoctl.design.maps.numbers import MapRequest
+from holoctl.design.maps.grid_coordinates import GridAxis, chart_of
+from holoctl.design.maps.grid_filling import Filled, Worker, filled
+from holoctl.design.maps.point_quantities import MapRequest
 from holoctl.design.maps.result import QUANTITIES, MotorMap
 from holoctl.design.sweeps.chunks import dealt_out
 from holoctl.design.sweeps.workers import at_work, workers_of

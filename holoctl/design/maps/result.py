@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, counted, known_name, number, one_of, unpickled
 from holoctl.base.errors import InputError
-from holoctl.design.maps.chart import GridAxis
+from holoctl.design.maps.grid_coordinates import GridAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,8 @@ from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import NotActuatedError, SingularityError
 from holoctl.base.linalg import least_squares
 from holoctl.base.tolerances import ACTUATION_SINGULAR, DAQP_FEASIBLE
-from holoctl.design.paths.closed import ClosedPath
-from holoctl.forces.together import all_efforts
+from holoctl.design.paths.closed_path import ClosedPath
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.tree.kinematics import kinematics

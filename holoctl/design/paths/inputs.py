@@ -3,7 +3,7 @@
 A path is a function of s in [0, 1], way-points, or poses of a frame; numbers of motors or whole
 configurations. Motions that no motor drives must be idle. Driven are as many coordinates of the
 tree as motors drive motions: motors where these have positions, and tell the motion, else the best
-of others; or the rows of a task (task.py).
+of others; or the rows of a task (task_path.py).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.assembly import assemble
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within, scaled_jacobian
-from holoctl.design.paths.following import Path, System, followed, node_at, system_of
-from holoctl.design.paths.rows import Coordinates, Wanted
+from holoctl.design.paths.path_continuation import Path, System, followed, node_at, system_of
+from holoctl.design.paths.path_system import Coordinates, PathReference
 from holoctl.design.paths.splines import chord_lengths, sampled, through_points
-from holoctl.design.paths.task import is_task_path, task_path
+from holoctl.design.paths.task_path import is_task_path, task_path
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
@@ -33,7 +33,7 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = [
     "CheckedPath",
-    "Start",
+    "PathStart",
     "at_first",
     "checked_path",
     "driven",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class PathStart:
     """Where a path may begin: a closed configuration on the branch that is meant.
 
     Attributes
@@ -63,7 +63,7 @@ class Start:
     idle: Array
 
 
-def start_of(mech: Mechanism, start: Any, part: Partition | None) -> Start:
+def start_of(mech: Mechanism, start: Any, part: Partition | None) -> PathStart:
     """A branch to start on, where all motions are driven or idle.
 
     Raises
@@ -83,12 +83,12 @@ def start_of(mech: Mechanism, start: Any, part: Partition | None) -> Start:
             "not tell its configuration; switch them off, or build the mechanism without"
         )
     if start is None and part is None:
-        home: Start = mech.per_thread("path start", lambda: _decided(mech, None, None))
+        home: PathStart = mech.per_thread("path start", lambda: _decided(mech, None, None))
         return home
     return _decided(mech, start, part)
 
 
-def _decided(mech: Mechanism, start: Any, part: Partition | None) -> Start:
+def _decided(mech: Mechanism, start: Any, part: Partition | None) -> PathStart:
     guess = None if start is None else check_configuration(mech, start, "start")
     q = assemble(mech, guess)[0]
     if part is None:
@@ -116,10 +116,10 @@ def _decided(mech: Mechanism, start: Any, part: Partition | None) -> Start:
                 "follows no path that is given beforehand"
             )
         idle = passive
-    return Start(mech, q, part, idle)
+    return PathStart(mech, q, part, idle)
 
 
-def at_first(start: Start, first: Vector, has_start: bool) -> Start:
+def at_first(start: PathStart, first: Vector, has_start: bool) -> PathStart:
     """On the branch of the first way-point, where that is a whole configuration."""
     mech = start.mech
     if has_start or (first.size == mech.nu and mech.actuated):
@@ -127,7 +127,7 @@ def at_first(start: Start, first: Vector, has_start: bool) -> Start:
     return replace(start, q=assemble(mech, first)[0])
 
 
-def driven(start: Start, width: int) -> Coordinates:
+def driven(start: PathStart, width: int) -> Coordinates:
     """As many coordinates as motors drive motions: motors, or where these have no positions others.
 
     Raises
@@ -170,7 +170,7 @@ def driven(start: Start, width: int) -> Coordinates:
     return Coordinates(names, c, places[c], turning[c], 1.0 / mech.column_scale[c], D)
 
 
-def _independent(start: Start, columns: list[int], count: int) -> list[int]:
+def _independent(start: PathStart, columns: list[int], count: int) -> list[int]:
     """Those of some coordinates that tell the motion best, the first ones where several do."""
     mech, part = start.mech, start.part
     G, _ = scaled_jacobian(mech, start.q, 0.0, part.rows)
@@ -209,7 +209,7 @@ class CheckedPath:
 # ---------------------------------------------------------------------------------- what is given
 
 
-def checked_path(start: Start, path: Any, has_start: bool) -> CheckedPath:
+def checked_path(start: PathStart, path: Any, has_start: bool) -> CheckedPath:
     """A path of `retime`, checked.
 
     Raises
@@ -267,7 +267,7 @@ def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
     return values
 
 
-def _of_function(start: Start, path: Callable[[float], Any], owner: str) -> CheckedPath:
+def _of_function(start: PathStart, path: Callable[[float], Any], owner: str) -> CheckedPath:
     mech = start.mech
     first = path(0.0)
     sizes = (mech.nu, mech.nq) if mech.actuated else (mech.nq,)
@@ -337,12 +337,12 @@ def _with_derivatives(
     if not order:
         raise InputError(f"{owner}: derivatives are taken with positions of the motors alone")
 
-    def along(s: float) -> Wanted:
+    def along(s: float) -> PathReference:
         given = path(s)
         if not isinstance(given, tuple) or len(given) != 3:
             raise InputError(f"{owner}: the function must return (value, d, dd) everywhere; at s = "
                              f"{s:.6g} it returns {str(given)[:80]}")  # fmt: skip
-        return Wanted(*(_numbers(x, size, s, owner)[order] for x in given))
+        return PathReference(*(_numbers(x, size, s, owner)[order] for x in given))
 
     h = 1e-4
     for s in (0.1, 0.35, 0.6, 0.85):
@@ -369,8 +369,8 @@ def reached(system: System, q: Vector, value: Any, owner: str) -> Vector:
 
     way = away / drive.scale
 
-    def line(s: float) -> Wanted:
-        return Wanted(value + (s - 1.0) * way, way, np.zeros(way.size))
+    def line(s: float) -> PathReference:
+        return PathReference(value + (s - 1.0) * way, way, np.zeros(way.size))
 
     begin = node_at(system, line, q, 0.0)
     if begin is None:

@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline, make_interp_spline
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import polynomial
-from holoctl.design.paths.rows import Wanted
+from holoctl.design.paths.path_system import PathReference
 
 __all__ = ["PiecewisePolynomial", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
 
@@ -29,7 +29,7 @@ more than the second; at most it may be off by the third."""
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial:
-    """Piecewise polynomials of degree five at most: a function s -> `Wanted`.
+    """Piecewise polynomials of degree five at most: a function s -> `PathReference`.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class PiecewisePolynomial:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_s", self.s.tolist())
 
-    def __call__(self, s: float) -> Wanted:
+    def __call__(self, s: float) -> PathReference:
         """Value, first and second derivative at s."""
         i = min(max(bisect_right(self._s, s) - 1, 0), len(self._s) - 2)
         w, d, dd = polynomial(self.c[i], s - self._s[i])
-        return Wanted(self.first[i] + w, d, dd)
+        return PathReference(self.first[i] + w, d, dd)
 
 
 def chord_lengths(steps: Vector, owner: str) -> Vector:

@@ -30,7 +30,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.design.paths.curve import Curve, CurveMotion, MotorCurve, motor_curve
-from holoctl.design.paths.times import curve_of_nodes, nodes_through
+from holoctl.design.paths.timed_paths import curve_of_nodes, nodes_through
 from holoctl.design.paths.type_2 import type_2_along
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism

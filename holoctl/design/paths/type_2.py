@@ -20,7 +20,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from holoctl.base.checks import Array, Vector
 from holoctl.design.paths.curve import Curve
-from holoctl.design.paths.rows import kept_rows
+from holoctl.design.paths.path_system import kept_rows
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition

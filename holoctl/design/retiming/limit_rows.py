@@ -27,7 +27,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
-from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.closed_path import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, speed_forces
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import coordinates_at

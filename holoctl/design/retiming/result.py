@@ -7,20 +7,20 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Vector
-from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.closed_path import ClosedPath
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, shared_efforts, speed_forces
 from holoctl.design.paths.trajectory import TimeLaw, Trajectory
 from holoctl.design.retiming.limit_rows import effort_range, limited_along
 from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends, rows_at
 
-__all__ = ["Checked", "checked", "trajectory_of"]
+__all__ = ["CheckedSolution", "checked", "trajectory_of"]
 
 RETIME_ACTIVE = 2e-3
 """What is within this share of its limit is at it."""
 
 
-class Checked(NamedTuple):
+class CheckedSolution(NamedTuple):
     """A solution, and how far limits are exceeded between its nodes.
 
     Attributes
@@ -39,14 +39,14 @@ class Checked(NamedTuple):
 
 def checked(
     task: RetimingProblem, profile: Profile, curve: Curve, places: dict[float, ClosedPath]
-) -> Checked:
+) -> CheckedSolution:
     """A solution, checked between its nodes: at shares of the way from each to the next."""
     over = np.full(profile.sdd.size, -np.inf)
     for share, place in places.items():
         b = profile.b[:-1] + share * np.diff(profile.b)
         dyn = dynamics_along(place, task.f_ext)
         over = np.maximum(over, _over(task, dyn, profile.sdd, b).max(axis=1))
-    return Checked(profile, curve, over)
+    return CheckedSolution(profile, curve, over)
 
 
 def _over(task: RetimingProblem, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
@@ -59,7 +59,7 @@ def _over(task: RetimingProblem, dyn: Dynamics, sdd: Vector, b: Vector) -> Array
     return np.column_stack([over, fast])
 
 
-def trajectory_of(task: RetimingProblem, found: Checked) -> Trajectory:
+def trajectory_of(task: RetimingProblem, found: CheckedSolution) -> Trajectory:
     """The trajectory of a solution."""
     profile, path = found.profile, found.profile.path
     b, sdd, sd = profile.b, profile.sdd, np.sqrt(profile.b)

@@ -18,7 +18,7 @@ import numpy as np
 
 from holoctl.base.checks import number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
-from holoctl.design.paths.closed import (
+from holoctl.design.paths.closed_path import (
     ClosedPath,
     between,
     closed_curve,
@@ -33,7 +33,7 @@ from holoctl.design.paths.inputs import checked_path, start_of
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.design.retiming.limit_rows import limited_along
 from holoctl.design.retiming.payload import with_payload
-from holoctl.design.retiming.result import Checked, checked, trajectory_of
+from holoctl.design.retiming.result import CheckedSolution, checked, trajectory_of
 from holoctl.design.retiming.solve import RETIME_OVER, RetimingProblem, fastest
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
@@ -168,10 +168,10 @@ def retime(
     return trajectory_of(task, _refined(task, nodes, whole_range))
 
 
-def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits) -> Checked:
+def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits) -> CheckedSolution:
     """The fastest way, with as many nodes as it takes, and at last tighter limits where more nodes
     do not help; the best that was found, where in the end there is none."""
-    best: Checked | None = None
+    best: CheckedSolution | None = None
     for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
         curve, middle = closed_curve(nodes)
         places = _places(nodes, curve, middle)

@@ -17,7 +17,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
-from holoctl.design.paths.closed import ClosedPath
+from holoctl.design.paths.closed_path import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along
 from holoctl.design.retiming.limit_rows import RetimingRows, effort_rows, joined, joint_rows
 from holoctl.design.retiming.programs import (

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from holoctl.base.errors import InputError, SweepError
-from holoctl.design.sweeps.work import Chunk, Done, Lost
+from holoctl.design.sweeps.chunk_evaluation import Chunk, ChunkResult, LostChunk
 from holoctl.design.sweeps.workers import Workers
 
 __all__ = ["dealt_out"]
@@ -89,10 +89,10 @@ class _Progress:
         fair = max(self.waiting / (SWEEP_CHUNKS_LEFT * width), SWEEP_LEAST / pace)
         return max(1, int(min(SWEEP_CHUNK / pace, fair, SWEEP_GROWTH * self._longest)))
 
-    def take(self, chunk: Chunk, outcome: Done | Lost) -> None:
+    def take(self, chunk: Chunk, outcome: ChunkResult | LostChunk) -> None:
         """Note what became of a chunk."""
         start, stop = chunk
-        if isinstance(outcome, Lost):
+        if isinstance(outcome, LostChunk):
             self._take_lost(chunk, outcome)
             return
         count = len(outcome.values)
@@ -108,7 +108,7 @@ class _Progress:
         self._pace = 0.5 * (self._pace + pace) if self._longest else pace
         self._longest = max(self._longest, count)
 
-    def _take_lost(self, chunk: Chunk, lost: Lost) -> None:
+    def _take_lost(self, chunk: Chunk, lost: LostChunk) -> None:
         start, stop = chunk
         if lost.function and not self._longest:
             raise InputError(f"sweep: {lost.why}")

@@ -13,8 +13,8 @@ from typing import Any, overload
 from holoctl.base.checks import flag
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
+from holoctl.design.sweeps.chunk_evaluation import said
 from holoctl.design.sweeps.chunks import dealt_out
-from holoctl.design.sweeps.work import said
 from holoctl.design.sweeps.workers import at_work, workers_of
 
 __all__ = ["Sweep", "sweep"]

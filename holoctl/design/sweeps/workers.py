@@ -36,12 +36,12 @@ from uuid import uuid4
 from holoctl.base.checks import whole
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
-from holoctl.base.one_thread import one_thread
-from holoctl.design.sweeps.work import (
+from holoctl.base.single_threaded_blas import one_thread
+from holoctl.design.sweeps.chunk_evaluation import (
     Chunk,
-    Done,
+    ChunkResult,
     Dumps,
-    Lost,
+    LostChunk,
     far_chunk,
     home,
     pickled_items,
@@ -76,7 +76,7 @@ class ProcessWorkers:
 
     def __init__(self, function: bytes, count: int) -> None:
         self._function, self.ended = function, ""
-        self._known: list[tuple[Chunk, Done | Lost]] = []
+        self._known: list[tuple[Chunk, ChunkResult | LostChunk]] = []
         self._context = _context()
         self._processes: list[_Process] = []
         try:
@@ -100,9 +100,9 @@ class ProcessWorkers:
             self._hear()
         return sum(p.ready and p.chunk is None for p in self._processes)
 
-    def give(self, chunk: Chunk, items: Sequence[Any]) -> Lost | None:
+    def give(self, chunk: Chunk, items: Sequence[Any]) -> LostChunk | None:
         data = pickled_items(plain_pickle, items)
-        if isinstance(data, Lost):
+        if isinstance(data, LostChunk):
             return data
         worker = next(p for p in self._processes if p.ready and p.chunk is None)
         worker.chunk = chunk
@@ -110,7 +110,7 @@ class ProcessWorkers:
             worker.pipe.send_bytes(data)
         return None
 
-    def collect(self) -> list[tuple[Chunk, Done | Lost]]:
+    def collect(self) -> list[tuple[Chunk, ChunkResult | LostChunk]]:
         while not self._known:
             self._hear()
         found, self._known = self._known, []
@@ -160,7 +160,7 @@ class ProcessWorkers:
                 chunk, worker.chunk = worker.chunk, None
                 self._known.append((chunk, unpacked(message)))
             elif message:
-                lost: Lost = pickle.loads(message)
+                lost: LostChunk = pickle.loads(message)
                 raise InputError(
                     f"sweep: a worker process could not load the function: {lost.why}; it must "
                     "be importable there: a function of a module, not of an interactive session"
@@ -176,7 +176,7 @@ class ProcessWorkers:
         worker.pipe.close()
         self._processes.remove(worker)
         if worker.chunk is not None:
-            lost = Lost(f"its worker process ended ({how}) while it was worked on", sure=True)
+            lost = LostChunk(f"its worker process ended ({how}) while it was worked on", sure=True)
             self._known.append((worker.chunk, lost))
         if worker.ready:
             self._processes.append(self._started())
@@ -232,9 +232,9 @@ class ExecutorWorkers:
     def room(self) -> int:
         return 0 if self.ended else max(2 * self.width - len(self._chunks), 0)
 
-    def give(self, chunk: Chunk, items: Sequence[Any]) -> Lost | None:
+    def give(self, chunk: Chunk, items: Sequence[Any]) -> LostChunk | None:
         data = items if self._dumps is None else pickled_items(self._dumps, items)
-        if isinstance(data, Lost):
+        if isinstance(data, LostChunk):
             return data
         attempt = () if self._dumps is None else (uuid4().hex,)
         try:
@@ -243,14 +243,14 @@ class ExecutorWorkers:
             if not self._begun:
                 raise InputError(f"sweep: the executor takes no work: {said(error)}") from None
             self.ended = f"the executor takes no more work: {said(error)}"
-            return Lost(f"it was not begun: {self.ended}")
+            return LostChunk(f"it was not begun: {self.ended}")
         self._chunks[future], self._begun = chunk, True
         return None
 
-    def collect(self) -> list[tuple[Chunk, Done | Lost]]:
+    def collect(self) -> list[tuple[Chunk, ChunkResult | LostChunk]]:
         done, _ = wait_for(self._chunks, return_when=FIRST_COMPLETED)
         found = [(self._chunks.pop(future), _outcome(future)) for future in done]
-        self._seen |= {outcome.who for _, outcome in found if isinstance(outcome, Done)}
+        self._seen |= {outcome.who for _, outcome in found if isinstance(outcome, ChunkResult)}
         return found
 
     def close(self, at_once: bool) -> None:
@@ -260,14 +260,14 @@ class ExecutorWorkers:
         self._limit.close()
 
 
-def _outcome(future: Future[Any]) -> Done | Lost:
+def _outcome(future: Future[Any]) -> ChunkResult | LostChunk:
     try:
         found = future.result()
     except Exception as error:
-        return Lost(
+        return LostChunk(
             f"its worker gave nothing back: {said(error)}", function=isinstance(error, ImportError)
         )
-    return found if isinstance(found, Done) else unpacked(found)
+    return found if isinstance(found, ChunkResult) else unpacked(found)
 
 
 # ---------------------------------------------------------------------------------- who works

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, largest, lu
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
 from holoctl.rows.terms import Terms
@@ -73,11 +73,11 @@ def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     """
     mech, model = T.mechanism, T.mechanism.model
 
-    def lay_out() -> tuple[tuple[Anchor, ...], Anchored | None]:
+    def prepared() -> tuple[tuple[Anchor, ...], Anchored | None]:
         found = anchors(mech)
         return found, anchored(model, found) if found else None
 
-    found, workspace = mech.per_thread("anchors", lay_out)
+    found, workspace = mech.per_thread("anchors", prepared)
     if workspace is None:
         return None
     rows = _rows_of_anchors(T, found)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from holoctl.base.checks import Vector
 from holoctl.dynamics.actuation import Actuation
-from holoctl.dynamics.tick.bordered import NumericConstraints, NumericTree
+from holoctl.dynamics.tick.constraints_and_tree import NumericConstraints, NumericTree
 from holoctl.laws.task import TaskResult
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.coordinate_split import Split
 from holoctl.projector.projection import Projection
-from holoctl.projector.split import Split
 from holoctl.rows.tick.fast_rows import Beside
 from holoctl.tree.live_motion import LiveMotion
 

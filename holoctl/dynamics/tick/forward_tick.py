@@ -22,7 +22,7 @@ from scipy.linalg import lapack
 
 from holoctl.base.checks import Vector, as_given, finite, quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.forces.together import all_in_a_tick
+from holoctl.forces.sum_of_forces import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.partition import Partition, most_condition

@@ -19,7 +19,7 @@ from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.reference_rates import velocity_at_reference
 from holoctl.dynamics.tick.inverse_tick import Options
-from holoctl.forces.together import all_efforts
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
@@ -27,7 +27,7 @@ from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
 from holoctl.rows.closure_limits import check_solution
-from holoctl.rows.off_constraints import off_constraints
+from holoctl.rows.constraint_residuals import constraint_residuals
 from holoctl.rows.terms import Terms, check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]
@@ -58,7 +58,7 @@ def general_efforts(
     q, v, t = check_state(mech, q, v, t)
     T = terms_at(mech, q, v, t)
     check_finite(T)
-    off = off_constraints(T)
+    off = constraint_residuals(T)
     options.limits.check(mech.name, *off)
     if target is None and v.any():  # the state is judged as it is, and held at rest
         T = terms_at(mech, q, np.zeros(mech.nv), t)
@@ -86,7 +86,7 @@ def general_efforts(
         constraint = constraint_effort(T, part, w - reached)
         broken, missing = off_rows(T, a), off_dynamics(T, w, reached, constraint)
     if part.tolerance > 0.0:
-        off = off_constraints(T, part.rows)  # what rows left out are off is no noise
+        off = constraint_residuals(T, part.rows)  # what rows left out are off is no noise
     check_solution(mech.name, *off, broken, missing, act.condition, T.stiffness * part.tolerance)
     return u
 

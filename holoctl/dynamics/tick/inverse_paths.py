@@ -23,7 +23,7 @@ from holoctl.dynamics.tick.inverse_tick import (
     prepare,
     prepare_for_estimate,
 )
-from holoctl.dynamics.tick.own_workspace import in_own_workspace
+from holoctl.dynamics.tick.thread_workspace import in_own_workspace
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism

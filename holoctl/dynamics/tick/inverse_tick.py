@@ -20,15 +20,15 @@ import numpy as np
 from holoctl.base.checks import Array, Indices, Vector, listing
 from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
-from holoctl.dynamics.tick.bordered import Here, numeric_constraints, numeric_tree
+from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.laws.inverse import holding, inverse
 from holoctl.laws.response import mobility, response
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.coordinate_split import Split, split_rows
 from holoctl.projector.partition import Partition, most_condition
-from holoctl.projector.split import Split, split_rows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
@@ -167,7 +167,7 @@ def _tick(
     mech: Mechanism, part: Partition, split: Split, motion: LiveMotion, own: bool, options: Options
 ) -> InverseTick | None:
     """One tick: the laws over numbers, where the rows are factored."""
-    here = Here()
+    here = TickState()
     K = numeric_constraints(mech, part, split, here, own, options.weights, options.inconsistent)
     tree = numeric_tree(mech, split.data, motion, here)
     constrain, factor, undriven = split.constrain, K.factor, K.undriven

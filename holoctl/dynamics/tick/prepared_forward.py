@@ -16,7 +16,7 @@ from holoctl.base.checks import Vector, as_given, finite, quiet, stored
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.tick.forward_tick import Response, Tick, prepare
 from holoctl.dynamics.tick.general_path import general_acceleration
-from holoctl.dynamics.tick.own_workspace import in_own_workspace, prepared_now
+from holoctl.dynamics.tick.thread_workspace import in_own_workspace, prepared_now
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition

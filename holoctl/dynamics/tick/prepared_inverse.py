@@ -20,7 +20,7 @@ from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask
 from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, InversePaths
 from holoctl.dynamics.tick.inverse_tick import Options, why_general
-from holoctl.dynamics.tick.own_workspace import prepared_now
+from holoctl.dynamics.tick.thread_workspace import prepared_now
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
-from holoctl.constraints.wrench import YZX, ZXY, Lines, WrenchRows
+from holoctl.constraints.wrench_rows import YZX, ZXY, Lines, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
     affine_map,
@@ -16,7 +16,7 @@ from holoctl.rows.tick.affine_maps import (
     difference,
     workspace,
 )
-from holoctl.rows.tick.part import Part, per_limit
+from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.frames import Frame
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
@@ -31,7 +31,7 @@ def along(
     WJ: Array,
     limits: StateLimits | None,
     unjudged: Vector | None = None,
-) -> Part:
+) -> PreparedRows:
     """Rows along a vector n: see the head of rows/tick/fast_rows.py. The last ones, of these
     scales, are not judged."""
     m, line, judged = i.size, table.lines(i), limits is not None
@@ -90,17 +90,17 @@ def along(
         return float(flat_off.dot(flat_off))
 
     if unjudged is not None:
-        return Part(evaluate, right, off, None, told)
+        return PreparedRows(evaluate, right, off, None, told)
     if not judged:
-        return Part(evaluate, right, off, wrenches=lambda: W)
+        return PreparedRows(evaluate, right, off, wrenches=lambda: W)
     _, per_closure = per_limit(limits)
     constants = per_closure * products[-1] if any_rod else None
     own = _placing(at, work, part["n_s_d"], off[1], per_closure, constants)
-    return Part(evaluate, right, off, lambda: own(affine, WJ, J), wrenches=lambda: W)
+    return PreparedRows(evaluate, right, off, lambda: own(affine, WJ, J), wrenches=lambda: W)
 
 
 def _placing(
-    at: _Tables, work: Vector, n_s_d: Array, errors: Vector, per_closure: float,
+    at: _VectorTables, work: Vector, n_s_d: Array, errors: Vector, per_closure: float,
     constants: Vector | None,
 ) -> Callable[[Callable[[], None], Array, Array], None]:  # fmt: skip
     """A function (affine, WJ, J) that fills the errors and WJ alone."""
@@ -150,7 +150,7 @@ def _vectors(
     return found
 
 
-class _Tables(NamedTuple):
+class _VectorTables(NamedTuple):
     """Where in the workspace each vector stands, component by component: (3, m) arrays."""
 
     factors: Indices  # (2, 2, 5, 3, m): of the five cross products, y z - z y
@@ -159,7 +159,7 @@ class _Tables(NamedTuple):
     products: int
 
 
-def _tables(line: Lines, start: dict[str, int], judged: bool) -> _Tables:
+def _tables(line: Lines, start: dict[str, int], judged: bool) -> _VectorTables:
     m = line.pair.size
     row, component = np.arange(m), np.arange(3)[:, None]
     n, s, d = (start["n_s_d"] + 3 * (m * k + row) + component for k in range(3))
@@ -179,7 +179,7 @@ def _tables(line: Lines, start: dict[str, int], judged: bool) -> _Tables:
     if judged:  # rate = w . U, error = n . d
         left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
     terms = np.stack([*e_sdot, *right_side, *left])
-    return _Tables(np.ascontiguousarray(factors), terms, force, len(left))
+    return _VectorTables(np.ascontiguousarray(factors), terms, force, len(left))
 
 
 def _sums(count: int, limits: StateLimits | None) -> Array:

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
-from holoctl.constraints.wrench import WrenchRows
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along
-from holoctl.rows.tick.part import Part, per_limit
+from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["composed"]
@@ -23,7 +23,7 @@ def composed(
     motion: LiveMotion,
     WJ: Array,
     limits: StateLimits | None,
-) -> Part:
+) -> PreparedRows:
     """Functions of rows along vectors, by the chain rule: see constraints/kinds.py."""
     of_row = {row: (row, kind, at) for row, kind, at in table.composed}
     wanted = [of_row[row] for row in i.tolist()]  # in the order of i, which need not be theirs
@@ -58,4 +58,4 @@ def composed(
         found = [f.dot(of_parts[at]) for f, (_, _, at) in zip(gradients, wanted, strict=True)]
         return np.array(found)
 
-    return Part(evaluate, right, off, wrenches=wrenches)
+    return PreparedRows(evaluate, right, off, wrenches=wrenches)

@@ -1,8 +1,8 @@
 """The rows once more, laid out for a control tick: G and -drift in some twenty calls.
 
-The rows are those of constraints/wrench.py, which is the oracle of this module in the tests. Here
-all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it, in
-world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
+The rows are those of constraints/wrench_rows.py, which is the oracle of this module in the tests.
+Here all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it,
+in world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
 bodies 1 and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
 
     n, s     affine in X: n = R_n a, rod: n = (p2 - p1) / L; s = p_s, direction: s = R_s b
@@ -36,7 +36,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
 from holoctl.rows.tick.layout import Beside, layout
 from holoctl.rows.tick.opening_rows import rows_that_open
-from holoctl.rows.tick.part import Part, per_limit
+from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
 __all__ = ["Beside", "FastRows", "MoreRows", "fast_rows", "judged_rows", "why_not"]
@@ -218,7 +218,7 @@ def _redundant(mech: Mechanism, rows: Indices) -> Indices:
 
 
 def _judges(
-    parts: list[Part],
+    parts: list[PreparedRows],
     WJ: Array,
     S: Array,
     right: Vector,

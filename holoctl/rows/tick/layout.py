@@ -1,7 +1,7 @@
 """All rows of some kind at once: which file lays them out, and where they stand in the result.
 
 In: rows of a mechanism by their indices, and the motion of the bodies where Pinocchio keeps it.
-Out: `Part`s, one for each sort of row, that fill one matrix W J and one vector each.
+Out: `PreparedRows`s, one for each sort of row, that fill one matrix W J and one vector each.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ import numpy as np
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.contract import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
-from holoctl.constraints.wrench import WrenchRows, stacked
+from holoctl.constraints.wrench_rows import WrenchRows, stacked
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.composed import composed
 from holoctl.rows.tick.orientation import turning
 from holoctl.rows.tick.other_rows import BlockRows, given
-from holoctl.rows.tick.part import Part
+from holoctl.rows.tick.prepared_rows import PreparedRows
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Beside", "Layout", "layout"]
 
 
-_LayOut = Callable[[WrenchRows, Indices, Vector, LiveMotion, Array, StateLimits | None], Part]
+_Prepare = Callable[
+    [WrenchRows, Indices, Vector, LiveMotion, Array, StateLimits | None], PreparedRows
+]
 
-LAYOUTS: dict[type, _LayOut] = {Along: along, Orientation: turning, Composed: composed}
+PREPARED: dict[type, _Prepare] = {Along: along, Orientation: turning, Composed: composed}
 """How rows between two bodies are laid out, sort by sort. Others are asked for their `rows`."""
 
 
@@ -38,7 +40,7 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
-    parts : list of Part
+    parts : list of PreparedRows
         One for each sort of row, to be evaluated in this order.
     order : (n,) int array
         Which of the rows asked for stands where: the rows of a part stand together.
@@ -46,7 +48,7 @@ class Layout(NamedTuple):
         In this order; ``G = WJ * S``. The first is filled by the parts, the second is constant.
     """
 
-    parts: list[Part]
+    parts: list[PreparedRows]
     order: Indices
     WJ: Array
     S: Array
@@ -93,41 +95,41 @@ def layout(
     places = [*(g.here for g in others), *(g.here for g in groups)]
     order = np.concatenate([np.zeros(0, dtype=np.intp), *places])
     WJ, S = np.zeros((order.size, mech.nv)), np.ones((order.size, mech.nv))
-    parts: list[Part] = []
+    parts: list[PreparedRows] = []
     stop = sum(g.here.size for g in others)
     if others:
         asked = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
         parts.append(given(mech, motion, asked, WJ[:stop], limits, oracle))
-    for table, here, which, lay_out in groups:
+    for table, here, which, prepare in groups:
         at, stop = slice(stop, stop + here.size), stop + here.size
         S[at] = table.S[table.pair[which]]
         arguments = table, which, scale[here], motion, WJ[at], limits
         last = more is not None and stop == order.size
-        parts.append(along(*arguments, own_scale) if last else lay_out(*arguments))
+        parts.append(along(*arguments, own_scale) if last else prepare(*arguments))
     return Layout(parts, order, WJ, S)
 
 
-def _with_more(groups: list[_Group], more: WrenchRows, count: int) -> list[_Group]:
+def _with_more(groups: list[_RowsOfSort], more: WrenchRows, count: int) -> list[_RowsOfSort]:
     """With rows that are not those of constraints last, in one table with rows along vectors."""
-    beside = [g for g in groups if g.lay_out is along]
+    beside = [g for g in groups if g.prepare is along]
     which, here = np.arange(len(more.labels)), count + np.arange(len(more.labels))
-    rest = [g for g in groups if g.lay_out is not along]
+    rest = [g for g in groups if g.prepare is not along]
     if not beside:
-        return [*rest, _Group(more, here, which, along)]
+        return [*rest, _RowsOfSort(more, here, which, along)]
     own = beside[-1]
     table = stacked([own.table, more])
     both = np.concatenate([own.which, len(own.table.labels) + which])
-    last = _Group(table, np.concatenate([own.here, here]), both, along)
+    last = _RowsOfSort(table, np.concatenate([own.here, here]), both, along)
     return [*rest, *beside[:-1], last]
 
 
-class _Group(NamedTuple):
+class _RowsOfSort(NamedTuple):
     """Rows of one sort in the table of rows between bodies; `here` are their places among all."""
 
     table: WrenchRows
     here: Indices
     which: Indices
-    lay_out: _LayOut
+    prepare: _Prepare
 
 
 class _Other(NamedTuple):
@@ -138,9 +140,9 @@ class _Other(NamedTuple):
     which: Indices
 
 
-def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_Group], list[_Other]]:
+def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_RowsOfSort], list[_Other]]:
     """The rows by what they are laid out as."""
-    groups, others = list[_Group](), list[_Other]()
+    groups, others = list[_RowsOfSort](), list[_Other]()
     for block in mech.blocks:
         here = np.flatnonzero(np.isin(rows, block.where))
         which = np.searchsorted(block.where, rows[here])
@@ -150,8 +152,8 @@ def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_Group], list[_Other]]
         sorts = [type(block.table.kinds[i]) for i in which.tolist()]
         for sort in dict.fromkeys(sorts):
             own = np.array([one is sort for one in sorts])
-            if sort in LAYOUTS:
-                groups.append(_Group(block.table, here[own], which[own], LAYOUTS[sort]))
+            if sort in PREPARED:
+                groups.append(_RowsOfSort(block.table, here[own], which[own], PREPARED[sort]))
             else:
                 others.append(_Other(block.table, here[own], which[own]))
     return groups, others

@@ -8,10 +8,10 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.tolerances import HALF_TURN
-from holoctl.constraints.wrench import YZX, ZXY, WrenchRows
+from holoctl.constraints.wrench_rows import YZX, ZXY, WrenchRows
 from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.tick.affine_maps import affine_map
-from holoctl.rows.tick.part import Part, per_limit
+from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.live_motion import LiveMotion, add_vector
 
 __all__ = ["turning"]
@@ -24,7 +24,7 @@ def turning(
     motion: LiveMotion,
     WJ: Array,
     limits: StateLimits | None,
-) -> Part:
+) -> PreparedRows:
     """Rows ``2 x_i`` of the quaternion (x, w) of R1^T R2: w = (0, R1 E_i^T), E = w I - skew(x),
 
         -drift = m . (alpha_1 - alpha_2 + omega_1 x omega_2) + |omega_U|^2 x_i / 2
@@ -108,7 +108,7 @@ def turning(
     def wrenches() -> Array:
         return np.hstack([np.zeros((m, 3)), W])
 
-    return Part(evaluate, right, off, None if limits is None else place, wrenches=wrenches)
+    return PreparedRows(evaluate, right, off, None if limits is None else place, wrenches=wrenches)
 
 
 def _axes(table: WrenchRows, pairs: Indices, bodies: int) -> Array:
@@ -122,7 +122,7 @@ def _axes(table: WrenchRows, pairs: Indices, bodies: int) -> Array:
     return axes.reshape(6 * pairs.size, -1)
 
 
-class _Tables(NamedTuple):
+class _OrientationTables(NamedTuple):
     """Where each number stands that an evaluation gathers."""
 
     axes: Indices  # (2, count, 28): pairs of components whose products make R1^T R2; and ones
@@ -133,7 +133,9 @@ class _Tables(NamedTuple):
     of_pair: Indices  # (m, 3): a vector of the pair of each row
 
 
-def _tables(table: WrenchRows, pairs: Indices, pair: Indices, component: Indices) -> _Tables:
+def _tables(
+    table: WrenchRows, pairs: Indices, pair: Indices, component: Indices
+) -> _OrientationTables:
     count = pairs.size
     one, other, along = np.indices((3, 3, 3)).reshape(3, 27)  # axis of 1, axis of 2, component
     first_axis, the_one = 9 * np.arange(count)[:, None], np.full((count, 1), 18 * count)
@@ -146,7 +148,7 @@ def _tables(table: WrenchRows, pairs: Indices, pair: Indices, component: Indices
     factors = [
         [angular[0][:, YZX], angular[0][:, ZXY]], [angular[1][:, ZXY], angular[1][:, YZX]],
     ]  # fmt: skip
-    return _Tables(
+    return _OrientationTables(
         axes=np.ascontiguousarray(axes),
         moments=9 * pair[:, None] + 3 * component[:, None] + np.arange(3),
         x=4 * pair + component,

@@ -16,7 +16,7 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
 from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
-from holoctl.constraints.user_classes import (
+from holoctl.constraints.user_constraints import (
     checked_rows,
     of_library,
     rows_where_defined,
@@ -24,7 +24,7 @@ from holoctl.constraints.user_classes import (
 )
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.tick.part import Part, per_limit
+from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
@@ -46,7 +46,7 @@ def given(
     WJ: Array,
     limits: StateLimits | None,
     oracle: bool = False,
-) -> Part:
+) -> PreparedRows:
     """Lay out rows one block after the other. As an oracle, rows by somebody's own functions are
     asked for as they are defined: their ticks may be other functions."""
     ticks = [_tick(b.block, oracle) for b in blocks]
@@ -77,7 +77,7 @@ def given(
     if not moving:
         scaled()
         if limits is None:  # constant rows, and nobody judges the state
-            return Part(lambda q, v, t: 0.0, right, off)
+            return PreparedRows(lambda q, v, t: 0.0, right, off)
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         for fill in fills:
@@ -92,7 +92,7 @@ def given(
         np.multiply(off, factors, off)
         return float(flat_off.dot(flat_off))
 
-    return Part(evaluate, right, off)
+    return PreparedRows(evaluate, right, off)
 
 
 def _tick(block: BoundRows, oracle: bool) -> Callable[..., Evaluate] | None:

@@ -1,0 +1,250 @@
+"""The states that the self-test of an exported controller knows, with torques by Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Array
+from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
+from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_STATES, VELOCITY_LIMIT
+from holoctl.closing.assembly import assemble
+from holoctl.codegen.exported.laws import Laws
+from holoctl.codegen.exported.self_test_references import task_state
+from holoctl.codegen.expressions import Expressions
+from holoctl.control.limited_inverse_dynamics import (
+    LimitedInverseDynamics,
+    WithinLimits,
+    limited_inverse_dynamics,
+)
+from holoctl.control.limits_law import LimitsLaw
+from holoctl.dynamics.inverse import inverse_dynamics
+from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.forces.sum_of_forces import change_by_velocity
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import project
+from holoctl.rows.closure_limits import StateLimits
+from holoctl.tree.kinematics import kinematics
+
+__all__ = ["States", "golden_states"]
+
+SELF_TEST_NEAR = 16
+"""So many of them are near the manifold, not on it."""
+
+LIMITED_AGREE = 1e-11
+"""Efforts within limits in C are those of Python to this share of the largest one."""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What the self-test knows: a row for each state. A `reference` is q_ref, v_ref and a_ref, of a
+    law of tasks value, rate and acceleration; `tolerance` is over the largest torque of the state.
+    """
+
+    q: Array
+    v: Array
+    t: Array
+    target: Array
+    reference: tuple[Array, ...]
+    inverse: Array
+    torque: Array
+    tolerance: Array
+    open: Array | None = None
+    sliding: Array | None = None
+    overflow: bool = field(default=False, kw_only=True)
+    """Whether fast motion is sure to give a torque that is not finite."""
+    limited: bool = field(default=False, kw_only=True)
+    """Whether some state is past limits."""
+
+
+def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: StateLimits) -> States:
+    """States with torques by the Python path, where the guard trusts them."""
+    limit, slow = limits.closure or CLOSURE_LIMIT, limits.velocity or VELOCITY_LIMIT
+    mech, rng = E.mech, np.random.default_rng(64)
+    python = PreparedInverseDynamics(
+        mech, E.partition, weights, "project", limits.closure, limits.velocity
+    )
+    rows: list[tuple[Any, ...]] = []
+    limited = False
+    size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
+    for closed_q, closed_v, t in _closed_states(E, laws, rng):
+        off = size if len(rows) >= SELF_TEST_STATES - SELF_TEST_NEAR else 0.0
+        q, v = _nearby(mech, closed_q, closed_v, rng, off)
+        target = 5.0 * rng.normal(size=mech.nu)
+        asked = laws.measured(mech, q, v, target, t)
+        _, doubt, closed, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
+        if not doubt[0] < 0.5:
+            doubtful += 1
+            continue
+        if not (np.abs(closed).max() < 0.5 * limit and np.abs(moved).max() < 0.5 * slow * speed[0]):
+            beyond += 1
+            continue
+        try:
+            condition = inverse_dynamics(
+                mech, q, v, target, inconsistent="project", weights=weights, t=t,
+                partition=E.partition,
+            ).certificate.condition  # fmt: skip
+            inverse, past = python.torque(q, v, target, t), False
+            if laws.limits is not None:
+                within = _within(laws.limits, q, v, target, t, E.partition, weights)
+                inverse, past = within.u, within.scale != 1.0
+            reference = _references(laws, q, v, rng)
+            torque = np.zeros(mech.nu)
+            if laws.controller is not None:
+                torque = laws.controller.torque(q, v, *reference, t=t)
+            if laws.task is not None:
+                reference, of_task, worse = task_state(laws.task, q, v, t, laws.timed, rng)
+                if of_task is None:
+                    doubtful += 1
+                    continue
+                torque, condition = of_task, condition * worse
+        except (SingularityError, InconsistentError):
+            doubtful += 1
+            continue
+        condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
+        tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
+        if laws.limits is not None:  # what is left may be small beside what was asked for
+            tolerance = max(100.0 * tolerance, LIMITED_AGREE)
+        rows.append((q, v, t, target, inverse, torque, tolerance, *reference))
+        limited |= past
+        if len(rows) == SELF_TEST_STATES:
+            q, v, ts, target, inverse, torque, tolerance, *followed = (
+                np.array(column) for column in zip(*rows, strict=True)
+            )
+            found = States(q, v, ts, target, tuple(followed), inverse, torque, tolerance)
+            return replace(
+                found,
+                open=_open(E, laws, q[0], limit, rng) if limits.closure else None,
+                sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
+                overflow=_overflows(mech, laws, found),
+                limited=limited,
+            )
+    cause = "the reference configuration may be close to a singular one"
+    if beyond > doubtful:
+        cause = (
+            f"{beyond} closed states were past closure_limit {limit:g} or velocity_limit {slow:g} "
+            "by rounding alone, so these limits are too narrow"
+        )
+    raise HoloctlError(
+        f"{mech.name}: only {len(rows)} of {SELF_TEST_STATES} states for the self-test were "
+        f"found at which the torque can be trusted; {cause}"
+    )
+
+
+def _within(
+    law: LimitsLaw, q: Array, v: Array, target: Array, t: float, part: Partition,
+    weights: Array | None,
+) -> LimitedInverseDynamics:  # fmt: skip
+    """Inverse dynamics within limits."""
+    return limited_inverse_dynamics(
+        law.mech, q, v, target, WithinLimits(law.bound.limits, law.policy, law.dt),
+        inconsistent="project", weights=weights,
+        projection=project(law.mech, q, v, t=t, partition=part),
+    )  # fmt: skip
+
+
+def _steepness(mech: Mechanism, q: Array, v: Array, t: float) -> float:
+    """How much the efforts of forces change with all of the velocity, N m: friction is steep at
+    rest, and the velocity of a reference comes out of a solve."""
+    data, slopes = mech.model.createData(), [0.0]
+    for rates in (v, np.zeros(mech.nv)) if mech.forces else ():
+        kin = kinematics(mech.model, data, q, rates, t)
+        slopes.append(float(np.abs(change_by_velocity(mech.bound_forces, kin)).max()))
+    return max(slopes) * float(np.abs(v).max())
+
+
+def _closed_states(
+    E: Expressions, laws: Laws, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array, float]]:
+    """Random closed and moving states around the samples."""
+    mech, most = E.mech, 20 * SELF_TEST_STATES
+    for i in range(most):
+        t = float(rng.uniform(0.0, 1.0)) if laws.timed else 0.0
+        step = 0.1 * rng.normal(size=mech.nv) * mech.column_scale
+        guess = pin.integrate(mech.model, E.samples[i % len(E.samples)], step)
+        speed = rng.normal(size=mech.nv) * mech.column_scale
+        try:
+            q, v = assemble(mech, guess, speed, t=t, restarts=0, max_iter=50)
+        except AssemblyError:
+            continue
+        yield q, v, t
+
+
+def _nearby(
+    mech: Mechanism, q: Array, v: Array, rng: np.random.Generator, size: float
+) -> tuple[Array, Array]:
+    """Off the manifold by about `size`, scaled."""
+    if not size:
+        return q, v
+    off = size * rng.normal(size=(2, mech.nv)) * mech.column_scale
+    return pin.integrate(mech.model, q, off[0]), v + off[1]
+
+
+def _references(
+    laws: Laws, q: Array, v: Array, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """q_ref, v_ref, a_ref a little off the state."""
+    if laws.errors is None:
+        empty = np.zeros(0)
+        return empty, empty, empty
+    nu = laws.errors.numel_out(0)
+    zero = np.zeros(nu)
+    e, rate = (-np.array(x).ravel() for x in laws.errors.call([q, v, zero, zero]))
+    off = rng.normal(size=(3, nu))
+    return e + 0.05 * off[0], rate + 0.1 * off[1], 2.0 * off[2]
+
+
+def _open(
+    E: Expressions, laws: Laws, q: Array, limit: float, rng: np.random.Generator
+) -> Array | None:
+    """A configuration that is open by more than `limit`; None where none is found."""
+    mech = E.mech
+    for i in range(40):
+        size = min(0.5, limit * 2.0 ** (i / 4))
+        step = size * rng.normal(size=mech.nv) * mech.column_scale
+        found: Array = pin.integrate(mech.model, q, step)
+        inputs = laws.measured(mech, found, np.zeros(mech.nv), np.zeros(mech.nu), 0.0)
+        closed = np.array(laws.law.call(inputs)[2])
+        if np.isfinite(closed).all() and np.abs(closed).max() > 2.0 * limit:
+            return found
+    return None
+
+
+def _sliding(
+    E: Expressions, laws: Laws, states: States, limit: float, rng: np.random.Generator
+) -> Array | None:
+    """A velocity at the first state that slides by more than `limit`; None where none is found."""
+    mech = E.mech
+    for i in range(40):
+        step = 2.0 ** (i / 4) * rng.normal(size=mech.nv) * mech.column_scale
+        found: Array = states.v[0] + step
+        asked = laws.measured(mech, states.q[0], found, np.zeros(mech.nu), states.t[0])
+        outputs = laws.law.call(asked)
+        moved, speed = np.array(outputs[3]), float(outputs[4])
+        if np.isfinite(moved).all() and np.abs(moved).max() > 2.0 * limit * speed:
+            return found
+    return None
+
+
+def _overflows(mech: Mechanism, laws: Laws, states: States) -> bool:
+    """Whether most coordinates, each alone at 1e200, make a torque that is not finite.
+
+    Then the self-test must see it: its storm has hundreds of such rates. Not asked of
+    the law with gravity alone, which is linear in the rates.
+    """
+    if laws.hold is not None:
+        return False
+    over = 0
+    for k in range(laws.law.numel_in(1)):
+        v = states.v[0].copy()
+        v[k] = 1e200
+        asked = laws.measured(mech, states.q[0], v, states.target[0], states.t[0])
+        u, doubt, _, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
+        judged = doubt[0] < 1.0 and np.isfinite(moved).all() and np.isfinite(speed).all()
+        over += bool(judged and not np.isfinite(u).all())
+    return bool(2 * over >= laws.law.numel_in(1))

@@ -1,0 +1,297 @@
+"""From one closed configuration to the next along a path, on one branch or not at all.
+
+    q(s + h) = q (+) (h q' + h^2 q'' / 2 + ... + h^4 q'''' / 24)        predictor
+    K d = [-phi; w(s + h) - w(q); 0]                            corrector
+
+A step counts as in closing/continuation.py, and is halved where it does not. Nor may two arms turn
+over at once, as they can on a line of symmetry, which leaves the determinant its sign:
+`turned_over`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Array, Vector
+from holoctl.base.errors import BranchError
+from holoctl.base.linalg import largest, turned_over
+from holoctl.base.tolerances import PATH_STALLED
+from holoctl.closing.continuation import Steps, corrected, determinant_kept
+from holoctl.design.paths.path_system import (
+    UNFACTORED,
+    Drive,
+    Factored,
+    PartitionRows,
+    PathReference,
+    factored,
+    kept_rows,
+)
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.projector.repartition import decided_anew
+from holoctl.rows.evaluate import scaled_rows_at
+
+__all__ = [
+    "PathNode",
+    "System",
+    "as_far",
+    "filled_at",
+    "followed",
+    "gamma_of",
+    "moved",
+    "node_at",
+    "system_of",
+    "with_rows_of",
+]
+
+PATH_SHORTEST = 1e-4
+"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+
+
+Path = Callable[[float], PathReference]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """What is solved at every s; see path_system.py.
+
+    Attributes
+    ----------
+    mech : Mechanism
+    part : Partition
+    rows : PartitionRows
+    drive : Drive
+    idle : (nv, i) array
+        N, scaled, orthonormal.
+    """
+
+    mech: Mechanism
+    part: Partition
+    rows: PartitionRows
+    drive: Drive
+    idle: Array
+    _work: tuple[Array, Array, Array, Array] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        r, p, n = self.part.rank, self.drive.scale.size, self.mech.nv
+        K, unit = np.zeros((n, n), order="F"), np.zeros((n, p), order="F")
+        K[r + p :] = self.idle.T
+        unit[r + np.arange(p), np.arange(p)] = self.drive.scale
+        column = self.mech.column_scale[:, None]
+        object.__setattr__(self, "_work", (K, unit, column, np.zeros(n)))
+
+    def filled(self, q: Vector, value: Any) -> tuple[Array, Vector, float]:
+        """K and the right side at a configuration, and the worst of all rows; the arrays are filled
+        anew by the next call."""
+        K, _, _, right = self._work
+        r, p = self.part.rank, self.drive.scale.size
+        G, errors, worst = self.rows.at(q)
+        left, D = self.drive.left(q, value)
+        K[:r], K[r : r + p] = G, D
+        np.negative(errors, out=right[:r])
+        right[r : r + p] = left
+        return K, right, worst
+
+    def gamma(self, K: Factored) -> Array:
+        """What a rate of the driven rows moves, (nv, p)."""
+        _, unit, column, _ = self._work
+        found: Array = column * K.lu.solve(unit)
+        return found
+
+
+class PathNode(NamedTuple):
+    """A closed configuration of a path.
+
+    Attributes
+    ----------
+    s : float
+    q : (nq,) array
+    d1, d2, d3, d4 : (nv,) arrays
+        q', q'', exact, and estimates of the next ones to go on by: those of the polynomial of
+        degree three through q' and q'' here and at the node before.
+    gamma : (nv, p) array
+        What a rate of the driven rows moves.
+    worst : float
+        The largest error of all rows, scaled.
+    K : Factored
+    """
+
+    s: float
+    q: Vector
+    d1: Vector
+    d2: Vector
+    d3: Vector
+    d4: Vector
+    gamma: Array
+    worst: float
+    K: Factored
+
+
+def system_of(mech: Mechanism, part: Partition, drive: Drive, idle: Array) -> System:
+    """A system with the rows of a partition."""
+    return System(mech, part, kept_rows(mech, part.rows), drive, idle)
+
+
+def followed(system: System, path: Path, start: PathNode, grid: Iterable[float]) -> list[PathNode]:
+    """The nodes at each s of an ascending grid, from a node that is at the first.
+
+    Raises
+    ------
+    BranchError
+        Where the path leads no further on this branch.
+    """
+    nodes = [start]
+    for s in list(grid)[1:]:
+        here = nodes[-1]
+        system, there = as_far(system, path, here, float(s), PATH_SHORTEST * (s - here.s))
+        if there.s < s:
+            raise _lost(system, there)
+        nodes.append(there)
+    return nodes
+
+
+def node_at(system: System, path: Path, q: Vector, s: float) -> PathNode | None:
+    """The node at s by Newton's method from a configuration close to it, if there is one."""
+    found = _corrected(system, path, q, s, None, None)
+    if found is None and system.part.rank:
+        found = _corrected(with_rows_of(system, q), path, q, s, None, None)
+    return found
+
+
+def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
+    """q with a step of its coordinates, not scaled."""
+    x: Vector = q + step if mech.nq == mech.nv else pin.integrate(mech.model, q, step)
+    return x
+
+
+def as_far(
+    system: System, path: Path, here: PathNode, goal: float, shortest: float
+) -> tuple[System, PathNode]:
+    """On to a goal in steps as long as they may be, with other rows where these are bad: the last
+    node that is proved to be on this branch, which is short of the goal where steps get shorter
+    than the shortest one. Unlike those of `in_substeps`, steps are halves of the whole way: nodes
+    then stand at round s."""
+    whole, step = goal - here.s, goal - here.s
+    anew = False
+    while here.s < goal:
+        s = goal if step >= (1.0 - 1e-9) * (goal - here.s) else here.s + step
+        there = _stepped(system, path, here, s)
+        if there is not None:
+            here, step = there, 2.0 * step
+            continue
+        step *= 0.5
+        if step < shortest:
+            other = None if anew else _with_other_rows(system, path, here)
+            if other is None:
+                break
+            system, here, anew, step = *other, True, 0.5 * whole
+    return system, here
+
+
+def filled_at(system: System, values: list[Any], q: Array) -> tuple[Array, Array, Vector]:
+    """K (n, nv, nv), right sides (n, nv) and the worst of all rows (n,) at configurations."""
+    n, nv = q.shape[0], system.mech.nv
+    K, right, worst = np.zeros((n, nv, nv)), np.zeros((n, nv)), np.zeros(n)
+    for i, value in enumerate(values):
+        K[i], right[i], worst[i] = system.filled(q[i], value)
+    return K, right, worst
+
+
+def gamma_of(system: System, K: Array) -> Array:
+    """What a rate of the driven rows moves, of many K, (n, nv, p); not numbers where one is
+    singular."""
+    _, unit, column, _ = system._work
+    try:
+        found: Array = column * np.linalg.solve(K, np.broadcast_to(unit, (len(K), *unit.shape)))
+    except np.linalg.LinAlgError:
+        return np.array([system.gamma(factored(x)) for x in K])
+    return found
+
+
+def with_rows_of(system: System, q: Vector) -> System:
+    """The same with the rows that are best at a configuration."""
+    mech = system.mech
+    G = scaled_rows_at(mech, q, np.zeros(mech.nv), 0.0).jacobian
+    part = decided_anew(mech, system.part, G)
+    return replace(system, part=part, rows=kept_rows(mech, part.rows))
+
+
+def _with_other_rows(system: System, path: Path, here: PathNode) -> tuple[System, PathNode] | None:
+    if not system.part.rank:
+        return None
+    other = with_rows_of(system, here.q)
+    there = node_at(other, path, here.q, here.s)
+    return None if there is None else (other, there)
+
+
+def _lost(system: System, here: PathNode) -> BranchError:
+    mech, c = system.mech, system.mech.column_scale
+    rates = np.abs(here.d1 / c)
+    names, fast = [mech.coordinate_names[i] for i in np.argsort(-rates)[:3]], float(rates.max())
+    return BranchError(
+        f"{mech.name}: the path is not followed beyond s = {here.s:.6g} on this branch: it leaves "
+        "the reach of the mechanism there, or comes to a dead point or a singular configuration, "
+        f"or it jumps (fastest there: {', '.join(names)}, {fast:.3g} for each unit of s)",
+        why="dead point",
+    )
+
+
+def _stepped(system: System, path: Path, here: PathNode, s: float) -> PathNode | None:
+    """The node at s, a step ahead; None where that is not proved to be on this branch."""
+    h = s - here.s
+    step = h * (here.d1 + h * (0.5 * here.d2 + h * (here.d3 / 6.0 + (h / 24.0) * here.d4)))
+    there = _corrected(system, path, here.q, s, here, step / system.mech.column_scale)
+    if there is None:
+        return None
+    slope = 6.0 * (here.d1 - there.d1) / h
+    third = (slope + 2.0 * here.d2 + 4.0 * there.d2) / h
+    return there._replace(d3=third, d4=(2.0 * slope + 6.0 * (here.d2 + there.d2)) / (h * h))
+
+
+def _corrected(
+    system: System, path: Path, q: Vector, s: float, before: PathNode | None, step: Vector | None
+) -> PathNode | None:
+    """The node at s, from q by a scaled step; before it a node on this branch, if there is one."""
+    mech, wanted = system.mech, path(s)
+    K, last, worst = np.zeros((0, 0)), UNFACTORED, 0.0
+
+    def linearised(q: Vector) -> tuple[Vector, float] | str:
+        nonlocal K, last, worst
+        K, right, worst = system.filled(q, wanted.value)
+        last = factored(K)
+        if not last.sign or not (before is None or determinant_kept(last.over(before.K))):
+            return "singular"
+        return right, largest(right)
+
+    def solved(right: Vector) -> Vector:
+        return last.lu.solve(right)
+
+    def scaled_move(q: Vector, d: Vector) -> Vector:
+        return moved(mech, q, mech.column_scale * d)
+
+    steps = Steps(solved, largest, scaled_move, PATH_STALLED)
+    step = np.zeros(mech.nv) if step is None else step
+    why, q, *_ = corrected(steps, linearised, q, step)
+    if why or (before is not None and turned_over(before.K.lu.solve(K))):
+        return None
+    if mech.nq != mech.nv:
+        q = pin.normalize(mech.model, q)
+    return _node(system, s, q, wanted, last, worst)
+
+
+def _node(
+    system: System, s: float, q: Vector, wanted: PathReference, K: Factored, worst: float
+) -> PathNode:  # fmt: skip
+    """With the derivatives of q by s, exact on the closed manifold."""
+    drive, r, n = system.drive, system.part.rank, system.mech.nv
+    p, gamma, rest, right = drive.scale.size, system.gamma(K), np.zeros(n), np.zeros(n)
+    d1 = gamma.dot(wanted.rate)
+    right[:r] = system.rows.right(q, d1)
+    right[r : r + p] = drive.scale * (wanted.acceleration - drive.drift(q, d1))
+    d2 = system.mech.column_scale * K.lu.solve(right)
+    return PathNode(s, q, d1, d2, rest, rest, gamma, worst, K)

@@ -1,0 +1,137 @@
+"""Friction and springs that a file tells: forces of the mechanism, or a warning that names them.
+
+In: what a reader found, joint by joint. Out: `JointFriction`, `JointSpring` and `Spring`, with
+names that nothing else has.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from holoctl.base.checks import listing
+from holoctl.base.errors import InputError
+from holoctl.forces.contract import Force
+from holoctl.forces.joint_friction import JointFriction
+from holoctl.forces.joint_spring import JointSpring
+from holoctl.forces.spring import Spring
+from holoctl.io.reader_limits import FilePlace
+from holoctl.io.xml import blamed_on
+from holoctl.mechanism.description import bound_force, closures_among
+from holoctl.mechanism.mechanism import Mechanism
+
+__all__ = ["Losses", "with_forces", "with_losses"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Losses:
+    """What a file says of friction and springs.
+
+    Attributes
+    ----------
+    file : str
+    place : FilePlace
+        Where the friction stands, for errors.
+    viscous, coulomb : dict of str to float
+        By joint; what is zero is not in it.
+    springs : list of (JointSpring or Spring, FilePlace)
+        Each with its name.
+    left_out : dict of str to str
+        What no force here stands for, and why.
+    """
+
+    file: str
+    place: FilePlace
+    viscous: dict[str, float] = field(default_factory=dict)
+    coulomb: dict[str, float] = field(default_factory=dict)
+    springs: list[tuple[JointSpring | Spring, FilePlace]] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def add(self, kind: str, joint: str, x: float) -> None:
+        """Note friction of a joint; `kind` is ``"viscous"`` or ``"coulomb"``."""
+        if x:
+            of: dict[str, float] = getattr(self, kind)
+            of[joint] = of.get(joint, 0.0) + x
+
+    def forces(self, taken: Collection[str]) -> Iterator[tuple[Force, FilePlace]]:
+        """The forces; where a name is `taken`, it has a number behind it."""
+        used = set(taken)
+        if self.viscous or self.coulomb:
+            name = _free("friction", used)
+            yield JointFriction(viscous=self.viscous, coulomb=self.coulomb, name=name), self.place
+        for spring, place in self.springs:
+            yield replace(spring, name=_free(spring.default_name, used)), place
+
+
+def _free(name: str, used: set[str]) -> str:
+    """A name that nothing has, which is then taken."""
+    label, i = name, 1
+    while label in used:
+        i += 1
+        label = f"{name}-{i}"
+    used.add(label)
+    return label
+
+
+def with_losses(mech: Mechanism, losses: Losses, read: bool) -> Mechanism:
+    """The mechanism with the forces of a file; or, unless they are to be `read`, a warning."""
+    if not read:
+        _warn(losses)
+        return mech
+    forces = list(losses.forces(_names(mech)))
+    if not forces and not losses.left_out:
+        log.warning("%s: losses=True reads nothing: no friction or spring acts", losses.file)
+    if losses.left_out:
+        log.warning(
+            "%s: left out, for no force stands for %s", losses.file, _reasons(losses.left_out)
+        )
+    return with_forces(mech, forces)
+
+
+def with_forces(mech: Mechanism, forces: list[tuple[Force, FilePlace]]) -> Mechanism:
+    """The mechanism with more forces; what is wrong with one is told with its line."""
+    if not forces:
+        return mech
+    cut = closures_among(mech.constraints, mech.parked)
+    taken = _names(mech)
+    for force, place in forces:
+        name = force.default_name
+        with blamed_on(place):
+            if name in taken:
+                raise InputError(
+                    f"a force is called {name!r}, as a constraint or force of the mechanism is; "
+                    "give it another name"
+                )
+            bound_force(force, name, mech.model, mech.reference, *cut)
+    return mech.with_forces([force for force, _ in forces])
+
+
+def _names(mech: Mechanism) -> tuple[str, ...]:
+    """Names of all forces and constraints, also of those that are switched off."""
+    off = (c.default_name for _, c in mech.parked)
+    return (*mech.constraint_names, *mech.force_names, *off)
+
+
+def _warn(losses: Losses) -> None:
+    """One record of what the equation of motion does without."""
+    springs = [s.joint if isinstance(s, JointSpring) else s.default_name for s, _ in losses.springs]
+    named = {"damping": losses.viscous, "Coulomb friction": losses.coulomb, "springs": springs}
+    found = [f"{what} of {listing(list(of), 10)}" for what, of in named.items() if of]
+    if found:
+        found[0] = f"hc.load(..., losses=True) reads {found[0]}"
+    if losses.left_out:
+        found.append(f"no force stands for {_reasons(losses.left_out)}")
+    if found:
+        log.warning(
+            "%s: friction and springs of the file are not part of the equation of motion; %s",
+            losses.file, "; ".join(found),
+        )  # fmt: skip
+
+
+def _reasons(left_out: Mapping[str, str]) -> str:
+    some = [f"{what} ({why})" for what, why in list(left_out.items())[:10]]
+    more = f"; and {len(left_out) - 10} more" if len(left_out) > 10 else ""
+    return "; ".join(some) + more
