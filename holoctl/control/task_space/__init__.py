@@ -1,5 +1,6 @@
 """Laws of tasks: feedback and impedance in the coordinates of what is to be done.
 
 In: a `Mechanism`, tasks, gains, and (q, v) with a reference at every tick. Out: motor efforts.
-A law is data, `law`; `aim` is the oracle of the ticks, and answers where they are in doubt.
+A law is data, `law`; `general_path` is the oracle of the ticks, and answers where they are not
+sure.
 """
