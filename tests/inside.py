@@ -10,7 +10,7 @@ import holoctl as hc
 from holoctl.app import animate as film
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick import forward_tick, inverse_tick
-from holoctl.dynamics.tick.constraints_and_tree import Here, numeric_constraints, numeric_tree
+from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
 from holoctl.io import urdf
 from holoctl.projector.coordinate_split import split_rows
@@ -206,7 +206,7 @@ def laws_in_numbers(prepared):
     if motors is not None:
         independent = np.concatenate([motors, np.setdiff1d(independent, motors)])
     split = split_rows(mech, part, independent, live, INVERSE_DOUBT, prepared.limits)
-    here, options = Here(), (prepared.weights, prepared.inconsistent)
+    here, options = TickState(), (prepared.weights, prepared.inconsistent)
     K = numeric_constraints(mech, part, split, here, motors is not None, *options)
     tree = numeric_tree(mech, split.data, live, here)
 

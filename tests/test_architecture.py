@@ -244,6 +244,16 @@ def test_dynamics_and_control_consume_the_projector():
     assert not without, f"these do not import from holoctl/projector: {without}"
 
 
+def test_a_class_name_has_one_meaning():
+    """Also a private one: an underscore in front makes no other name of it."""
+    of: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.walk(parsed(module)):
+            if isinstance(node, ast.ClassDef):
+                of.setdefault(node.name.lstrip("_"), []).append(module)
+    assert not {name: places for name, places in of.items() if len(places) > 1}
+
+
 def test_no_room_bears_the_name_of_a_public_function():
     functions = {name for name in hc.__all__ if inspect.isfunction(getattr(hc, name))}
     assert functions

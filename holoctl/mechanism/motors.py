@@ -1,7 +1,7 @@
 """Where the motors stand: one position for each, read off a configuration.
 
     position = q[i]                       i = idx_q + (coordinate - idx_v) of the joint
-    position = atan2(q[i + 1], q[i])      where the motor turns without end
+    position = atan2(q[i + 1], q[i])      where the motor is continuous
 
 Names of coordinates are places in v. In q a joint may stand elsewhere and have more numbers than
 coordinates: a continuous joint has the cosine and the sine of its angle, a ball four numbers of
@@ -32,7 +32,7 @@ class MotorPlaces:
     ----------
     where : (nu,) int array
         Index into q of each motor's position; of its cosine, with the sine behind it, where the
-        motor turns without end.
+        motor drives a continuous joint.
     turning : (n,) int array
         Which motors turn without end.
     missing : str
@@ -65,7 +65,7 @@ def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
 
 
 def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
-    """A function q -> positions (nu,), rad or m; of what turns without end in (-pi, pi]."""
+    """A function q -> positions (nu,), rad or m; of continuous joints in (-pi, pi]."""
     where, turning = places.where, places.turning
     if not turning.size:
         return lambda q: q.take(where)

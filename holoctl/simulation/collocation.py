@@ -4,7 +4,7 @@
 
 The accelerations are smooth along a branch, but cannot be computed where the rows get dependent,
 nor well close by. A collocation step over it needs them at its nodes only, and these lie off it.
-The states at the nodes are put back on the constraints, so that what is left to be found is one
+The states at the nodes are projected onto the manifold, so that what is left to be found is one
 smooth motion; a prediction need only be good enough to land on the right branch.
 Whether the motion does pass a singular configuration is then told by the rows: all of them stay
 closed along the polynomial, and s changes its sign. Where bars are not quite equal they open.

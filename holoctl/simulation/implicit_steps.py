@@ -1,6 +1,6 @@
 """An accepted step by one of scipy's implicit solvers, for stiff forces.
 
-They go on from where they are; a state that was put back, or other efforts, is a new start. They
+They go on from where they are; a projected state, or other efforts, is a new start. They
 ask for the derivative of the slope,
 
     x = (d, v)        d slope / d x = [0  I; A_q  A_v]        A_v = P (F_v - h_v)

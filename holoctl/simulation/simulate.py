@@ -90,7 +90,7 @@ def simulate(
     held to the next tick. The forces of the plant, such as friction, act at every instant. Without
     a controller, or with one that is not held, there is one adaptive run.
 
-    After every step all rows are looked at: the state is put back on the constraints, other rows
+    After every step all rows are evaluated: the state is projected onto the manifold, other rows
     and coordinates are chosen where those in use get dependent, and no step jumps over a singular
     configuration. A result that leaves the constraints, or whose velocity jumps, is not returned.
 

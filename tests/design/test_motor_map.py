@@ -16,7 +16,7 @@ from support import mechanism
 import holoctl as hc
 from holoctl.design.maps.grid_coordinates import chart_of
 from holoctl.design.maps.grid_filling import Worker, filled
-from holoctl.design.maps.point_quantities import MapRequest, Point
+from holoctl.design.maps.point_quantities import MapPoint, MapRequest
 from holoctl.rows.evaluate import constraint_rows
 
 TIP = hc.FrameTask("tip_right", "x z")
@@ -287,7 +287,7 @@ def test_a_point_on_another_branch_is_told(five_bar):
             mirrored[2:] = 2.0 * to - point.q[2], -point.q[3]
             other = hc.assemble(five_bar, mirrored, restarts=0)[0]
             np.testing.assert_allclose(other, mirrored, atol=1e-9)
-            results[2][0] = (near, index, Point(other, {}, "", (), point.side))
+            results[2][0] = (near, index, MapPoint(other, {}, "", (), point.side))
             cheated.append(index)
         return results
 

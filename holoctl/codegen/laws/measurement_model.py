@@ -55,7 +55,7 @@ def difference_function(E: Expressions, sensors: MeasurementModel) -> Any:
         else:
             for value, axis in zip(_values(E, joint, seen), joint.axes, strict=True):
                 off = x[numbers] - value
-                # as pinocchio's joints: what turns without end, the shorter way round
+                # as pinocchio's joints: continuous joints the shorter way round
                 found[rate + joint.axes.index(axis)] = off if axis.linear else _shorter(off)
                 numbers += 1
         rate += joint.count

@@ -40,7 +40,7 @@ class PostureTask:
     Notes
     -----
     A reference is the positions (rows,), rad or m, or a whole configuration (nq,), which is read as
-    the former where both have the same size. The error of what turns without end is wrapped to half
+    the former where both have the same size. The error of continuous joints is wrapped to half
     a turn.
 
     Examples
@@ -141,7 +141,7 @@ class BoundPostureTask:
         return x
 
     def error(self, value: Any, wanted: Vector) -> Vector:
-        """The shorter way round for what turns without end."""
+        """The shorter way round for continuous joints."""
         e: Vector = wanted - value
         if self.places.turning.size:
             e[self.places.turning] = wrapped(e[self.places.turning])

@@ -2,8 +2,8 @@
 
     min T      u, rates, accelerations within their limits,   sd = 0 at both ends
 
-limit_rows.py has the limits as rows, programs.py the programs. Limits are imposed at both ends
-of each interval, with its acceleration; then looked at in between, and where they are exceeded
+limit_rows.py has the limits as rows, convex_programs.py the programs. Limits are imposed at both
+ends of each interval, with its acceleration; then looked at in between, and where they are exceeded
 there are more nodes.
 Reference: docs/design.md, "Trajectories".
 """

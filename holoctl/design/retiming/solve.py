@@ -19,14 +19,14 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.design.paths.closed_path import ClosedPath
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along
-from holoctl.design.retiming.limit_rows import RetimingRows, effort_rows, joined, joint_rows
-from holoctl.design.retiming.programs import (
+from holoctl.design.retiming.convex_programs import (
     RETIME_CAP,
     IntervalRows,
     by_cvxpy,
     by_toppra,
     infeasible,
 )
+from holoctl.design.retiming.limit_rows import RetimingRows, effort_rows, joined, joint_rows
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["Profile", "RetimingProblem", "at_both_ends", "fastest", "rows_at"]
