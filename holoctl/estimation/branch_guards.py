@@ -127,17 +127,16 @@ def dead_point_passed(
         return False
     change, most = there.determinant / last, 1.0 + 1.0 / DEAD_POINT_TICKS
     at_once = not (proved or memory.refused) and 1.0 / most < change < most
-    gone_by, back, passed = there.t - memory.place.t, FIRST_GAP, False
+    gone_by, back = there.t - memory.place.t, FIRST_GAP
     waited = min(gone_by, FIRST_GAP) if gone_by > 0.0 or proved else FIRST_WAIT
-    if waited * fast > FIRST_WAY and not _straight(mech, K, there, rates, v, waited):
-        return True
     least = FIRST_TICK if at_once else FIRST_GAP
     if gone_by > 0.0:
         back = max(least, FIRST_SLOWED * min(gone_by, FIRST_GAP))
     elif at_once:
         back = FIRST_WAIT
     back = min(back, BACK_LONGEST / fast)
-    for _ in range(BACK_TRIALS):
+    passed = waited * fast > FIRST_WAY and not _straight(mech, K, there, rates, v, waited)
+    for _ in range(0 if passed else BACK_TRIALS):
         q = pin.integrate(mech.model, there.q, -back * v)
         gone = K.factor(there.borders) / there.det if K.evaluate(q, there.t) else 0.0
         passed = not gone > TURNED_BACK
@@ -153,11 +152,10 @@ def _straight(
     mech: Mechanism, K: EstimatorSystem, there: FollowedState, rates: Vector, v: Vector,
     waited: float,
 ) -> bool:  # fmt: skip
-    """Whether the rates of the coordinates hardly change on the way that they have gone."""
+    """Whether the rates of the coordinates hardly change on the way that they have gone; K is left
+    at its beginning."""
     q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
     if K.evaluate(q, there.t) and K.factor(there.borders):
         before = velocity_at(K, there._replace(gamma=K.gamma(), drift=K.drift()), rates)
         change = largest((before - v) / mech.column_scale)
-    K.evaluate(there.q, there.t)
-    K.factor(there.borders)
     return waited * change <= FIRST_TURN
