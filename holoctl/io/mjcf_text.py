@@ -356,7 +356,7 @@ def _check(element: Element, parent: str) -> None:
     if element.tag in _REFUSED and not (element.tag == "plugin" and parent in _HARMLESS_PLUGINS):
         raise element.error(f"{element} in <{parent}> is not read: {_REFUSED[element.tag]}")
     given = {} if element.tag == "flag" else element.attributes
-    for name in _IS_NUMBERS.intersection(given):
+    for name in (x for x in given if x in _IS_NUMBERS):  # in the order of the file
         words, shown = given[name].split(), f"got {given[name][:60]!r}"
         if name in _RANGES.split():
             fine = not any("nan" in word.lower() for word in words)
