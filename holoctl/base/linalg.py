@@ -336,20 +336,21 @@ class InPlaceLU:
     factor : function () -> float
         Overwrites the matrix with its factors. Returns the sum of the squares of the inverse
         pivots, inf where one is zero: a cheap sign of trouble, and no condition number.
-    solve : function (b, transposed) -> None
+    solve, solve_transposed : function (b) -> None
         Overwrites b (n,) or (n, k), F-ordered, with the solution of ``A x = b``, or of
-        ``A^T x = b`` where `transposed` is 1.
+        ``A^T x = b``.
     """
 
     factor: Callable[[], float]
-    solve: Callable[[Array, int], None]
+    solve: Callable[[Array], None]
+    solve_transposed: Callable[[Array], None]
 
 
 def in_place_lu(a: Array, unit: Array) -> InPlaceLU:
     """For a square F-ordered matrix; its pivots are multiplied by `unit` (n,) to be judged."""
     n = a.shape[0]
     if n == 0:
-        return InPlaceLU(lambda: 0.0, lambda b, transposed: None)
+        return InPlaceLU(lambda: 0.0, _nothing, _nothing)
     inverse, pivots, size = 1.0 / unit, a.T.reshape(-1)[:: n + 1], np.zeros(n)
     order = np.zeros(n, dtype=np.int32)
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
@@ -362,10 +363,17 @@ def in_place_lu(a: Array, unit: Array) -> InPlaceLU:
         np.divide(inverse, pivots, size)
         return float(size.dot(size))
 
-    def solve(b: Array, transposed: int) -> None:
-        getrs(a, order, b, transposed, 1)
+    def solve(b: Array) -> None:
+        getrs(a, order, b, 0, 1)
 
-    return InPlaceLU(factor, solve)
+    def solve_transposed(b: Array) -> None:
+        getrs(a, order, b, 1, 1)
+
+    return InPlaceLU(factor, solve, solve_transposed)
+
+
+def _nothing(_: Array) -> None:
+    """To be solved for no unknowns."""
 
 
 def in_place_band_lu(ab: Array, lower: int, upper: int, unit: Array) -> InPlaceLU:
@@ -382,10 +390,13 @@ def in_place_band_lu(ab: Array, lower: int, upper: int, unit: Array) -> InPlaceL
         np.divide(inverse, pivots, size)
         return float(size.dot(size))
 
-    def solve(b: Array, transposed: int) -> None:
-        gbtrs(ab, lower, upper, b, order, trans=transposed, overwrite_b=1)
+    def solve(b: Array) -> None:
+        gbtrs(ab, lower, upper, b, order, overwrite_b=1)
 
-    return InPlaceLU(factor, solve)
+    def solve_transposed(b: Array) -> None:
+        gbtrs(ab, lower, upper, b, order, trans=1, overwrite_b=1)
+
+    return InPlaceLU(factor, solve, solve_transposed)
 
 
 def turned_over(change: Array) -> bool:

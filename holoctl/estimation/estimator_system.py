@@ -107,7 +107,7 @@ class EstimatorSystem:
         The coordinates that K is by.
     pivots : (n,) array
         Those of K, where it is factored: the array is the same at every call.
-    solve : function (b, transposed)
+    solve, solve_transposed : function (b) -> None
         Overwrites b (n,) or (n, k), F-ordered, by the factors of K.
     """
 
@@ -133,7 +133,8 @@ class EstimatorSystem:
     rows: EstimatorRows
     unknown: Indices
     pivots: Vector
-    solve: Callable[[Array, int], None]
+    solve: Callable[[Array], None]
+    solve_transposed: Callable[[Array], None]
 
 
 def estimator_system_of(
@@ -204,9 +205,13 @@ def estimator_system_of(
         errors = off()[1, which]
         return float(np.abs(errors).max(initial=0.0)) * UNLIMITED
 
-    def solve(rhs: Array, transposed: int) -> None:
+    def solve(rhs: Array) -> None:
         if n:
-            getrs(K, order, rhs, transposed, 1)
+            getrs(K, order, rhs, 0, 1)
+
+    def solve_transposed(rhs: Array) -> None:
+        if n:
+            getrs(K, order, rhs, 1, 1)
 
     of_rows = np.zeros(n)
     rhs_of_rows, live = of_rows[:r], off()[1, :r] if rows.live else None
@@ -226,20 +231,20 @@ def estimator_system_of(
     def solved(rhs: Vector) -> Vector:
         if not known:
             found = rhs.copy()
-            solve(found, 0)
+            solve(found)
             return found
-        solve(rhs, 0)
+        solve(rhs)
         padded[:n] = rhs
         return padded.take(place, None, in_full, "clip")
 
     def gamma() -> Array:
         if not known:
             X = of_kept.copy(order="F")
-            solve(X, 0)
+            solve(X)
             return X
         np.negative(G_known, X_kept)
         X_idle[:] = 0.0
-        solve(X_known, 0)
+        solve(X_known)
         stacked[:n] = X_known
         return stacked.take(order_of_all, 0)
 
@@ -269,7 +274,7 @@ def estimator_system_of(
         if i:
             X = np.zeros((n, i), order="F")
             X[n - i :] = np.eye(i)
-            solve(X, 0)
+            solve(X)
             N[unknown] = X / c[unknown, None]
             N = orthonormal_columns(N)
         if known:
@@ -281,4 +286,5 @@ def estimator_system_of(
         rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, sensors.taken_back(),
         cut.copy, combined, gain, gain_at_most, decided, known, timed, bool(f or i),
         r < off().shape[1] or m > b, r, rows, unknown, pivots, solve,
+        solve_transposed,
     )  # fmt: skip

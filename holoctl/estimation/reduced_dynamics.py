@@ -107,7 +107,7 @@ def _prepared(mech: Mechanism, part: Partition, limits: StateLimits) -> _Tick | 
         if not constrain(q, v, t):
             return None
         X[:] = G_ind
-        solve(X, 0)  # G_dep gamma_dep = -G_ind
+        solve(X)  # G_dep gamma_dep = -G_ind
         np.negative(X, of_dependent)
         M: Array = crba(model, data, q)
         w: Vector = nle(model, data, q, v)

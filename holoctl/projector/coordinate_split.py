@@ -37,7 +37,8 @@ class Split(NamedTuple):
     """
 
     constrain: Callable[[Vector, Vector, float], bool]
-    solve: Callable[[Array, int], None]
+    solve: Callable[[Array], None]
+    solve_transposed: Callable[[Array], None]
     right: Vector
     G_ind: Array
     dependent: Indices
@@ -103,8 +104,8 @@ def split_rows(
         return evaluate(q, v, t) and factor() < limit
 
     return Split(
-        constrain, lu.solve, fast.right, G_ind, dependent, independent, motion.data, fast.kept_by,
-        beside,
+        constrain, lu.solve, lu.solve_transposed, fast.right, G_ind, dependent, independent,
+        motion.data, fast.kept_by, beside,
     )  # fmt: skip
 
 

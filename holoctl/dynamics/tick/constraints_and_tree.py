@@ -153,7 +153,8 @@ def numeric_constraints(
 ) -> NumericConstraints:  # fmt: skip
     """K of one thread. Where the motors are the first independent coordinates of the split (`own`)
     c is theirs, then that of motions that no motor drives; else c is that of these coordinates."""
-    solve, right, G_ind = split.solve, split.right, split.G_ind
+    solve, solve_transposed = split.solve, split.solve_transposed
+    right, G_ind = split.right, split.G_ind
     dependent, independent, kept_by = split.dependent, split.independent, split.kept_by
     nv, r, k, nu = mech.nv, dependent.size, independent.size, mech.nu
     G_ind_T, place = G_ind.T, np.argsort(np.concatenate([dependent, independent]))
@@ -167,7 +168,7 @@ def numeric_constraints(
     def motion(c: Vector) -> Vector:
         G_ind.dot(c, a_dep)
         np.subtract(right, a_dep, a_dep)
-        solve(a_dep, 0)  # G_dep a_dep = right - G_ind c
+        solve(a_dep)  # G_dep a_dep = right - G_ind c
         a[dependent], a[independent] = a_dep, c  # half of the time of `take`
         return a
 
@@ -176,19 +177,19 @@ def numeric_constraints(
             here.doubtful = True
         G_ind.dot(c, v_dep)
         np.negative(v_dep, v_dep)
-        solve(v_dep, 0)
+        solve(v_dep)
         velocity_here[dependent], velocity_here[independent] = v_dep, c
         return velocity_here
 
     def along(w: Vector) -> Vector:
         ordered_w[place] = w
-        solve(w_dep, 1)  # G_dep' y = w_dep
+        solve_transposed(w_dep)  # G_dep' y = w_dep
         G_ind_T.dot(w_dep, of_rows)
         return np.subtract(w_ind, of_rows)
 
     def basis() -> Array:
         np.negative(G_ind, X)
-        solve(X, 0)
+        solve(X)
         N[dependent] = X
         return N
 
@@ -196,7 +197,7 @@ def numeric_constraints(
         """Of dependent and independent columns; J_c takes the place of the latter. Rows that move
         where c is zero bring no rate, see `velocity`."""
         dep, ind = J
-        solve(dep.T, 1)  # G_dep' Z = J_dep'
+        solve_transposed(dep.T)  # G_dep' Z = J_dep'
         return np.subtract(ind, dep.dot(G_ind), ind), dep.dot(right), 0.0
 
     def keeps(a: Vector) -> None:
@@ -250,7 +251,7 @@ def _own_motors(mech: Mechanism, split: Split) -> _MotorMaps:
 
     def undriven() -> Array:
         np.negative(G_passive, X)
-        solve(X, 0)
+        solve(X)
         N[dependent] = X
         return N
 
@@ -271,7 +272,7 @@ def _any_motors(
     """
     nu, k, r = mech.nu, split.independent.size, split.dependent.size
     allowed = 0.1 * target_consistent(part.tolerance)
-    solve, right, G_ind_T = split.solve, split.right, split.G_ind.T
+    solve_transposed, right, G_ind_T = split.solve_transposed, split.right, split.G_ind.T
     unit = mech.column_scale[split.independent]
     u_scale, cost = effort_scales(mech, weights)
     B_dep, B_ind = mech.B[split.dependent], mech.B[split.independent]
@@ -280,7 +281,7 @@ def _any_motors(
 
     def factor() -> bool:
         X[:] = B_dep
-        solve(X, 1)  # G_dep' X = B_dep
+        solve_transposed(X)  # G_dep' X = B_dep
         Y[:] = unit[:, None] * (B_ind - G_ind_T.dot(X)) * u_scale
         if square is not None:
             return square.factor() < INVERSE_DOUBT**2
@@ -290,7 +291,7 @@ def _any_motors(
     def solved(wanted: Vector) -> tuple[Vector, Vector]:
         """c of ``Y' c = wanted``, and what is left of it."""
         if square is not None:
-            square.solve(wanted, 1)
+            square.solve_transposed(wanted)
             return unit * wanted, wanted[k:]
         _, x, _ = lapack.dgels(Y.T, wanted)
         return unit * x[:k], x[k:]
@@ -307,7 +308,7 @@ def _any_motors(
     def share(x: Vector) -> Vector:
         u = unit * x
         if square is not None:
-            square.solve(u, 0)
+            square.solve(u)
         else:
             triangle, u, _ = lapack.dgels(Y / cost, np.concatenate([u, np.zeros(nu - k)]))
             pivots = np.abs(triangle.diagonal())

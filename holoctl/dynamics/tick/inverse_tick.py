@@ -146,8 +146,8 @@ def prepare_for_estimate(
         return bool(inverse.dot(inverse) < limit) and moved(q, v, t)
 
     split = Split(
-        constrain, see.solve, fast.right, see.rows.G_known, unseen, columns, motion.data,
-        fast.kept_by,
+        constrain, see.solve, see.solve_transposed, fast.right, see.rows.G_known, unseen, columns,
+        motion.data, fast.kept_by,
     )  # fmt: skip
     return _tick(mech, part, split, motion, motors is not None, options)
 
