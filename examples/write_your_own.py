@@ -1,5 +1,5 @@
 """Constraints of your own, three ways; the numbers in brackets are the steps of
-holoctl/constraints/contract.py.
+holoctl/constraints/constraint_protocol.py.
 
 A peg on a cylinder keeps its distance from the axis: rows between two bodies, as data.
 A nut on a screw whose pitch varies, like a cam, z = lead * turn + depth * sin(turn): first as a

@@ -1,8 +1,8 @@
 """holoctl: inverse dynamics and torque control of robots with holonomic constraints.
 
-One way through the house, from the ground up:
+Packages, from the lowest layer to the highest:
 
-    base, tree     what is asked of a bare `pin.Model`
+    base, tree     utilities, and queries on a plain `pin.Model`
     constraints    a `Closure`, `Rod`, `Contact`, `Coupling`, ... binds to a model: rows of phi = 0
     forces         `JointFriction`, `Spring`, ... bind likewise: efforts F(q, v, t)
     mechanism      tree, constraints, forces and motors: a `Mechanism`; io reads one from a file
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from holoctl.codegen.exported.export import export_c
     from holoctl.constraints import kinds
     from holoctl.constraints.closure import Closure
+    from holoctl.constraints.constraint_protocol import BoundRows, Constraint, Rows
     from holoctl.constraints.contact import Contact
-    from holoctl.constraints.contract import BoundRows, Constraint, Rows
     from holoctl.constraints.coupling import Coupling
     from holoctl.constraints.custom import Custom
     from holoctl.constraints.explicit_chart import GammaQ
@@ -78,7 +78,10 @@ if TYPE_CHECKING:
     from holoctl.control.task_space.impedance import Impedance
     from holoctl.control.task_space.task_space_control import TaskSpaceControl
     from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
-    from holoctl.control.tasks.contract import (
+    from holoctl.control.tasks.custom_task import CustomTask
+    from holoctl.control.tasks.frame_task import FrameTask
+    from holoctl.control.tasks.posture_task import PostureTask
+    from holoctl.control.tasks.task_protocol import (
         BoundTask,
         FrameMotion,
         Task,
@@ -86,9 +89,6 @@ if TYPE_CHECKING:
         TaskMotion,
         TaskTick,
     )
-    from holoctl.control.tasks.custom_task import CustomTask
-    from holoctl.control.tasks.frame_task import FrameTask
-    from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import TaskTerms, task_terms
     from holoctl.design.equilibria.equilibrium import Equilibrium, equilibrium
     from holoctl.design.feedback.gains import Gains, gains_for
@@ -103,10 +103,10 @@ if TYPE_CHECKING:
     from holoctl.design.paths.trajectory import Trajectory
     from holoctl.design.retiming.retime import retime
     from holoctl.design.sweeps.sweep import Sweep, sweep
+    from holoctl.doctor.assembly_mode_paths import JoinedModes, joined_modes
     from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes, assembly_modes
-    from holoctl.doctor.joined_modes import JoinedModes, joined_modes
     from holoctl.doctor.mobility_analysis import mobility
-    from holoctl.doctor.motions import Motion
+    from holoctl.doctor.motion_types import Motion
     from holoctl.doctor.redundancy import RowGroup
     from holoctl.doctor.report import MobilityReport
     from holoctl.dynamics.batch_certificate import BatchCertificate
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.forward import ForwardDynamics, forward_dynamics
     from holoctl.dynamics.impacts import Impact, impulse
     from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
-    from holoctl.dynamics.reference.fdgq import fdgq
+    from holoctl.dynamics.other_methods.fdgq import fdgq
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
@@ -123,22 +123,22 @@ if TYPE_CHECKING:
     from holoctl.estimation.frame_wrench import FrameWrench
     from holoctl.estimation.momentum_observer import MomentumObserver
     from holoctl.estimation.rate_filter import RateFilter
-    from holoctl.forces.contract import BoundForce, Efforts, Force
     from holoctl.forces.counterbalance import Counterbalance
     from holoctl.forces.custom_force import CustomForce
+    from holoctl.forces.force_protocol import BoundForce, Efforts, Force
     from holoctl.forces.joint_friction import JointFriction
     from holoctl.forces.joint_spring import JointSpring
     from holoctl.forces.spring import Spring
     from holoctl.io.load import load, robot_file, robot_names
+    from holoctl.mechanism.default_limits import limits_of
+    from holoctl.mechanism.frame_displacements import Move
     from holoctl.mechanism.joint_motion import joint_motion
     from holoctl.mechanism.limits import Limits
-    from holoctl.mechanism.limits_of import limits_of
     from holoctl.mechanism.linkage import Linkage
     from holoctl.mechanism.mechanism import Mechanism
-    from holoctl.mechanism.moves import Move
-    from holoctl.projector.corrected import corrected
     from holoctl.projector.partition import Partition, partition
     from holoctl.projector.projection import Projection, project
+    from holoctl.projector.state_projection import corrected
     from holoctl.rows.constraint_errors import ConstraintErrors, constraint_errors
     from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import ConstraintWrench, constraint_wrenches
@@ -172,13 +172,13 @@ _HOMES = {
     "codegen.exported.export": ["export_c"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
-    "constraints.contract": ["BoundRows", "Constraint", "Rows"],
+    "constraints.constraint_protocol": ["BoundRows", "Constraint", "Rows"],
     "constraints.coupling": ["Coupling"],
     "constraints.custom": ["Custom"],
     "constraints.explicit_chart": ["GammaQ"],
     "constraints.kinds": ["kinds"],  # the module itself
     "constraints.rod": ["Rod"],
-    "forces.contract": ["BoundForce", "Efforts", "Force"],
+    "forces.force_protocol": ["BoundForce", "Efforts", "Force"],
     "forces.counterbalance": ["Counterbalance"],
     "forces.custom_force": ["CustomForce"],
     "forces.joint_friction": ["JointFriction"],
@@ -196,7 +196,7 @@ _HOMES = {
     "control.loop_memory": ["TaskReport"],
     "control.task_space.task_space_control": ["TaskSpaceControl"],
     "control.tasks.center_of_mass_task": ["CenterOfMassTask"],
-    "control.tasks.contract": [
+    "control.tasks.task_protocol": [
         "BoundTask", "FrameMotion", "Task", "TaskExpression", "TaskMotion", "TaskTick",
     ],
     "control.tasks.custom_task": ["CustomTask"],
@@ -217,9 +217,9 @@ _HOMES = {
     "design.maps.result": ["MotorMap"],
     "design.sweeps.sweep": ["Sweep", "sweep"],
     "doctor.assembly_modes": ["AssemblyMode", "AssemblyModes", "assembly_modes"],
-    "doctor.joined_modes": ["JoinedModes", "joined_modes"],
+    "doctor.assembly_mode_paths": ["JoinedModes", "joined_modes"],
     "doctor.mobility_analysis": ["mobility"],
-    "doctor.motions": ["Motion"],
+    "doctor.motion_types": ["Motion"],
     "doctor.redundancy": ["RowGroup"],
     "doctor.report": ["MobilityReport"],
     "dynamics.forward": ["ForwardDynamics", "forward_dynamics"],
@@ -228,7 +228,7 @@ _HOMES = {
     "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
     "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
     "dynamics.relaxed_inverse": ["inverse_dynamics_relaxed", "is_fully_actuated"],
-    "dynamics.reference.fdgq": ["fdgq"],
+    "dynamics.other_methods.fdgq": ["fdgq"],
     "rows.terms": ["Terms", "terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
@@ -238,11 +238,11 @@ _HOMES = {
     "constraints.joint_coordinates": ["JointMotion"],
     "mechanism.joint_motion": ["joint_motion"],
     "mechanism.limits": ["Limits"],
-    "mechanism.limits_of": ["limits_of"],
+    "mechanism.default_limits": ["limits_of"],
     "mechanism.linkage": ["Linkage"],
     "mechanism.mechanism": ["Mechanism"],
-    "mechanism.moves": ["Move"],
-    "projector.corrected": ["corrected"],
+    "mechanism.frame_displacements": ["Move"],
+    "projector.state_projection": ["corrected"],
     "projector.partition": ["Partition", "partition"],
     "projector.projection": ["Projection", "project"],
     "rows.constraint_errors": ["ConstraintErrors", "constraint_errors"],

@@ -11,7 +11,7 @@ from holoctl.app import animate as film
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick import forward_tick, inverse_tick
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
-from holoctl.dynamics.tick.general_path import general_acceleration, general_efforts
+from holoctl.dynamics.tick.inverse_by_projection import general_acceleration, general_efforts
 from holoctl.io import urdf
 from holoctl.projector.coordinate_split import split_rows
 from holoctl.simulation import motion

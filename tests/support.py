@@ -17,7 +17,7 @@ from zoo import ZOO
 
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.constraint_protocol import Rows
 from holoctl.tree.kinematics import kinematics
 
 EPS = np.finfo(float).eps

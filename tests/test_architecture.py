@@ -225,6 +225,31 @@ def test_a_room_says_what_it_is_for_and_imports_nothing(folder):
         assert "Out: " in lines[2], f"holoctl/{folder}/__init__.py: {told}"
 
 
+@pytest.mark.parametrize("folder", sorted(PACKAGES - {""}))
+def test_a_name_in_the_docstring_of_a_room_exists(folder):
+    """A module or a folder of the room, a public name, or what a module of the room defines."""
+    known = set(units(folder)) | set(hc.__all__) | {"pin.Model", "casadi.Function", "holoctl"}
+    for module in [m for m in MODULES if m.startswith(f"{folder}.")]:
+        known |= {getattr(node, "name", "") for node in ast.iter_child_nodes(parsed(module))}
+    named = re.findall(r"(?<!`)`([^`]+)`(?!`)", ast.get_docstring(parsed(folder)) or "")
+    assert not {name for name in named if name.removeprefix("holoctl.") not in known}
+
+
+def test_a_file_that_the_source_names_exists():
+    files = {path.relative_to(ROOT.parent).as_posix() for path in FILES}
+    for folder in "tests", "examples":
+        files |= {
+            p.relative_to(ROOT.parent).as_posix() for p in (ROOT.parent / folder).rglob("*.py")
+        }
+    wrong = [
+        f"{path.relative_to(ROOT.parent)}: {name}"
+        for path in FILES
+        for name in re.findall(r"(?<![\w/.}-])[a-z_][\w/]*\.py\b", path.read_text("utf-8"))
+        if not any(f"/{file}".endswith(f"/{name}") for file in files)
+    ]
+    assert not wrong, complaints(wrong)
+
+
 def test_importing_holoctl_imports_none_of_its_modules_eagerly():
     eager = [
         f"{where('', line)}: {imported}"

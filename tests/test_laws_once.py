@@ -17,10 +17,10 @@ from holoctl.control.viability_kernel import FLOATS
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
-from holoctl.dynamics.tick.general_path import general_efforts
+from holoctl.dynamics.tick.inverse_by_projection import general_efforts
 from holoctl.laws import limits
+from holoctl.laws.forward import forward, mobility, response
 from holoctl.laws.inverse import holding, inverse
-from holoctl.laws.response import forward, mobility, response
 
 WITHOUT_A_TICK = {"sine_chart"}
 WITHOUT_EXPRESSIONS = {"sine_gear", "timed_arm", "sine_chart"}

@@ -1,5 +1,5 @@
-"""What a person starts: the command line, the demo, pictures.
+"""What a person starts: the command line, the demo, plots.
 
 In: arguments of a shell. Out: text, files, an exit code.
-Nothing imports from here.
+No other package imports from here.
 """

@@ -50,9 +50,9 @@ from holoctl.control.controller_limits import limits_law_of
 from holoctl.doctor.mobility_analysis import mobility
 from holoctl.dynamics.inverse import InverseDynamics, inverse_dynamics
 from holoctl.io.repaired_yaml import repaired_yaml
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limited_coordinates import beyond_limits
 from holoctl.mechanism.limits import Limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["main"]

@@ -15,7 +15,7 @@ from holoctl.design.linear.model import Linearization
 from holoctl.design.maps.result import MotorMap
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.mechanism.bound_limits import bound_limits
-from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.default_limits import limits_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

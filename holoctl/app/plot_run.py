@@ -15,8 +15,8 @@ from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 

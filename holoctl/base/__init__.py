@@ -1,5 +1,5 @@
-"""What every other room stands on: errors, checks of arguments, linear algebra.
+"""Utilities that all other packages use: errors, checks of arguments, linear algebra, tolerances.
 
-In: anything a caller may give. Out: floats of the right shape, or an error that explains.
+In: arguments of any kind. Out: floats of the right shape, or an error that explains.
 Nothing here knows a robot.
 """

@@ -32,12 +32,12 @@ from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSURE_LIMIT, LATENT_REACH, SAME_LEAST, SAME_LEASTS
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.damped_start import damped_start
-from holoctl.closing.kept_rows import closed_by_kept_rows, kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.nearest_state import nearest_configuration, nearest_velocity
 from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
-from holoctl.constraints.contract import constraint_of
+from holoctl.closing.toleranced_rows import closed_by_kept_rows, kept_rows
+from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices

@@ -9,7 +9,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.contract import Rows, constraint_of
+from holoctl.constraints.constraint_protocol import Rows, constraint_of
 from holoctl.constraints.kinds import direction
 from holoctl.constraints.wrench_rows import WrenchRows, stacked, wrench_rows
 from holoctl.mechanism.mechanism import Mechanism, workspace

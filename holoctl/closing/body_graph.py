@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from holoctl.base.checks import Array
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import BODY_AT_REST
-from holoctl.closing.samples import Sample
+from holoctl.closing.sampled_configurations import Sample
 from holoctl.constraints.joint_coordinates import part_names
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace

@@ -23,7 +23,7 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import EASIER, HARDER, LONGEST_STEP, RANK, ROUNDING
 from holoctl.closing.axis_sign import cosine_rows
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows

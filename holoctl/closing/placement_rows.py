@@ -14,8 +14,8 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector
 from holoctl.constraints.wrench_rows import WrenchRows
+from holoctl.mechanism.frame_displacements import frames_of, movable
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.moves import frames_of, movable
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain

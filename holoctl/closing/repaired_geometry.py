@@ -26,16 +26,16 @@ from holoctl.base.tolerances import (
     ROUNDING,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
 from holoctl.closing.random_paths import random_paths
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
+from holoctl.closing.toleranced_rows import kept_rows
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
+from holoctl.mechanism.frame_displacements import Move, moved
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.moves import Move, moved
 
 __all__ = ["RepairedGeometry", "repaired_geometry"]
 

@@ -18,7 +18,7 @@ from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
-from holoctl.rows.tick.opening_rows import rows_that_open
+from holoctl.rows.tick.nonzero_rows import rows_that_open
 
 __all__ = ["Expressions", "symbolic"]
 

@@ -2,7 +2,7 @@
 
 A force says what it is by its `expression`; frames are seen from the nearest body that carries
 both, as for rows (codegen/relative_motion.py). Friction stands apart, for a controller may take it
-at another velocity than the measured one; see dynamics/reference_rates.py.
+at another velocity than the measured one; see dynamics/friction_velocity.py.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from holoctl.codegen.casadi_import import SX, casadi_module, column_asked, resul
 from holoctl.codegen.matrices import total
 from holoctl.codegen.relative_motion import StepMotion, moved, pair_between, turns
 from holoctl.codegen.tree import TreeSteps
-from holoctl.constraints.contract import offered
+from holoctl.constraints.constraint_protocol import offered
 from holoctl.constraints.user_constraints import of_library
-from holoctl.forces.contract import Between, BoundForce, RelativeMotion
 from holoctl.forces.custom_force import BoundCustomForce
+from holoctl.forces.force_protocol import Between, BoundForce, RelativeMotion
 from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame

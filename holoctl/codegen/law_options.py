@@ -8,13 +8,13 @@ from typing import Any
 from holoctl.base.checks import Vector, one_of, quoted
 from holoctl.base.errors import InputError
 from holoctl.control.computed_torque import ComputedTorque, state_limits_of
-from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits
+from holoctl.rows.state_limits import NOT_GIVEN, NotGiven, StateLimits
 
 __all__ = ["Subject", "subject_of"]
 

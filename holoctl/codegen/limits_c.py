@@ -15,7 +15,7 @@ from holoctl.base.tolerances import OTHER_MOTION, TICKS_AHEAD
 from holoctl.codegen.c_source import c_function, c_stages
 from holoctl.codegen.c_text import arrays, filled, number
 from holoctl.codegen.laws.limited import LimitedLaw, bounding_functions
-from holoctl.control.limits_law import LimitsLaw, effort_sizes
+from holoctl.control.limit_policies import LimitsLaw, effort_sizes
 
 __all__ = ["LimitedC", "limited_c", "limits_c", "nearest_c"]
 

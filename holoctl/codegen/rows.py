@@ -44,7 +44,7 @@ from holoctl.codegen.relative_motion import (
     turns,
 )
 from holoctl.codegen.tree import TreeSteps, constant
-from holoctl.constraints.contract import BoundRows, constraint_of, offered
+from holoctl.constraints.constraint_protocol import BoundRows, constraint_of, offered
 from holoctl.constraints.custom import BoundCustom
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation
 from holoctl.constraints.phi_expression import check_same_rows, derivatives, rows_at, rows_function

@@ -11,12 +11,12 @@ from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.law import TaskLaw
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
-from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["TaskSubject", "check_own_options", "task_subject_of"]
 

@@ -1,5 +1,5 @@
-"""The constraints: what each is, and its rows on a model.
+"""The constraints, and the rows that each has on a model.
 
-In: a description without a model, then a model. Out: bound rows, evaluated at `Kinematics`.
-A kind of row is one value, as in `kinds`; a constraint is one file.
+In: a description, then a `pin.Model`. Out: bound rows, evaluated at `Kinematics`.
+A kind of row is one value of `kinds`; a constraint is one file.
 """

@@ -22,7 +22,7 @@ from holoctl.base.tolerances import (
     FIRST_DIFFERENCE,
     SECOND_DIFFERENCE,
 )
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.derivative_check import (
     Difference,
     check_at_seeded_states,

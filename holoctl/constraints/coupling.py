@@ -22,7 +22,7 @@ from holoctl.base.checks import (
     read_only,
 )
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Evaluate, FramePlacement, Rows
+from holoctl.constraints.constraint_protocol import Evaluate, FramePlacement, Rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain

@@ -14,7 +14,7 @@ from holoctl.base.checks import Vector, finite, flag, positive, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_STATES
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
-from holoctl.constraints.contract import Evaluate, FramePlacement, Rows, constraint_of
+from holoctl.constraints.constraint_protocol import Evaluate, FramePlacement, Rows, constraint_of
 from holoctl.constraints.phi_expression import check_same_rows, rows_at, rows_function, rows_machine
 from holoctl.constraints.user_constraints import is_finite, seeded_states
 from holoctl.tree.frames import Frame

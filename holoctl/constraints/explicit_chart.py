@@ -26,7 +26,7 @@ from holoctl.base.tolerances import (
     DIFFERENCE_PARTS,
     DIFFERENCE_STEP,
 )
-from holoctl.constraints.contract import Chart, Rows
+from holoctl.constraints.constraint_protocol import Chart, Rows
 from holoctl.constraints.derivative_check import (
     Difference,
     check_at_seeded_states,

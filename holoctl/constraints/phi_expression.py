@@ -12,7 +12,7 @@ from holoctl.base.casadi_virtual_machine import virtual_machine
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import EXPRESSIONS_AGREE, PHI_AGREES
-from holoctl.constraints.contract import Evaluate, Rows
+from holoctl.constraints.constraint_protocol import Evaluate, Rows
 from holoctl.tree.position_rates import tangent
 
 __all__ = ["check_same_rows", "derivatives", "rows_at", "rows_function", "rows_machine"]

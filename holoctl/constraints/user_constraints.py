@@ -23,7 +23,7 @@ from holoctl.base.tolerances import (
     DIFFERENCE_STEP,
     DIFFERENCE_TIMES,
 )
-from holoctl.constraints.contract import BoundRows, Rows, constraint_of
+from holoctl.constraints.constraint_protocol import BoundRows, Rows, constraint_of
 from holoctl.constraints.derivative_check import difference, worst
 from holoctl.constraints.kinds import SCREW, Composed
 from holoctl.constraints.wrench_rows import WrenchRows
@@ -78,8 +78,9 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
     missing = [part for part in parts if not hasattr(bound, part)]
     if missing:
         raise InputError(
-            f"{owner}: bind must return bound rows, see holoctl/constraints/contract.py; got "
-            f"{type(bound).__name__} without {', '.join(missing)}"
+            f"{owner}: bind must return bound rows, see "
+            f"holoctl/constraints/constraint_protocol.py; got {type(bound).__name__} without "
+            f"{', '.join(missing)}"
         )
     _check_labels(owner, name, bound.labels)
     shape = len(bound.labels), model.nv

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices, Vector, entries, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.derivative_check import difference, worst
 from holoctl.constraints.kinds import Along, Composed, Kind, Orientation, Row
 from holoctl.tree.coordinates import support

@@ -25,8 +25,8 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.controller_limits import limits_law_of
+from holoctl.control.limit_policies import LIMIT_POLICIES
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.loop import (
     LoopFunctions,
     assembly_of,
@@ -39,7 +39,7 @@ from holoctl.control.loop import (
 )
 from holoctl.control.loop_memory import Memory, report_of
 from holoctl.control.motor_feedback import FRICTION_AT, check_finite, motor_rates, position_error
-from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, Paths
+from holoctl.dynamics.tick.inverse_with_fallback import EstimatedPaths, Paths
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.laws.torque import TorqueLaw, base, computed_torque, feedback
@@ -48,7 +48,7 @@ from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
+from holoctl.rows.state_limits import NOT_GIVEN, NotGiven, StateLimits, state_limits
 
 __all__ = ["ComputedTorque", "Controller", "Reference", "check_memory", "state_limits_of"]
 

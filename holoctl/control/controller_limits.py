@@ -10,8 +10,8 @@ from holoctl.base.checks import listing
 from holoctl.base.errors import HoloctlError
 from holoctl.closing.assembly import assemble
 from holoctl.control.braking_limits import braking_limits
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.limited_inverse_dynamics import limited_inverse_dynamics
-from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.limited_coordinates import coordinates_at

@@ -1,7 +1,7 @@
 """Inverse dynamics within what motors can give and joints may do.
 
     gamma' B u_cmd = gamma' (M a_cmd + h - J' f - F)        a_cmd from the target
-    u = what limits_law.py makes of u_cmd                   a = Y u + a0
+    u = what limit_policies.py makes of u_cmd                   a = Y u + a0
 
 References: docs/derivations.md, "Limits".
 """
@@ -30,14 +30,14 @@ from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.braking_limits import braking_limits
 from holoctl.control.effort_bounds import least_efforts
-from holoctl.control.limits_law import LIMIT_POLICIES, LimitRequest, LimitsLaw
+from holoctl.control.limit_policies import LIMIT_POLICIES, LimitRequest, LimitsLaw
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
 from holoctl.control.nearest_efforts import by_daqp
 from holoctl.dynamics.actuation import Actuation, actuation, effort_weights
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
-from holoctl.dynamics.tick.general_path import general_acceleration
+from holoctl.dynamics.tick.inverse_by_projection import general_acceleration
 from holoctl.laws.limits import caused
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism

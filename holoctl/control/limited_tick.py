@@ -1,7 +1,7 @@
 """The law of limits behind a tick: nearly free where nothing limits.
 
 Efforts within their box, and joints far from their limits, are seen at once; everything else goes
-to limits_law.py, with what the tick has laid out, or by the general path.
+to limit_policies.py, with what the tick has laid out, or by the general path.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, finite
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
-from holoctl.control.limits_law import LimitRequest, LimitsLaw, LimitsOutcome
+from holoctl.control.limit_policies import LimitRequest, LimitsLaw, LimitsOutcome
 from holoctl.control.viability_kernel import safe_range
 from holoctl.dynamics.effort_response import EffortResponse, response_at
-from holoctl.dynamics.tick.inverse_paths import Paths
 from holoctl.dynamics.tick.inverse_tick import LastSolve
+from holoctl.dynamics.tick.inverse_with_fallback import Paths
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
 from holoctl.dynamics.tick.thread_workspace import prepared_now
 from holoctl.laws.limits import caused

@@ -8,7 +8,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import singular_values
-from holoctl.closing.samples import Sample, still
+from holoctl.closing.sampled_configurations import Sample, still
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["ActuationReport", "actuation", "motor_rows", "verdict"]

@@ -28,7 +28,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.closing.least_squares import distance
-from holoctl.constraints.contract import constraint_of
+from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.doctor.mode_comparison import Comparison, grouped, nearest_idle, signs
 from holoctl.doctor.mode_search import ModeSearch, free_coordinates, held, search
 from holoctl.mechanism.checks import check_configuration, check_mechanism

@@ -11,7 +11,7 @@ from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import lu, one_norm, pivoted_qr
 from holoctl.base.tolerances import SINGULAR
 from holoctl.closing.rank import scaled_size
-from holoctl.closing.samples import Sample, Samples
+from holoctl.closing.sampled_configurations import Sample, Samples
 from holoctl.doctor.redundancy import Redundancy
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import in_their_order, partition

@@ -9,7 +9,7 @@ import numpy as np
 from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import BODY_AT_REST
 from holoctl.closing.body_graph import whole_joint
-from holoctl.closing.samples import Samples
+from holoctl.closing.sampled_configurations import Samples
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import part_names
 from holoctl.mechanism.joint_motion import joint_motion

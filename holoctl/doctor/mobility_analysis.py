@@ -17,15 +17,15 @@ from holoctl.base.checks import Vector, flag, number, quiet
 from holoctl.base.progress import progress_bar
 from holoctl.base.tolerances import CLOSED_ALREADY, FAR
 from holoctl.closing.axis_sign import opposite_closures
-from holoctl.closing.kept_rows import KeptRows, toleranced_rows
 from holoctl.closing.nearby_configurations import configuration_along
-from holoctl.closing.samples import Samples, sample, samples
+from holoctl.closing.sampled_configurations import Samples, sample, samples
+from holoctl.closing.toleranced_rows import KeptRows, toleranced_rows
 from holoctl.doctor.acting_forces import acting_forces
 from holoctl.doctor.contradiction import ClosingResult, closing
 from holoctl.doctor.coordinate_choice import choice
 from holoctl.doctor.crossed_axes import crossed_axes
 from holoctl.doctor.mobility_count import Counts, counts
-from holoctl.doctor.motions import motions
+from holoctl.doctor.motion_types import motions
 from holoctl.doctor.rank_margins import margins
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport

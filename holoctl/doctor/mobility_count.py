@@ -16,8 +16,8 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array, counted
-from holoctl.closing.samples import Sample, Samples
-from holoctl.constraints.contract import constraint_of
+from holoctl.closing.sampled_configurations import Sample, Samples
+from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.doctor.crossed_axes import TURNS, normal_of_axes
 from holoctl.doctor.redundancy import Redundancy

@@ -20,14 +20,14 @@ from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular
 from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
 from holoctl.closing.axis_sign import axis_sign_rows
 from holoctl.closing.body_graph import bodies_at
-from holoctl.closing.idle.motions import idle_motions
+from holoctl.closing.idle.idle_motions import idle_motions
 from holoctl.closing.least_squares import distance
 from holoctl.closing.nearest_state import nearest_configuration
 from holoctl.closing.newton import Problem
-from holoctl.closing.samples import sample
+from holoctl.closing.sampled_configurations import sample
 from holoctl.doctor.actuation import motor_rows
+from holoctl.doctor.leg_spins import LegJoints, apart, joints_at, may_roll, rolled
 from holoctl.doctor.mode_search import ClosedStart, ModeSearch, allowed, tried
-from holoctl.doctor.rolling_legs import LegJoints, apart, joints_at, may_roll, rolled
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import RANK, UNCERTAIN
-from holoctl.closing.samples import Samples
+from holoctl.closing.sampled_configurations import Samples
 from holoctl.doctor.actuation import actuation
-from holoctl.doctor.motions import Motions
+from holoctl.doctor.motion_types import Motions
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Margins", "margins"]

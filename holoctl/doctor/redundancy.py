@@ -16,10 +16,10 @@ from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Indices, Mask, Vector
 from holoctl.base.linalg import largest
-from holoctl.closing.kept_rows import KeptRows, independence
 from holoctl.closing.lyapunov_schmidt import around, neighbourhood
 from holoctl.closing.rank import first_independent, scaled_jacobian
-from holoctl.closing.samples import Sample, Samples
+from holoctl.closing.sampled_configurations import Sample, Samples
+from holoctl.closing.toleranced_rows import KeptRows, independence
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Redundancy", "RowGroup", "redundancy"]

@@ -16,7 +16,7 @@ from holoctl.doctor.contradiction import ClosingResult
 from holoctl.doctor.coordinate_choice import CoordinateChoice
 from holoctl.doctor.crossed_axes import CrossedAxis
 from holoctl.doctor.mobility_count import Counts
-from holoctl.doctor.motions import Motion, Motions
+from holoctl.doctor.motion_types import Motion, Motions
 from holoctl.doctor.rank_margins import Margins
 from holoctl.doctor.redundancy import Redundancy, RowGroup
 from holoctl.doctor.rounding import Rounding

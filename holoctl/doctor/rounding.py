@@ -15,9 +15,9 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import CLOSURE_LIMIT, FAR
-from holoctl.closing.kept_rows import kept_rows
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere
+from holoctl.closing.toleranced_rows import kept_rows
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Rounding", "wanted"]

@@ -21,8 +21,8 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.body_graph import bodies_at
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within
-from holoctl.closing.samples import Sample, Samples
-from holoctl.doctor.motions import Motion, described, without
+from holoctl.closing.sampled_configurations import Sample, Samples
+from holoctl.doctor.motion_types import Motion, described, without
 from holoctl.estimation.measurement_model import (
     MeasurementModel,
     measurement_model,

@@ -1,5 +1,5 @@
-"""Dynamics under constraints: inverse, forward, impacts, and what a result is worth.
+"""Dynamics under constraints: inverse, forward, impacts, certificates.
 
 In: a `Projection` or `Terms`. Out: efforts or accelerations, each with a `Certificate`.
-`tick` does the same at the rate of a loop; `reference` by other methods, to compare.
+`tick` computes the same in a control loop; `other_methods` are for comparison.
 """

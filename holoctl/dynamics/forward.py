@@ -22,8 +22,8 @@ from holoctl.base.linalg import cholesky, largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.constraints.contact import Contact
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, verdict
-from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors, proximal
-from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
+from holoctl.dynamics.other_methods.pinocchio_constraints import direct_by_anchors, proximal
+from holoctl.dynamics.other_methods.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.checks import check_class
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import (

@@ -30,7 +30,7 @@ from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import SINGULAR
 from holoctl.constraints.contact import Contact
-from holoctl.dynamics.reference.saddle_point import direct, null_space, range_space
+from holoctl.dynamics.other_methods.saddle_point import direct, null_space, range_space
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import sparse_solver

@@ -21,7 +21,7 @@ from holoctl.base.tolerances import SINGULAR, UNIT
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics
-from holoctl.dynamics.reference.saddle_point import direct
+from holoctl.dynamics.other_methods.saddle_point import direct
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inverse_tree_dynamics

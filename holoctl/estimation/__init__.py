@@ -1,5 +1,5 @@
-"""The closed state from what is measured: the motors, or any joints, cut ones too; what pushes.
+"""The closed state from measurements of motors or any joints; external forces.
 
-In: positions and rates of some joints, at every tick. Out: the closed (q, v) of the same branch,
-or an error that says why there is none; and from states and efforts, what else acted.
+In: positions and rates of some joints, at every tick. Out: the closed (q, v) on the same branch,
+or an error that explains; from states and efforts, the momentum observer's external efforts.
 """

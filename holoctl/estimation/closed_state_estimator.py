@@ -80,7 +80,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.repartition import better_rows, independence, repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.rows.tick.other_rows import check_ticks
+from holoctl.rows.tick.user_rows import check_ticks
 
 __all__ = ["AssemblyReport", "ClosedStateEstimator", "check_estimator"]
 

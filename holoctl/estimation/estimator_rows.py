@@ -12,10 +12,10 @@ from holoctl.base.tolerances import UNLIMITED
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.evaluate import rows_at
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.fast_rows import FastRows, fast_rows
-from holoctl.rows.tick.opening_rows import rows_that_open
+from holoctl.rows.tick.nonzero_rows import rows_that_open
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 

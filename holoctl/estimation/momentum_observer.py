@@ -51,9 +51,9 @@ from holoctl.mechanism.open_tree import external_efforts
 from holoctl.mechanism.scales import sizes
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.repartition import decided_anew, repartitioned
-from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
 from holoctl.rows.evaluate import scaled_rows_at
-from holoctl.rows.tick.other_rows import check_ticks
+from holoctl.rows.state_limits import StateLimits, check_tolerance, state_limits
+from holoctl.rows.tick.user_rows import check_ticks
 from holoctl.tree.frames import FrameLike
 from holoctl.tree.kinematics import kinematics
 

@@ -22,8 +22,8 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
-from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.constraint_residuals import constraint_residuals
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.terms import check_finite, terms_at
 from holoctl.tree.live_motion import live_motion
 

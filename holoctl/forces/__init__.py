@@ -1,4 +1,4 @@
-"""What acts on a mechanism besides motors and constraints: friction, springs, forces of one's own.
+"""Forces besides motors and constraints: friction, springs, forces of the user.
 
 In: a description, bound to a `pin.Model`. Out: F in ``M a + h = B u + J' f + F + G' lambda``.
 A force is one file: its efforts, its stored energy, its tick, its expression.

@@ -18,7 +18,7 @@ from holoctl.base.checks import Array, Vector, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Between, Efforts, Tick, column
+from holoctl.forces.force_protocol import Between, Efforts, Tick, column
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
 from holoctl.tree.kinematics import Kinematics

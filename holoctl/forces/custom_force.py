@@ -14,7 +14,7 @@ from holoctl.base.checks import Array, Vector, numbers, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import FIRST_DIFFERENCE
 from holoctl.constraints.joint_coordinates import Closures
-from holoctl.forces.contract import Between, Efforts, Tick
+from holoctl.forces.force_protocol import Between, Efforts, Tick
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.live_motion import LiveMotion
 

@@ -27,7 +27,7 @@ from holoctl.constraints.joint_coordinates import (
     joints_of_tree,
 )
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Between, Efforts, Tick
+from holoctl.forces.force_protocol import Between, Efforts, Tick
 from holoctl.forces.joint_rates import JointRates, along_rows, joint_rates, rows_of_pairs
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics

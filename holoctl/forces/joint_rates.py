@@ -18,7 +18,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, read_only
 from holoctl.base.tolerances import RANDOM_CONFIGURATIONS
 from holoctl.constraints.joint_coordinates import AXES_OF, FramePair, Joint
-from holoctl.forces.contract import Between, column
+from holoctl.forces.force_protocol import Between, column
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion, add_vector
 

@@ -33,7 +33,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import HALF_TURN
 from holoctl.constraints.joint_coordinates import Closures, FramePair, Joint, joint_called
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Between, Efforts, Tick, column
+from holoctl.forces.force_protocol import Between, Efforts, Tick, column
 from holoctl.forces.joint_rates import along_rows, rows_of_pairs
 from holoctl.tree.coordinates import joint_of_coordinate
 from holoctl.tree.frozen_model import plain

@@ -20,7 +20,7 @@ from holoctl.base.checks import Array, Vector, flag, quoted, read_only
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
-from holoctl.forces.contract import Between, Efforts, Tick, column
+from holoctl.forces.force_protocol import Between, Efforts, Tick, column
 from holoctl.tree.coordinates import support
 from holoctl.tree.frames import (
     Frame,

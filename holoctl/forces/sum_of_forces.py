@@ -9,8 +9,8 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
-from holoctl.constraints.contract import offered
-from holoctl.forces.contract import BoundForce, Efforts, Tick
+from holoctl.constraints.constraint_protocol import offered
+from holoctl.forces.force_protocol import BoundForce, Efforts, Tick
 from holoctl.forces.user_forces import checked_efforts
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import LiveMotion

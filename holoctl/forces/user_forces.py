@@ -14,10 +14,10 @@ import pinocchio as pin
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP, TICK_AGREES
-from holoctl.constraints.contract import offered
+from holoctl.constraints.constraint_protocol import offered
 from holoctl.constraints.derivative_check import difference, worst
 from holoctl.constraints.user_constraints import check_near_reference, of_library
-from holoctl.forces.contract import BoundForce, Efforts
+from holoctl.forces.force_protocol import BoundForce, Efforts
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import live_motion
 
@@ -62,7 +62,7 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
     parts = ("at", "energy", "by_velocity", "stores", "friction")
     if missing := [part for part in parts if not hasattr(bound, part)]:
         raise InputError(
-            f"{owner}: bind must return a bound force, see holoctl/forces/contract.py; got "
+            f"{owner}: bind must return a bound force, see holoctl/forces/force_protocol.py; got "
             f"{type(bound).__name__} without {', '.join(missing)}"
         )
 

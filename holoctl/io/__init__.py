@@ -1,5 +1,5 @@
-"""Readers of robot descriptions: URDF, MJCF, SDF, and the YAML sheet beside them.
+"""Readers of robot descriptions: URDF, MJCF, SDF, and the YAML file beside them.
 
 In: files. Out: a `Mechanism`, or an error that names the line.
-One reader for each format, `load` chooses; what is long is divided: `sdf_...`, `mjcf_...`.
+`load` chooses the reader; each format has one, divided into several files where it is long.
 """

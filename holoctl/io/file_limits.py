@@ -10,8 +10,8 @@ from holoctl.base.errors import InputError
 from holoctl.io.reader_limits import FilePlace
 from holoctl.io.xml import blamed_on
 from holoctl.mechanism.bound_limits import bound_limits, coordinates_called
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import KINDS, RANGES, Limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["FileLimits", "with_limits"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from holoctl.base.checks import listing
 from holoctl.base.errors import InputError
-from holoctl.forces.contract import Force
+from holoctl.forces.force_protocol import Force
 from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
@@ -21,13 +21,13 @@ from holoctl.io.xml import blamed_on
 from holoctl.mechanism.description import bound_force, closures_among
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Losses", "with_forces", "with_losses"]
+__all__ = ["FrictionAndSprings", "with_forces", "with_losses"]
 
 log = logging.getLogger(__name__)
 
 
 @dataclass
-class Losses:
+class FrictionAndSprings:
     """What a file says of friction and springs.
 
     Attributes
@@ -76,7 +76,7 @@ def _free(name: str, used: set[str]) -> str:
     return label
 
 
-def with_losses(mech: Mechanism, losses: Losses, read: bool) -> Mechanism:
+def with_losses(mech: Mechanism, losses: FrictionAndSprings, read: bool) -> Mechanism:
     """The mechanism with the forces of a file; or, unless they are to be `read`, a warning."""
     if not read:
         _warn(losses)
@@ -115,7 +115,7 @@ def _names(mech: Mechanism) -> tuple[str, ...]:
     return (*mech.constraint_names, *mech.force_names, *off)
 
 
-def _warn(losses: Losses) -> None:
+def _warn(losses: FrictionAndSprings) -> None:
     """One record of what the equation of motion does without."""
     springs = [s.joint if isinstance(s, JointSpring) else s.default_name for s, _ in losses.springs]
     named = {"damping": losses.viscous, "Coulomb friction": losses.coulomb, "springs": springs}

@@ -9,20 +9,13 @@ from pathlib import Path
 from holoctl.base.checks import file_path, flag, known_name, listing, one_of, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.file_limits import with_limits
 from holoctl.io.friction_and_springs import with_forces, with_losses
 from holoctl.io.mjcf import read_mjcf
 from holoctl.io.reader_limits import MOST_BYTES, MOST_SHEET_BYTES, FilePlace, check_size, text_in
-from holoctl.io.sdf import read_sdf
-from holoctl.io.sdf_limits import limits_of_cut
-from holoctl.io.urdf import Urdf, losses_of, model_of, read_urdf
-from holoctl.io.urdf_dialects import read_dialects
-from holoctl.io.xml import blamed_on
-from holoctl.io.yaml_entries import Entry, yaml_document
-from holoctl.io.yaml_rotors import put_rotors
-from holoctl.io.yaml_sheet import (
+from holoctl.io.robot_yaml import (
     Sheet,
     check_constraints,
     motors_of,
@@ -31,6 +24,13 @@ from holoctl.io.yaml_sheet import (
     warn_of_turns,
     with_moves,
 )
+from holoctl.io.sdf import read_sdf
+from holoctl.io.sdf_limits import limits_of_cut
+from holoctl.io.urdf import Urdf, losses_of, model_of, read_urdf
+from holoctl.io.urdf_dialects import read_dialects
+from holoctl.io.xml import blamed_on
+from holoctl.io.yaml_entries import Entry, yaml_document
+from holoctl.io.yaml_rotors import put_rotors
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.mechanism import Mechanism

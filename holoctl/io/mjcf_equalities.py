@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, Placed

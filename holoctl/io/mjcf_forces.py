@@ -9,7 +9,7 @@ from typing import Any
 
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.friction_and_springs import Losses
+from holoctl.io.friction_and_springs import FrictionAndSprings
 from holoctl.io.mjcf_actuators import arms_of
 from holoctl.io.mjcf_compiled import CompiledMjcf
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree
@@ -19,9 +19,9 @@ __all__ = ["losses_of"]
 _PULLEY, _SITE = 2, 3  # mjtWrap
 
 
-def losses_of(found: CompiledMjcf, tree: MjcfTree) -> Losses:
+def losses_of(found: CompiledMjcf, tree: MjcfTree) -> FrictionAndSprings:
     """What joints, tendons and actuators say of friction and springs."""
-    losses = Losses(found.text.root.file, found.text.root)
+    losses = FrictionAndSprings(found.text.root.file, found.text.root)
     springs, dampers = not found.off("SPRING"), not found.off("DAMPER")
     friction = not found.off("CONSTRAINT", "FRICTIONLOSS")
     for j in range(len(found.joints)):
@@ -34,7 +34,7 @@ def losses_of(found: CompiledMjcf, tree: MjcfTree) -> Losses:
     return losses
 
 
-def _linear(first: Any, higher: Any, what: str, losses: Losses) -> float:
+def _linear(first: Any, higher: Any, what: str, losses: FrictionAndSprings) -> float:
     """The first coefficient of a polynomial, where that is all of it; else 0, which is noted."""
     if higher.any():
         losses.left_out[what] = "a polynomial"
@@ -46,7 +46,11 @@ def _linear(first: Any, higher: Any, what: str, losses: Losses) -> float:
 
 
 def _joint(
-    found: CompiledMjcf, tree: MjcfTree, j: int, losses: Losses, acting: tuple[bool, bool, bool]
+    found: CompiledMjcf,
+    tree: MjcfTree,
+    j: int,
+    losses: FrictionAndSprings,
+    acting: tuple[bool, bool, bool],
 ) -> None:
     m, name, (springs, dampers, friction) = found.model, tree.joint(j), acting
     dof, first, kind = m.jnt_dofadr[j], m.jnt_qposadr[j], tree.kinds[j]
@@ -72,7 +76,11 @@ def _joint(
 
 
 def _tendon(
-    found: CompiledMjcf, tree: MjcfTree, t: int, losses: Losses, acting: tuple[bool, bool, bool]
+    found: CompiledMjcf,
+    tree: MjcfTree,
+    t: int,
+    losses: FrictionAndSprings,
+    acting: tuple[bool, bool, bool],
 ) -> None:
     """A spring between two sites; what else a tendon has is noted."""
     m, part, (springs, dampers, friction) = found.model, found.tendons[t], acting
@@ -128,7 +136,7 @@ def _not_straight(found: CompiledMjcf, t: int) -> str:
     return "" if len(kinds) == 2 else f"it goes through {len(kinds)} sites, and not through two"
 
 
-def _actuator(found: CompiledMjcf, tree: MjcfTree, i: int, losses: Losses) -> None:
+def _actuator(found: CompiledMjcf, tree: MjcfTree, i: int, losses: FrictionAndSprings) -> None:
     """The damping of an actuator, seen through its gear."""
     m, part = found.model, found.actuators[i]
     what = f"actuator {part.name or f'<{part.place.tag}> {i}'!r}"

@@ -14,9 +14,9 @@ import yaml
 
 from holoctl.base.errors import InputError
 from holoctl.io.load import sheet_of
+from holoctl.io.robot_yaml import moves_of
 from holoctl.io.yaml_entries import Entry, yaml_document
-from holoctl.io.yaml_sheet import moves_of
-from holoctl.mechanism.moves import Move
+from holoctl.mechanism.frame_displacements import Move
 
 __all__ = ["repaired_yaml"]
 

@@ -18,6 +18,7 @@ from holoctl.base.checks import Vector, listing
 from holoctl.io.file_limits import with_limits
 from holoctl.io.friction_and_springs import with_forces, with_losses
 from holoctl.io.reader_limits import check_size
+from holoctl.io.robot_yaml import Sheet, check_constraints, motors_of, read_sheet, with_moves
 from holoctl.io.sdf_couplings import couplings
 from holoctl.io.sdf_elements import (
     ROOT_JOINT,
@@ -36,7 +37,6 @@ from holoctl.io.urdf import FLAT
 from holoctl.io.xml import Element, blamed_on, check_root, parsed
 from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_rotors import put_rotors
-from holoctl.io.yaml_sheet import Sheet, check_constraints, motors_of, read_sheet, with_moves
 from holoctl.mechanism.linkage import Linkage
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.inertia_checks import nearest_moments

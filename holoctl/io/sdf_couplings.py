@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from holoctl.base.checks import suggestion
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.io.reader_limits import FilePlace
 from holoctl.io.sdf_elements import TYPES, child_of, number, word

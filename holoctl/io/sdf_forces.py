@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from holoctl.forces.contract import Force
 from holoctl.forces.counterbalance import Counterbalance
+from holoctl.forces.force_protocol import Force
 from holoctl.forces.joint_spring import JointSpring
-from holoctl.io.friction_and_springs import Losses
+from holoctl.io.friction_and_springs import FrictionAndSprings
 from holoctl.io.reader_limits import FilePlace
 from holoctl.io.sdf_elements import TYPES, child_of, number
 from holoctl.io.sdf_frames import Drawing
@@ -27,7 +27,7 @@ def counterbalances(model: Drawing, plain: pin.Model) -> list[tuple[Force, FileP
     ]
 
 
-def losses_of(model: Drawing, file: str) -> Losses:
+def losses_of(model: Drawing, file: str) -> FrictionAndSprings:
     """What ``<dynamics>`` of the axes say.
 
     A joint that is cut is called as its closure, so names mean the same either way.
@@ -37,7 +37,7 @@ def losses_of(model: Drawing, file: str) -> Losses:
     LoadError
         With the line, for coefficients that are no numbers.
     """
-    found = Losses(file, model.element)
+    found = FrictionAndSprings(file, model.element)
     for name, joint in model.joints.items():
         kind = TYPES.get(joint.attributes.get("type", ""), "")
         for i, tag in enumerate(("axis", "axis2")):
@@ -53,7 +53,7 @@ def losses_of(model: Drawing, file: str) -> Losses:
     return found
 
 
-def _axis(coordinate: str, kind: str, dynamics: Element, found: Losses) -> None:
+def _axis(coordinate: str, kind: str, dynamics: Element, found: FrictionAndSprings) -> None:
     words = {"damping": "viscous", "friction": "coulomb", "spring_stiffness": ""}
     for word, friction in words.items():
         x = number(dynamics, word, 0.0)

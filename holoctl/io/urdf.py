@@ -22,7 +22,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.errors import LoadError
-from holoctl.io.friction_and_springs import Losses
+from holoctl.io.friction_and_springs import FrictionAndSprings
 from holoctl.io.reader_limits import FREE, LARGEST, MOST_PARTS, check_count
 from holoctl.io.xml import Element, blamed_on, check_root, decimals, parsed
 from holoctl.tree.frames import AXES
@@ -455,9 +455,9 @@ def origin_of(part: UrdfElement) -> pin.SE3:
     return pin.SE3(rotation, np.array(values.get("xyz", none)))
 
 
-def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> Losses:
+def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> FrictionAndSprings:
     """What ``<dynamics>`` of the joints say; `replaced` as for `model_of`."""
-    found = Losses(urdf.robot.file, urdf.robot)
+    found = FrictionAndSprings(urdf.robot.file, urdf.robot)
     for name, joint in urdf.joints.items():
         if "dynamics" not in joint.parts or "fixed" in (joint.values["type"], replaced.get(name)):
             continue

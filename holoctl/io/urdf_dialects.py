@@ -22,11 +22,11 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, listing, suggestion
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
-from holoctl.io.friction_and_springs import Losses
+from holoctl.io.friction_and_springs import FrictionAndSprings
 from holoctl.io.reader_limits import LARGEST, MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.rotations import z_to
 from holoctl.io.sdf_elements import (
@@ -143,7 +143,7 @@ class Dialects:
             )  # fmt: skip
         return kept
 
-    def add_to(self, losses: Losses) -> None:
+    def add_to(self, losses: FrictionAndSprings) -> None:
         """Add springs, and friction of the joints of SDF, to what the URDF's own joints say."""
         found = losses_of(self.drawing, losses.file)
         losses.viscous.update(found.viscous)

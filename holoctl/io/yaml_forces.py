@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import known_name
-from holoctl.forces.contract import Force
+from holoctl.forces.force_protocol import Force
 from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring

@@ -1,5 +1,5 @@
-"""The laws: each is one text, for numbers and for expressions.
+"""The laws, each one text for numbers and for expressions.
 
-In: constraints with a border, and a tree, as `contract` has them. Out: efforts and motions.
-No law knows how vectors are kept, where the motors sit, or what makes a result doubtful.
+In: constraints with a border, and a tree, as in `operators`. Out: efforts and motions.
+A law does not depend on how vectors are stored, where motors are, or on guards.
 """

@@ -18,7 +18,7 @@ the number of clusters, and the pivots of D are those of W, eliminated from leaf
 References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 7; A. Jain, "Multibody graph
 transformations and analysis, part II: closed-chain constraint embedding", 2012; M. Chignoli and
 others, "Recursive rigid-body dynamics algorithms for systems with kinematic loops", 2023. The
-oracle is laws/response.py with W.
+oracle is laws/forward.py with W.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from holoctl.laws.contract import times
+from holoctl.laws.operators import times
 
 __all__ = ["Cluster", "ClusterTree", "add_to", "caused_by_clusters", "clusters_of"]
 

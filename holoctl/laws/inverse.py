@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holoctl.laws.contract import Constraints, Tree, times
+from holoctl.laws.operators import Constraints, Tree, times
 
 __all__ = ["holding", "inverse"]
 
@@ -26,8 +26,8 @@ def inverse(K: Constraints, tree: Tree, c: Any, rates: Any, push: Any) -> tuple[
     (nv,) that friction was taken at, None for v.
 
     With `rates`, a velocity ``C' v = rates``, friction is that of this motion; what no motor drives
-    keeps its momentum (dynamics/reference_rates.py). `push` are efforts along the motions that the
-    motors do the work of besides.
+    keeps its momentum (dynamics/friction_velocity.py). `push` are further efforts along the
+    motions, which the motors provide in addition.
     """
     a = K.motion(c)
     at = K.velocity(rates) if rates is not None and tree.friction else None

@@ -35,7 +35,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from holoctl.base.tolerances import BRAKE_SHARE, POSITION_MARGIN, TICKS_AHEAD, VELOCITY_MARGIN
-from holoctl.laws.contract import times
+from holoctl.laws.operators import times
 
 __all__ = [
     "LimitedCoordinates",

@@ -31,8 +31,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from holoctl.laws.contract import Constraints, TaskOperators, Tree, times
-from holoctl.laws.response import mobility
+from holoctl.laws.forward import mobility
+from holoctl.laws.operators import Constraints, TaskOperators, Tree, times
 
 __all__ = ["LevelSolver", "TaskResult", "by_priority", "task_motion"]
 

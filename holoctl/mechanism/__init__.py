@@ -1,5 +1,5 @@
 """The mechanism: tree, constraints, motors, scales, all checked once.
 
 In: a model and constraints, or the bodies and joints of a `Linkage`. Out: a `Mechanism`.
-Also the tree alone: M, h, `M a + h`, energy.
+Also the tree without constraints, in `open_tree`: M, h, ``M a + h``, energy.
 """

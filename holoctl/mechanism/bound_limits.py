@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Vector, counted, known_name, listing, read_only
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import BoundRows, Constraint
+from holoctl.constraints.constraint_protocol import BoundRows, Constraint
 from holoctl.constraints.joint_coordinates import (
     AXES_OF,
     Closures,

@@ -27,10 +27,10 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT
 from holoctl.constraints.closure import Closure
-from holoctl.constraints.contract import BoundRows, Constraint
+from holoctl.constraints.constraint_protocol import BoundRows, Constraint
 from holoctl.constraints.joint_coordinates import Closures, part_names
 from holoctl.constraints.user_constraints import check_own, is_own, of_library
-from holoctl.forces.contract import BoundForce, Force
+from holoctl.forces.force_protocol import BoundForce, Force
 from holoctl.forces.user_forces import check_own_force
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.coordinates import coordinate_names
@@ -222,7 +222,7 @@ def _descriptions(given: Any, what: str, needs: Sequence[str], kinds: str) -> tu
             raise InputError(
                 f"Mechanism: {quoted(x)} is not a {what}{hint if what == 'constraint' else ''}; "
                 f"expected hc.{kinds}, or a class of your own that follows "
-                f"holoctl/{what}s/contract.py"
+                f"holoctl/{what}s/{what}_protocol.py"
             )
     return found
 

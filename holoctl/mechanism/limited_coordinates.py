@@ -19,8 +19,8 @@ from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import WITHIN_LIMIT
 from holoctl.laws.limits import LimitedCoordinates, a_tick_on
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.kinematics import Kinematics, kinematics
 

@@ -34,7 +34,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import SIX_DIGITS
 from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.constraints.joint_coordinates import part_names
-from holoctl.forces.contract import Force
+from holoctl.forces.force_protocol import Force
 from holoctl.mechanism.description import checked_motors
 from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
 from holoctl.mechanism.limits import Limits

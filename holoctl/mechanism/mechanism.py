@@ -25,8 +25,8 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Cells, html_table, named
-from holoctl.constraints.contract import BoundChart, BoundRows, Constraint, offered
-from holoctl.forces.contract import BoundForce, Force
+from holoctl.constraints.constraint_protocol import BoundChart, BoundRows, Constraint, offered
+from holoctl.forces.force_protocol import BoundForce, Force
 from holoctl.mechanism.bound_limits import applicable, bound_limits, without_joints
 from holoctl.mechanism.description import (
     actuation_matrix,

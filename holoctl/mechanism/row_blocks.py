@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holoctl.base.checks import read_only
-from holoctl.constraints.contract import BoundRows
+from holoctl.constraints.constraint_protocol import BoundRows
 from holoctl.constraints.wrench_rows import WrenchRows, stacked
 
 __all__ = ["Block", "blocks_of"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import BoundRows, constraint_of
+from holoctl.constraints.constraint_protocol import BoundRows, constraint_of
 from holoctl.tree.coordinates import joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics

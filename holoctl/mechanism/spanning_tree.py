@@ -14,7 +14,7 @@ import numpy as np
 from holoctl.mechanism.joint_types import GROUND, Joint
 
 __all__ = [
-    "Branch",
+    "TreeBranch",
     "branches",
     "distances",
     "hanging_parts",
@@ -25,7 +25,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class TreeBranch:
     """A joint of the tree, from the body above to the body below.
 
     `part` says that below hangs but a part of that body, which a weld ties to the rest.
@@ -94,23 +94,23 @@ def loop_of(joint: Joint, tree: Iterable[Joint]) -> tuple[str, ...]:
     return tuple(around)
 
 
-def branches(tree: Iterable[Joint]) -> list[Branch]:
+def branches(tree: Iterable[Joint]) -> list[TreeBranch]:
     """The joints of the tree, each with the body that hangs from it."""
     near = _neighbours(tree)
-    found: list[Branch] = []
+    found: list[TreeBranch] = []
     seen, stack = {GROUND}, [GROUND]
     while stack:
         for joint, other in near.get(stack.pop(), ()):
             if other not in seen:
                 seen.add(other)
                 stack.append(other)
-                found.append(Branch(joint, other))
+                found.append(TreeBranch(joint, other))
     return found
 
 
-def hanging_parts(joints: Iterable[Joint]) -> list[Branch]:
+def hanging_parts(joints: Iterable[Joint]) -> list[TreeBranch]:
     """Where the bodies are that cut joints with a motor hold; the ground is not divided."""
-    return [Branch(j, j.parent if j.child == GROUND else j.child, part=True) for j in joints]
+    return [TreeBranch(j, j.parent if j.child == GROUND else j.child, part=True) for j in joints]
 
 
 def distances(joints: Iterable[Joint]) -> dict[str, int]:

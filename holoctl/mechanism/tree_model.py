@@ -14,7 +14,7 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import child_frame
 from holoctl.mechanism.joint_types import GROUND, IN_SERIES, OTHER_UPSIDE_DOWN, Joint
-from holoctl.mechanism.spanning_tree import Branch
+from holoctl.mechanism.spanning_tree import TreeBranch
 from holoctl.tree.inertia_checks import rigid_body
 
 __all__ = ["BodyPlacement", "position", "tree_model", "weld_of_part"]
@@ -27,15 +27,15 @@ def tree_model(
     name: str,
     gravity: Vector,
     bodies: Mapping[str, pin.Inertia],
-    branches: Sequence[Branch],
-    parts: Sequence[Branch],
+    branches: Sequence[TreeBranch],
+    parts: Sequence[TreeBranch],
 ) -> tuple[pin.Model, dict[str, BodyPlacement]]:
     """The tree, numbered depth-first, and where each body is in it."""
     model = pin.Model()
     model.name, model.gravity.linear = name, gravity
     shares = Counter(b.below for b in parts)
     places = {GROUND: (GROUND, pin.SE3.Identity())}
-    below: dict[str, list[Branch]] = {}
+    below: dict[str, list[TreeBranch]] = {}
     for branch in sorted((*branches, *parts), key=lambda b: b.joint.name, reverse=True):
         below.setdefault(branch.above, []).append(branch)
     stack = list(below.get(GROUND, ()))
@@ -51,7 +51,7 @@ def tree_model(
     return model, places
 
 
-def _hang(model: pin.Model, branch: Branch, place: BodyPlacement) -> BodyPlacement:
+def _hang(model: pin.Model, branch: TreeBranch, place: BodyPlacement) -> BodyPlacement:
     """Add a branch to the model below a body that is in place; where the body below is."""
     j = branch.joint
     above, below = (j.at_parent, j.at_child)[:: -1 if branch.reversed else 1]
@@ -102,7 +102,7 @@ def _share(inertia: pin.Inertia, parts: int) -> pin.Inertia:
     return rigid_body(inertia.mass / parts, inertia.lever, inertia.inertia / parts)
 
 
-def weld_of_part(branch: Branch, places: Mapping[str, BodyPlacement]) -> Closure:
+def weld_of_part(branch: TreeBranch, places: Mapping[str, BodyPlacement]) -> Closure:
     """What ties the part of a body that hangs from a joint to the rest of it."""
     j = branch.joint
     joint, X = places[branch.below]

@@ -19,7 +19,7 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import in_place_band_lu, in_place_lu
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, most_condition
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.fast_rows import Beside, MoreRows, fast_rows, judged_rows
 from holoctl.tree.live_motion import LiveMotion
 

@@ -32,8 +32,6 @@ from holoctl.base.tolerances import (
     UNIT,
 )
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import KeptRows, toleranced_rows
-from holoctl.closing.kept_rows import independence as rows_independence
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import (
     manifold_rank,
@@ -42,6 +40,8 @@ from holoctl.closing.rank import (
     scaled_jacobian,
     scaled_size,
 )
+from holoctl.closing.toleranced_rows import KeptRows, toleranced_rows
+from holoctl.closing.toleranced_rows import independence as rows_independence
 from holoctl.mechanism.checks import check_configuration, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.terms import Terms

@@ -39,7 +39,7 @@ from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr
 from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
 from holoctl.closing.rank import scaled_size
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.constraint_protocol import Rows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_determined, coordinates, shared_partition
 from holoctl.rows.evaluate import may_depend_on_time

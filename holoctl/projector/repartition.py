@@ -25,8 +25,8 @@ from holoctl.base.tolerances import (
     SPLIT_LIMIT,
     WELL_ABOVE,
 )
-from holoctl.closing.kept_rows import independence as least_independence
 from holoctl.closing.rank import pivot_rows, scaled_size
+from holoctl.closing.toleranced_rows import independence as least_independence
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, preferred_dependents
 from holoctl.rows.evaluate import scaled_rows_at

@@ -1,5 +1,5 @@
-"""The rows of a mechanism at a state: one description, several readers.
+"""The rows of all constraints of a mechanism at a state.
 
-In: a `Mechanism` and (q, v, t). Out: `Terms`, or G and -drift laid out for a tick.
-Also what rows do to bodies, and how far off a state may be.
+In: a `Mechanism` and (q, v, t). Out: `Terms`: G, -drift, errors and rates, M, h and F.
+Also the wrenches that rows exert on bodies, and the errors at which a state is refused.
 """

@@ -12,11 +12,11 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, known_name, read_only, shaped
-from holoctl.constraints.contract import Rows
+from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.user_constraints import checked_rows, of_library
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism, workspace
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.layout import layout
 from holoctl.tree.kinematics import Kinematics, kinematics
 from holoctl.tree.live_motion import live_motion

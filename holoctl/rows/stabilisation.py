@@ -17,7 +17,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector, known_name, positive
 from holoctl.base.errors import InputError
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import rows_of
 

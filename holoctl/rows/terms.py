@@ -31,8 +31,8 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import PivotedQR, largest, pivoted_qr
-from holoctl.constraints.contract import Rows
-from holoctl.forces.contract import Efforts
+from holoctl.constraints.constraint_protocol import Rows
+from holoctl.forces.force_protocol import Efforts
 from holoctl.forces.sum_of_forces import all_efforts, change_by_velocity
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism, workspace

@@ -21,7 +21,7 @@ from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import CLOSEST, FASTEST, NEAR_SINGULAR, PREDICTED_BY
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.codegen.compiled.simulation_steps import Step
-from holoctl.constraints.contract import constraint_of
+from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at

@@ -1,5 +1,5 @@
-"""What is asked of a bare `pin.Model`: names, frames, supports, motion at (q, v).
+"""Queries on a plain `pin.Model`: names, frames, supports, motion at (q, v).
 
 In: a model and a state. Out: frames, masks of coordinates, `Kinematics` in world axes.
-Also what a model may hold, and that it does not change.
+Also which joints a model may have, and a check that it does not change.
 """

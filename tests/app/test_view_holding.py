@@ -12,8 +12,8 @@ import holoctl as hc
 from holoctl.app.cli import main
 from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.app.view.panel import holding_table
-from holoctl.app.view.posture import dragged, opened
 from holoctl.app.view.recorded_run import frames, recorded
+from holoctl.app.view.shown_posture import dragged, opened
 
 
 @pytest.mark.parametrize("name", ["five_bar", "delta", "stewart", "leg"])

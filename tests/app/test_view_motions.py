@@ -11,8 +11,8 @@ import pytest
 import zoo
 
 import holoctl as hc
-from holoctl.app.view.motions import motions, played
-from holoctl.app.view.posture import opened
+from holoctl.app.view.shown_motions import motions, played
+from holoctl.app.view.shown_posture import opened
 from holoctl.closing.rank import scaled_jacobian
 
 NAMES = (

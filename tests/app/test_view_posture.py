@@ -11,7 +11,7 @@ import zoo
 
 import holoctl as hc
 from holoctl.app.view.dragging import motions_at
-from holoctl.app.view.posture import dragged, opened, sliders
+from holoctl.app.view.shown_posture import dragged, opened, sliders
 from holoctl.closing.rank import scaled_jacobian
 
 SHIPPED = ("four_bar", "five_bar", "delta", "stewart", "leg", "geared_arm")

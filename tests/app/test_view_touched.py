@@ -18,8 +18,8 @@ import holoctl as hc
 from holoctl.app.cli import main
 from holoctl.app.view import panel
 from holoctl.app.view.holding_efforts import holding_efforts
-from holoctl.app.view.motions import motions
-from holoctl.app.view.posture import opened
+from holoctl.app.view.shown_motions import motions
+from holoctl.app.view.shown_posture import opened
 
 pytest.importorskip("viser")
 

@@ -22,7 +22,7 @@ from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.terms import terms_function
 from holoctl.codegen.laws.torque import torque_function
-from holoctl.rows.closure_limits import NOT_GIVEN
+from holoctl.rows.state_limits import NOT_GIVEN
 
 ca = pytest.importorskip("casadi")
 

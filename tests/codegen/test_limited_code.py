@@ -130,7 +130,7 @@ def test_near_a_limit_of_velocity_bounds_hold_at_the_end_of_the_tick(policy, mon
     options = {"limits": limits, "policy": policy, "dt": dt}
     ctl = hc.ComputedTorque(robot("five_bar"), 400.0, 40.0, **options)
     with monkeypatch.context() as without:
-        without.setattr("holoctl.control.limits_law.NEAR_SPEED", np.inf)
+        without.setattr("holoctl.control.limit_policies.NEAR_SPEED", np.inf)
         plain = hc.ComputedTorque(robot("five_bar"), 400.0, 40.0, **options)
         plain.torque(*next(iter(ticks(ctl.mech, 1))))  # its limits are prepared by now
     fast, changed = hc.compile(ctl, ["torque"], flags=["-O0"]), 0
@@ -150,7 +150,7 @@ def test_what_leads_near_a_limit_of_velocity_is_looked_at_too(policy, monkeypatc
     options = {"limits": limits, "policy": policy, "dt": dt}
     ctl = hc.ComputedTorque(mech, 2e4, 141.0, **options)
     with monkeypatch.context() as without:
-        without.setattr("holoctl.control.limits_law.TICKS_AHEAD", 0.0)
+        without.setattr("holoctl.control.limit_policies.TICKS_AHEAD", 0.0)
         plain = hc.ComputedTorque(robot("five_bar"), 2e4, 141.0, **options)
         plain.torque(*next(iter(ticks(mech, 1))))  # its limits are prepared by now
     fast, exported = hc.compile(ctl, ["torque"], flags=["-O0"]), Exported(ctl, tmp_path)

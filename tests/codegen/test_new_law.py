@@ -17,7 +17,7 @@ from inside import laws_in_numbers
 from support import closed_states, few, mechanism, shared_partition
 
 import holoctl as hc
-from holoctl.laws.contract import times
+from holoctl.laws.operators import times
 
 ca = pytest.importorskip("casadi")
 

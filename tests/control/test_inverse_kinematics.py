@@ -22,7 +22,7 @@ from support import (
 from zoo import ZOO, add_body, at, bar, five_bar, four_bar, slider_crank, triangle
 
 import holoctl as hc
-from holoctl.closing.kept_rows import toleranced_rows
+from holoctl.closing.toleranced_rows import toleranced_rows
 from holoctl.control.reach.targets import targets_of
 from holoctl.tree.kinematics import kinematics
 

@@ -15,7 +15,7 @@ from support import mechanism
 
 import holoctl as hc
 from holoctl.design.maps.grid_coordinates import chart_of
-from holoctl.design.maps.grid_filling import Worker, filled
+from holoctl.design.maps.grid_filling import GridWorker, filled
 from holoctl.design.maps.point_quantities import MapPoint, MapRequest
 from holoctl.rows.evaluate import constraint_rows
 
@@ -269,7 +269,7 @@ def parts(mech, grid=None):
     grid = grid or (TIP, np.linspace(-0.1, 0.1, 5), np.linspace(0.3, 0.5, 4))
     chart, axes = chart_of(mech, part, q, grid, None, kin)
     request = MapRequest(chart, ("reach",), None, None, 0.0)
-    return chart, axes, Worker(request, axes, part), q
+    return chart, axes, GridWorker(request, axes, part), q
 
 
 def test_a_point_on_another_branch_is_told(five_bar):

@@ -24,8 +24,8 @@ from zoo import ZOO, at, feet
 
 import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.dynamics.reference import saddle_point
-from holoctl.dynamics.reference.pinocchio_constraints import direct_by_anchors
+from holoctl.dynamics.other_methods import saddle_point
+from holoctl.dynamics.other_methods.pinocchio_constraints import direct_by_anchors
 from holoctl.rows.terms import scaled_rows
 
 CONTACTS_ONLY = {"standing_leg"}

@@ -25,7 +25,7 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.rows import anchors as anchors_module
-from holoctl.rows.anchors import anchors
+from holoctl.rows.pinocchio_rows import anchors
 
 WELDS = ("weld_chain", "welded_arms")
 ANCHORED = (*WELDS, "held_foot", "spatial_arms", "universal_rods", "idle_rod")

@@ -16,7 +16,7 @@ from zoo import at, five_bar, one_of_each
 
 import holoctl as hc
 from holoctl.mechanism.bound_limits import bound_limits
-from holoctl.mechanism.moves import moved
+from holoctl.mechanism.frame_displacements import moved
 
 INF = np.inf
 LIMITS = hc.Limits(

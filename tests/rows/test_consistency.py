@@ -16,9 +16,9 @@ from zoo import ZOO
 
 import holoctl as hc
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_CONDITION, TOLERANCES, VELOCITY_LIMIT
-from holoctl.rows.closure_limits import allowed_acceleration
 from holoctl.rows.constraint_residuals import constraint_residuals
-from holoctl.rows.tick.opening_rows import rows_that_open
+from holoctl.rows.state_limits import allowed_acceleration
+from holoctl.rows.tick.nonzero_rows import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]
 """With redundant rows, passive motions, orientation rows, couplings."""

@@ -17,8 +17,8 @@ from holoctl.app.body_lines import BodyLine, body_lines, fastened
 from holoctl.app.view.shapes import Bar, Shape, ball, capsule, color_of_joint, lying
 from holoctl.base.checks import Vector
 from holoctl.base.tolerances import DRAWN_LENGTH
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Pair
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.scales import sizes
 from holoctl.tree.coordinates import coordinate_names

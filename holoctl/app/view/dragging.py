@@ -26,7 +26,7 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.design.paths.path_continuation import System, system_of
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
-from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.tree.coordinates import translational

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.view import panel
-from holoctl.app.view.motions import ShownMotion, motions, played
-from holoctl.app.view.posture import Posture, dragged, moved, opened, sliders
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
+from holoctl.app.view.shown_motions import ShownMotion, motions, played
+from holoctl.app.view.shown_posture import Posture, dragged, moved, opened, sliders
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.doctor.mobility_analysis import mobility

@@ -14,8 +14,8 @@ from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:
     from holoctl.app.view.holding_efforts import HoldingEfforts
-    from holoctl.app.view.posture import Posture
     from holoctl.app.view.recorded_run import Recorded
+    from holoctl.app.view.shown_posture import Posture
 
 __all__ = ["chart", "doctor", "held", "holding_table", "marker", "pose", "words"]
 

@@ -8,11 +8,11 @@ from html import escape
 
 from holoctl.app.view import panel
 from holoctl.app.view.geometry import Geometry
-from holoctl.app.view.motions import ShownMotion, motions, played
-from holoctl.app.view.posture import Posture
 from holoctl.app.view.recorded_run import Recorded, frames
 from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import start_server, stop_server
+from holoctl.app.view.shown_motions import ShownMotion, motions, played
+from holoctl.app.view.shown_posture import Posture
 from holoctl.base.checks import Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.doctor.mobility_analysis import mobility

@@ -12,7 +12,6 @@ import pinocchio as pin
 from holoctl.app.plot_run import check_run
 from holoctl.app.view.geometry import Geometry, shapes_of
 from holoctl.app.view.page import Page
-from holoctl.app.view.posture import Posture, opened
 from holoctl.app.view.recorded_run import Recorded, recorded
 from holoctl.app.view.scene import Scene
 from holoctl.app.view.server import (
@@ -23,6 +22,7 @@ from holoctl.app.view.server import (
     stop_server,
     viser_or_error,
 )
+from holoctl.app.view.shown_posture import Posture, opened
 from holoctl.app.view.standalone_page import standalone_page
 from holoctl.base.checks import Vector, one_of, quiet
 from holoctl.base.errors import InputError

@@ -15,10 +15,10 @@ from holoctl.base.checks import Array, Vector, counted
 from holoctl.base.errors import SingularityError
 from holoctl.base.tolerances import RANK
 from holoctl.closing.body_graph import Bodies, bodies_at
-from holoctl.closing.idle.motions import Idle, idle_motions, independent_spins
-from holoctl.closing.kept_rows import toleranced_rows
+from holoctl.closing.idle.idle_motions import Idle, idle_motions, independent_spins
 from holoctl.closing.lyapunov_schmidt import neighbourhood
-from holoctl.closing.samples import Sample, samples, still, tangent
+from holoctl.closing.sampled_configurations import Sample, samples, still, tangent
+from holoctl.closing.toleranced_rows import toleranced_rows
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["idle_basis"]

@@ -1,5 +1,5 @@
-"""The laws in machine code, within Python.
+"""The laws in machine code, called from Python.
 
-In: expressions. Out: a `Compiled`, with the Python path behind it.
-What is doubtful goes to that path, and is counted.
+In: expressions. Out: a `Compiled`; where its guard refuses, the path in Python answers.
+Each such call is counted.
 """

@@ -23,7 +23,7 @@ from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
+from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["compile"]
 

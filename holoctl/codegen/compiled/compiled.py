@@ -25,7 +25,7 @@ from holoctl.codegen.compiled.batch import BatchInputs, answers, certified
 from holoctl.codegen.compiled.certificates import forward_certificate, inverse_certificate
 from holoctl.codegen.compiled.estimator import CompiledEstimator, Estimators, not_compiled
 from holoctl.codegen.compiled.extension_source import Law
-from holoctl.codegen.compiled.fallbacks import Fallbacks
+from holoctl.codegen.compiled.fallback_counter import Fallbacks
 from holoctl.codegen.compiled.functions import certified_code, machine_code
 from holoctl.codegen.compiled.loop_functions import (
     estimated,
@@ -54,7 +54,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.terms import terms
 
 __all__ = ["Compiled", "CompiledTerms", "from_subject"]

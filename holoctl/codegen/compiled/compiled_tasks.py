@@ -16,7 +16,7 @@ from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.compiled.estimator import Estimators, not_compiled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, task_source
-from holoctl.codegen.compiled.fallbacks import Fallbacks
+from holoctl.codegen.compiled.fallback_counter import Fallbacks
 from holoctl.codegen.compiled.functions import law_of
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned

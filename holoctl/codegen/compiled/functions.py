@@ -27,8 +27,8 @@ from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.terms import rows_function, terms_function
 from holoctl.codegen.laws.torque import torque_function
 from holoctl.codegen.limits_c import limited_c, limits_c
-from holoctl.control.limits_law import LimitsLaw
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.control.limit_policies import LimitsLaw
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["MACHINES", "certified_code", "law_of", "machine_code", "wanted_functions"]
 

@@ -22,7 +22,7 @@ from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.loop import LoopFunctions, handed_over
 from holoctl.control.loop_memory import Memory
-from holoctl.dynamics.tick.inverse_paths import check_rates
+from holoctl.dynamics.tick.inverse_with_fallback import check_rates
 
 __all__ = ["estimated", "integrating", "loop_functions", "of_states", "repartitioned"]
 

@@ -1,5 +1,5 @@
-"""A controller as C99 with nothing around it.
+"""A controller as C99 that needs no library but libm.
 
 In: expressions. Out: a folder of sources, with a self-test.
-What is doubtful becomes a status, and the torque a held one, for a while.
+Where the guard refuses, a status is returned, and the last torque held for a limited time.
 """

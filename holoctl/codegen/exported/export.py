@@ -20,7 +20,7 @@ from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.files import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
-from holoctl.codegen.exported.left_out import left_out
+from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.self_test_states import golden_states
 from holoctl.codegen.exported.self_test_ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
@@ -30,15 +30,15 @@ from holoctl.codegen.laws.border_expressions import assembly_with, sensing_of
 from holoctl.codegen.task_law_options import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.controller_limits import limits_law_of
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.limited_inverse_dynamics import WithinLimits
-from holoctl.control.limits_law import LimitsLaw
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
-from holoctl.rows.closure_limits import NOT_GIVEN, NotGiven
+from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
 
 __all__ = ["export_c"]
 

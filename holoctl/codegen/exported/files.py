@@ -18,7 +18,7 @@ from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.exported.laws import Laws, TaskExport
-from holoctl.codegen.exported.left_out import in_header
+from holoctl.codegen.exported.not_exported import in_header
 from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import test_values
 from holoctl.codegen.exported.self_test_states import States
@@ -39,7 +39,7 @@ from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["Library", "library_files"]
 

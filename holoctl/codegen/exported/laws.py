@@ -24,7 +24,7 @@ from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -16,19 +16,19 @@ from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.self_test_references import task_state
 from holoctl.codegen.expressions import Expressions
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.limited_inverse_dynamics import (
     LimitedInverseDynamics,
     WithinLimits,
     limited_inverse_dynamics,
 )
-from holoctl.control.limits_law import LimitsLaw
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.forces.sum_of_forces import change_by_velocity
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import project
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["States", "golden_states"]

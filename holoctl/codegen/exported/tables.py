@@ -6,7 +6,7 @@ import numpy as np
 
 from holoctl.codegen.c_text import comment
 from holoctl.constraints.joint_coordinates import FramePair
-from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational

@@ -1,5 +1,5 @@
-"""The laws of a mechanism, each a function of symbols with a guard that tells where it holds.
+"""The laws of a mechanism as functions of symbols, each with a guard.
 
-In: `Expressions`. Out: a `casadi.Function`, its last output the doubt.
-A law may be trusted where its doubt is below one; elsewhere Python answers, or a status.
+In: expressions. Out: a `casadi.Function`; its last output is the doubt of the guard.
+A result is valid where the doubt is below one; elsewhere Python answers, or a status.
 """

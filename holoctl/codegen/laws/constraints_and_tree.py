@@ -1,4 +1,4 @@
-"""The constraints and the tree as expressions: what laws are written over; laws/contract.py.
+"""The constraints and the tree as expressions: what laws are written over; laws/operators.py.
 
     rho = nu <= k   C = [B, E]        E selects coordinates of motions that no motor drives
     rho = k < nu    C = E             least squares in the motion, least norm in the efforts

@@ -1,4 +1,4 @@
-"""Forward dynamics as expressions: the law of laws/response.py, with the independent coordinates in
+"""Forward dynamics as expressions: the law of laws/forward.py, with the independent coordinates in
 the border. What efforts cause goes by W or by clusters of loops, whichever takes fewer operations.
 """
 
@@ -17,7 +17,7 @@ from holoctl.codegen.laws.constraints_and_tree import (
 )
 from holoctl.codegen.matrices import total
 from holoctl.laws.clusters import caused_by_clusters
-from holoctl.laws.response import caused_by, forward
+from holoctl.laws.forward import caused_by, forward
 
 __all__ = ["by_clusters", "by_inertia", "forward_function"]
 

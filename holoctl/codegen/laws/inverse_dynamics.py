@@ -13,7 +13,7 @@ from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constr
 from holoctl.codegen.laws.residuals import redundant_doubt, state_doubt
 from holoctl.codegen.matrices import total
 from holoctl.laws.inverse import holding, inverse
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["holding_function", "inverse_function"]
 
@@ -29,7 +29,7 @@ def inverse_function(
 
     With limits, doubt tells of the state and of redundant rows too. `at_reference` puts ``rates``
     (nu,) and ``share`` before t: with a share of 1 friction is that of the motion whose motors have
-    these rates, see dynamics/reference_rates.py, which is the oracle; with 0 that of v.
+    these rates, see dynamics/friction_velocity.py, which is the oracle; with 0 that of v.
 
     Raises
     ------

@@ -37,8 +37,8 @@ from holoctl.codegen.rows import SymbolicRows
 from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.certificate import weight
-from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.stabilisation import stiffness
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["certified_forward", "certified_inverse"]
 

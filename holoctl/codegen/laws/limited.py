@@ -11,7 +11,7 @@
 
 with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
 past a limit, or near one of velocity: then the law is asked for a tick later too, at a state that
-`tick_on` gives. The oracles are control/limits_law.py, mechanism/limited_coordinates.py and
+`tick_on` gives. The oracles are control/limit_policies.py, mechanism/limited_coordinates.py and
 dynamics/effort_response.py.
 """
 
@@ -29,7 +29,9 @@ from holoctl.codegen.laws.measurement_model import JointReading, joint_readings
 from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.torque import torque
 from holoctl.codegen.matrices import column, total
-from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.limit_policies import LimitsLaw
+from holoctl.laws.forward import forward
+from holoctl.laws.forward import response as responding
 from holoctl.laws.limits import (
     LimitedCoordinates,
     Operations,
@@ -40,8 +42,6 @@ from holoctl.laws.limits import (
     caused,
     led_back,
 )
-from holoctl.laws.response import forward
-from holoctl.laws.response import response as responding
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = [

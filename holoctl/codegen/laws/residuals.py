@@ -4,7 +4,7 @@
     velocity      max |r rate| / (1 + max |r G| |v|)
     acceleration  max |r (G a + drift)| / (1 + max |r G| |a| + max |r drift|)
 
-r scales the rows. These are measures of the certificate; see rows/closure_limits.py.
+r scales the rows. These are measures of the certificate; see rows/state_limits.py.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised_drift import stabilised_drift
-from holoctl.rows.closure_limits import StateLimits, least_acceleration
 from holoctl.rows.stabilisation import stiffness
+from holoctl.rows.state_limits import StateLimits, least_acceleration
 
 __all__ = [
     "Measures",

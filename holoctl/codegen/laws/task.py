@@ -33,7 +33,7 @@ from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.task_space.law import gains, matrix
-from holoctl.control.tasks.contract import TaskExpression
+from holoctl.control.tasks.task_protocol import TaskExpression
 from holoctl.laws.inverse import inverse
 from holoctl.laws.task import task_motion
 

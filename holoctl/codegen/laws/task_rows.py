@@ -25,10 +25,10 @@ from holoctl.codegen.relative_motion import (
     turns,
 )
 from holoctl.codegen.tree import TreeSteps
-from holoctl.constraints.contract import offered
+from holoctl.constraints.constraint_protocol import offered
 from holoctl.constraints.phi_expression import derivatives
 from holoctl.constraints.user_constraints import of_library
-from holoctl.control.tasks.contract import BoundTask, FrameMotion, Show, TaskExpression
+from holoctl.control.tasks.task_protocol import BoundTask, FrameMotion, Show, TaskExpression
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 

@@ -1,5 +1,5 @@
-"""Where frames can be: closed configurations, and motions, in which they are where they should be.
+"""Inverse kinematics: closed configurations, velocities and accelerations for poses of frames.
 
-In: a `Mechanism`, poses of frames, limits. Out: q, v, a; or why a pose is out of reach.
-Off line: nothing here is for the rate of a loop, and nothing of it depends on a law.
+In: a `Mechanism`, poses, limits. Out: q, v, a; or the reason why a pose is out of reach.
+For use offline; independent of all laws of control.
 """

@@ -22,10 +22,10 @@ from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import REACH_CLOSED, REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
-from holoctl.closing.kept_rows import toleranced_rows
 from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
+from holoctl.closing.toleranced_rows import toleranced_rows
 from holoctl.control.reach.constrained_least_squares import (
     Descent,
     PositionBounds,
@@ -38,9 +38,9 @@ from holoctl.control.reach.out_of_reach import Shortfall, out_of_reach
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
 from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits, checked_limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics

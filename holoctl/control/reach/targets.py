@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Vector, known_name, listing, shown, suggestion, vector
 from holoctl.base.errors import InputError
-from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask, FrameTask
+from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.kinematics import Kinematics
 from holoctl.tree.supported_joints import check_placement

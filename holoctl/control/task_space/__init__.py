@@ -1,5 +1,5 @@
-"""Laws of tasks: feedback and impedance in the coordinates of what is to be done.
+"""Laws of tasks: feedback and impedance in task coordinates.
 
 In: a `Mechanism`, tasks, gains, and (q, v) with a reference at every tick. Out: motor efforts.
-A law is data, `law`; `general_path` answers where ticks are in doubt, and is their oracle.
+`law` has the data; `task_by_projection` is the general path, and the oracle of `task_tick`.
 """

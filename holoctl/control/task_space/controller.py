@@ -27,17 +27,17 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.controller_limits import limits_law_of
+from holoctl.control.limit_policies import LIMIT_POLICIES
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.limits_law import LIMIT_POLICIES
 from holoctl.control.loop import LoopFunctions, assembly_of, handed_over, loop_of_thread
 from holoctl.control.loop_memory import Memory, task_report_of
 from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error
-from holoctl.control.task_space.general_path import acceleration_task
 from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskRequest
-from holoctl.control.tasks.contract import ReferenceMotion, wanted_of
+from holoctl.control.task_space.task_by_projection import acceleration_task
+from holoctl.control.tasks.task_protocol import ReferenceMotion, wanted_of
 from holoctl.control.tasks.task_singularity import usual
-from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, Paths
 from holoctl.dynamics.tick.inverse_tick import prepare, why_general
+from holoctl.dynamics.tick.inverse_with_fallback import EstimatedPaths, Paths
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, with_task
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick

@@ -27,8 +27,8 @@ from holoctl.control.task_space.controller import (
     torque_from_motors,
 )
 from holoctl.control.task_space.law import TaskLaw, critical_damping, matrix
-from holoctl.control.tasks.contract import Task
 from holoctl.control.tasks.gains import gain_of
+from holoctl.control.tasks.task_protocol import Task
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.limits import Limits

@@ -42,7 +42,7 @@ from holoctl.base.linalg import (
     singular_values,
 )
 from holoctl.base.tolerances import TASK_SINGULAR
-from holoctl.control.tasks.contract import BoundTask, ReferenceMotion
+from holoctl.control.tasks.task_protocol import BoundTask, ReferenceMotion
 from holoctl.control.tasks.task_singularity import NominalTask, condition_of, damping_of
 
 __all__ = [

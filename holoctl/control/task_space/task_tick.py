@@ -2,7 +2,7 @@
 
 Rows between two bodies are evaluated beside those of constraints. Where a task has as many rows as
 there are motions, neither gamma nor any inertia is formed. The oracle, which takes over near
-singular tasks, is general_path.py. Derivation: docs/derivations.md, "Task space".
+singular tasks, is task_by_projection.py. Derivation: docs/derivations.md, "Task space".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holoctl.control.task_space.law import (
     matrix,
     null_space,
 )
-from holoctl.control.tasks.contract import ReferenceMotion, TaskTick
+from holoctl.control.tasks.task_protocol import ReferenceMotion, TaskTick
 from holoctl.dynamics.tick.acceleration_task import Context, MotionOfTask
 from holoctl.laws.task import TaskResult, by_priority, task_motion
 

@@ -1,5 +1,5 @@
-"""What a controller can be asked for besides motors: the pose of a frame, a posture, a point.
+"""Tasks: the pose of a frame, a posture, the centre of mass.
 
 In: a mechanism, and its kinematics at a state. Out: value, error, Jacobian and drift of a task.
-A task is one file; no law knows one by its name.
+A task is one file; no law depends on its class.
 """

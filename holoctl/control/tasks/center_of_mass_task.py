@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Vector, finite, numbers, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench_rows import WrenchRows
-from holoctl.control.tasks.contract import (
+from holoctl.control.tasks.task_protocol import (
     Show,
     TaskExpression,
     TaskMotion,

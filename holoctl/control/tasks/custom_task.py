@@ -12,7 +12,7 @@ from holoctl.base.checks import Vector, finite, numbers, quoted, read_only
 from holoctl.base.errors import InputError
 from holoctl.constraints.callbacks import Callbacks, check_callables, check_derivatives, scale_of
 from holoctl.constraints.wrench_rows import WrenchRows
-from holoctl.control.tasks.contract import TaskMotion, TaskTick
+from holoctl.control.tasks.task_protocol import TaskMotion, TaskTick
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.tick.fast_rows import MoreRows

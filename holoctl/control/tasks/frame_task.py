@@ -23,7 +23,13 @@ from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_A_ROTATION
 from holoctl.constraints.kinds import Along, Row
 from holoctl.constraints.wrench_rows import WrenchRows, rows_between
-from holoctl.control.tasks.contract import (
+from holoctl.control.tasks.orientation_error import (
+    Operators,
+    check_rotation,
+    rotation_off,
+    turned_by,
+)
+from holoctl.control.tasks.task_protocol import (
     FrameMotion,
     Show,
     TaskExpression,
@@ -31,16 +37,10 @@ from holoctl.control.tasks.contract import (
     TaskTick,
     mechanism_size,
 )
-from holoctl.control.tasks.orientation_error import (
-    Operators,
-    check_rotation,
-    rotation_off,
-    turned_by,
-)
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.tick.along_vector import along
 from holoctl.rows.tick.fast_rows import MoreRows
+from holoctl.rows.tick.vector_rows import along
 from holoctl.tree.frames import (
     AXES,
     LETTERS,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holoctl.base.angles import position_error, wrapped
 from holoctl.base.checks import Vector, finite, name_list, numbers, read_only
 from holoctl.base.errors import InputError
-from holoctl.control.tasks.contract import Show, TaskExpression, TaskMotion, TaskTick
+from holoctl.control.tasks.task_protocol import Show, TaskExpression, TaskMotion, TaskTick
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader

@@ -24,7 +24,7 @@ from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import cholesky, orthonormal_columns
 from holoctl.base.tolerances import SINGULAR, TASK_DAMPED, TASK_LOST
 from holoctl.closing.assembly import assemble
-from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projected

@@ -19,7 +19,7 @@ from holoctl.base.checks import Array, Vector, counted, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import Cholesky, cholesky, orthonormal_columns, singular_values
 from holoctl.base.tolerances import TASK_SINGULAR
-from holoctl.control.tasks.contract import BoundTask, Task
+from holoctl.control.tasks.task_protocol import BoundTask, Task
 from holoctl.control.tasks.task_singularity import condition_of, usual
 from holoctl.projector.projection import Projection
 

@@ -1,5 +1,5 @@
-"""Closed configurations at rest, and what holds them.
+"""Closed configurations at rest, and the efforts that hold them.
 
 In: a `Mechanism`, a guess, efforts or none. Out: an `Equilibrium`.
-`balance` is what is to vanish, `standing` says what becomes of a push.
+`balance_residual` is the equation, `equilibrium_stability` judges a solution.
 """

@@ -22,7 +22,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import Joint, joint_called
-from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.design.linear.minimal_coordinates import MinimalCoordinates
 from holoctl.design.linear.numeric_differentiation import (
     STEPS_OF_RATES,

@@ -24,8 +24,8 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within, scaled_jacobian
 from holoctl.control.reach.targets import Target
-from holoctl.control.tasks.contract import BoundTask
 from holoctl.control.tasks.frame_task import BoundFrameTask
+from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import moved_by, observability_of

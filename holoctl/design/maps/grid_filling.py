@@ -30,7 +30,7 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import constraint_rows
 
-__all__ = ["Filled", "GridLine", "GridPoint", "Index", "NeighbourPairs", "Worker", "filled"]
+__all__ = ["Filled", "GridLine", "GridPoint", "GridWorker", "Index", "NeighbourPairs", "filled"]
 
 
 MAP_STARTS = 20  # a count
@@ -69,7 +69,7 @@ class NeighbourPairs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Worker:
+class GridWorker:
     """What is done for an item; it is sent to each worker once."""
 
     request: MapRequest
@@ -186,7 +186,7 @@ MAP_PAIRS = 50  # a count
 
 
 Run = Callable[[Sequence[Any]], list[Any]]
-"""Calls a `Worker` for each of some items; what fails is its error."""
+"""Calls a `GridWorker` for each of some items; what fails is its error."""
 
 
 @dataclass(eq=False)
@@ -236,7 +236,7 @@ class Filled:
         return True
 
 
-def filled(worker: Worker, start: Vector, run: Run) -> Filled:
+def filled(worker: GridWorker, start: Vector, run: Run) -> Filled:
     """All points of the grid that are reached from the start."""
     found = Filled(tuple(axis.values.size for axis in worker.axes))
     _begin(worker, start, found)
@@ -255,7 +255,7 @@ def _within(found: Filled) -> set[Index]:
     return {index for index, point in found.points.items() if not point.beyond}
 
 
-def _begin(worker: Worker, start: Vector, found: Filled) -> None:
+def _begin(worker: GridWorker, start: Vector, found: Filled) -> None:
     """The first point: the nearest to the start that is reached from there, within limits."""
     here, why = worker.spot(start), ""
     for index in worker.nearest(start):

@@ -20,15 +20,15 @@ from holoctl.base.single_threaded_blas import one_thread
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.grid_coordinates import GridAxis, chart_of
-from holoctl.design.maps.grid_filling import Filled, Worker, filled
+from holoctl.design.maps.grid_filling import Filled, GridWorker, filled
 from holoctl.design.maps.point_quantities import MapRequest
 from holoctl.design.maps.result import QUANTITIES, MotorMap
 from holoctl.design.sweeps.chunks import dealt_out
 from holoctl.design.sweeps.workers import at_work, workers_of
 from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_configuration, check_mechanism
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits, checked_limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import partition
 from holoctl.tree.kinematics import kinematics
@@ -131,7 +131,7 @@ def motor_map(
             "one"
         )
     request = MapRequest(chart, words, _limits(mech, limits), own, t)
-    worker = Worker(request, axes, part)
+    worker = GridWorker(request, axes, part)
     found = _run(worker, q, executor, progress)
     return _gathered(worker, axes, found)
 
@@ -152,7 +152,7 @@ def _limits(mech: Mechanism, limits: Any) -> Limits | None:
     return applicable(mech, checked_limits(limits, "motor_map"))
 
 
-def _run(worker: Worker, start: Vector, executor: Any, progress: bool) -> Filled:
+def _run(worker: GridWorker, start: Vector, executor: Any, progress: bool) -> Filled:
     """The grid, filled here where it is small, else by workers."""
     count = int(np.prod([axis.values.size for axis in worker.axes]))
     workers = None if executor is None else workers_of("motor_map", worker, executor, count)
@@ -188,7 +188,7 @@ def _tried(function: Callable[[Any], Any], item: Any, bar: Any) -> Any:
 # --------------------------------------------------------------------------------- the value
 
 
-def _gathered(worker: Worker, axes: tuple[GridAxis, ...], found: Filled) -> MotorMap:
+def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> MotorMap:
     request, mech = worker.request, worker.request.chart.mech
     shape = tuple(axis.values.size for axis in axes)
     arrays: dict[str, Array] = {"q": np.full((*shape, mech.nq), np.nan)}

@@ -28,7 +28,7 @@ from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import null_space_by_svd, singular_values
 from holoctl.base.tolerances import ACTUATION_SINGULAR, WITHIN_LIMIT
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.tasks.contract import BoundTask
+from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.grid_coordinates import MapChart, lengths_of
 from holoctl.design.maps.neighbour_continuation import PartitionedConfiguration

@@ -22,8 +22,8 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import LU, largest
 from holoctl.base.tolerances import UNLIMITED
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.closure_limits import StateLimits
 from holoctl.rows.evaluate import rows_at
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 

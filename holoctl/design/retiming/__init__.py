@@ -1,5 +1,5 @@
-"""The fastest way along a path.
+"""Time-optimal motion along a path.
 
 In: a closed path, limits. Out: a `Trajectory` that keeps them.
-`limit_rows` are the limits, `programs` solve, `solve` repeats it where limits change with speed.
+`limit_rows` has the limits, `convex_programs` the programs; `solve` iterates over the speed.
 """

@@ -87,22 +87,22 @@ def no_rows(n: int) -> RetimingRows:
 # ----------------------------------------------------------------------------------------- efforts
 
 
-class Friction(NamedTuple):
+class FrictionTerms(NamedTuple):
     """f = at + slope sd, near a speed, (n, p) each."""
 
     at: Array
     slope: Array
 
 
-def friction_near(dyn: Dynamics, sd: Vector, step: float = 1e-4) -> Friction:
+def friction_near(dyn: Dynamics, sd: Vector, step: float = 1e-4) -> FrictionTerms:
     """What changes with the speed, linearised in sd."""
     none = np.zeros_like(dyn.r1)
     if not dyn.speedy:
-        return Friction(none, none)
+        return FrictionTerms(none, none)
     size = np.maximum(sd, 1e-9)
     low, high = (speed_forces(dyn.path, x * size) for x in (1.0 - step, 1.0 + step))
     slope = (high - low) / (2.0 * step * size)[:, None]
-    return Friction(0.5 * (low + high) - slope * size[:, None], slope)
+    return FrictionTerms(0.5 * (low + high) - slope * size[:, None], slope)
 
 
 def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> RetimingRows:

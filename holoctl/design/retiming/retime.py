@@ -37,8 +37,8 @@ from holoctl.design.retiming.result import CheckedSolution, checked, trajectory_
 from holoctl.design.retiming.solve import RETIME_OVER, RetimingProblem, fastest
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import checked_limits
-from holoctl.mechanism.limits_of import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 

@@ -1,5 +1,5 @@
-"""The same work for many items, by all cores or many machines.
+"""The same function of many items, by several processes or a cluster.
 
-In: a function, items, who works. Out: a `Sweep`.
-`chunks` deals out, `workers` work, `work` is what a worker does.
+In: a function, items, workers. Out: a `Sweep`.
+`chunks` divides the items, `workers` runs processes, `chunk_evaluation` is what they evaluate.
 """

@@ -1,5 +1,5 @@
-"""The dynamics once more, laid out for a control loop.
+"""Dynamics prepared for a control loop: everything constant is computed once.
 
 In: (q, v) and a target, at every tick. Out: efforts or accelerations, nothing else.
-What is doubtful goes to the general path, once.
+Where the tick is ill-conditioned, `inverse_by_projection` answers instead.
 """

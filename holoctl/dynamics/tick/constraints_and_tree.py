@@ -7,7 +7,7 @@ With the kept rows split into dependent and independent columns, c being the ind
 
 so that a motion and the efforts along it take one solve each, and gamma is formed only where a law
 asks for it. Everything that does not change is prepared once, for one thread. The interface is that
-of laws/contract.py; derivation: docs/derivations.md, "In a tick".
+of laws/operators.py; derivation: docs/derivations.md, "In a tick".
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ The whole system at once, scaled by constants, so that its pivots are of order o
     [M   G'] [   a    ]   [tau + F - h]
     [G   0 ] [-lambda ] = [  -drift   ]        kept rows only
 
-by Pinocchio's sparse factorisation where the rows are those of anchors (rows/anchors.py), by a
-dense LU otherwise, or where the sparse one has doubts. The general path, `accelerate`, gives the
-same numbers, and takes over where the dense one has doubts too.
+by Pinocchio's sparse factorisation where the rows are those of anchors (rows/pinocchio_rows.py),
+by a dense LU otherwise, or where the sparse one is ill-conditioned. The general path, `accelerate`,
+gives the same numbers, and takes over where the dense one is ill-conditioned too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from holoctl.forces.sum_of_forces import all_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import inertia
 from holoctl.projector.partition import Partition, most_condition
-from holoctl.rows.anchors import anchored, anchors, motion_of_rows
 from holoctl.rows.evaluate import rows_at
+from holoctl.rows.pinocchio_rows import anchored, anchors, motion_of_rows
 from holoctl.rows.tick.fast_rows import fast_rows, why_not
 from holoctl.tree.live_motion import live_motion
 

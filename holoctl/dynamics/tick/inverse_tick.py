@@ -23,13 +23,13 @@ from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.estimation.measurement_model import MeasurementModel
+from holoctl.laws.forward import mobility, response
 from holoctl.laws.inverse import holding, inverse
-from holoctl.laws.response import mobility, response
 from holoctl.mechanism.coupled_motors import coupled_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.coordinate_split import Split, split_rows
 from holoctl.projector.partition import Partition, most_condition
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.fast_rows import why_not
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
@@ -42,8 +42,8 @@ __all__ = [
 Tick = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector | None]
 """tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without
 a target, u holds the mechanism at rest, and v is judged only. With rates, of the motors, friction
-is that of the motion that has these; see dynamics/reference_rates.py. What is no array is a request
-of the task."""
+is that of the motion that has these; see dynamics/friction_velocity.py. A target that is no array
+is a request of the task."""
 
 
 class Options(NamedTuple):

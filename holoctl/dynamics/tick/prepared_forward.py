@@ -15,14 +15,14 @@ import numpy as np
 from holoctl.base.checks import Vector, as_given, finite, quiet, stored
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.tick.forward_tick import Response, Tick, prepare
-from holoctl.dynamics.tick.general_path import general_acceleration
+from holoctl.dynamics.tick.inverse_by_projection import general_acceleration
 from holoctl.dynamics.tick.thread_workspace import in_own_workspace, prepared_now
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.tick.fast_rows import why_not
-from holoctl.rows.tick.other_rows import check_ticks
+from holoctl.rows.tick.user_rows import check_ticks
 
 __all__ = ["PreparedForwardDynamics", "at_once", "with_other_efforts"]
 

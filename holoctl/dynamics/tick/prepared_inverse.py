@@ -1,6 +1,6 @@
 """Inverse dynamics for a control loop: what users hold.
 
-Both paths, the fast one and the general one, are in dynamics/tick/inverse_paths.py.
+Both paths, the fast one and the general one, are in dynamics/tick/inverse_with_fallback.py.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_weights
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask
-from holoctl.dynamics.tick.inverse_paths import EstimatedPaths, InversePaths
 from holoctl.dynamics.tick.inverse_tick import Options, why_general
+from holoctl.dynamics.tick.inverse_with_fallback import EstimatedPaths, InversePaths
 from holoctl.dynamics.tick.thread_workspace import prepared_now
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_motors, check_partition, partition
 from holoctl.projector.repartition import repartitioned
-from holoctl.rows.closure_limits import StateLimits, check_tolerance, state_limits
-from holoctl.rows.tick.other_rows import check_ticks
+from holoctl.rows.state_limits import StateLimits, check_tolerance, state_limits
+from holoctl.rows.tick.user_rows import check_ticks
 
 __all__ = ["PreparedInverseDynamics", "with_task"]
 

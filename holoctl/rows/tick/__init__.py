@@ -1,5 +1,5 @@
-"""The rows laid out once for each thread: for control ticks, and for the general path.
+"""The rows prepared for evaluation at every tick; the general path uses them too.
 
-In: rows of a `Mechanism`, once; then (q, v, t). Out: G and -drift, scaled, and whether they hold.
-One file for each sort of row; `fast_rows` puts them together and judges the state.
+In: rows of a `Mechanism`, once for each thread; then (q, v, t). Out: G and -drift, scaled.
+One file for each sort of row; `fast_rows` combines them and judges the state.
 """

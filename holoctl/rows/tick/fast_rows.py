@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.closure_limits import StateLimits, allowed_acceleration, least_acceleration
+from holoctl.rows.state_limits import StateLimits, allowed_acceleration, least_acceleration
 from holoctl.rows.tick.layout import Beside, layout
-from holoctl.rows.tick.opening_rows import rows_that_open
+from holoctl.rows.tick.nonzero_rows import rows_that_open
 from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.live_motion import LiveMotion, live_motion
 

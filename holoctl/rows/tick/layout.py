@@ -12,16 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
-from holoctl.constraints.contract import BoundRows
+from holoctl.constraints.constraint_protocol import BoundRows
 from holoctl.constraints.kinds import Along, Composed, Orientation
 from holoctl.constraints.wrench_rows import WrenchRows, stacked
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.tick.along_vector import along
-from holoctl.rows.tick.composed import composed
-from holoctl.rows.tick.orientation import turning
-from holoctl.rows.tick.other_rows import BlockRows, given
+from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.tick.composed_rows import composed
+from holoctl.rows.tick.orientation_rows import turning
 from holoctl.rows.tick.prepared_rows import PreparedRows
+from holoctl.rows.tick.user_rows import BlockRows, given
+from holoctl.rows.tick.vector_rows import along
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["Beside", "Layout", "layout"]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.tolerances import UNLIMITED
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["PreparedRows", "per_limit"]
 

@@ -14,9 +14,9 @@ from holoctl.base.checks import Vector, known_name, listing, suggestion
 from holoctl.base.errors import InputError, LoadError
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.constraints.closure import JOINTS, Closure
-from holoctl.constraints.contract import Constraint
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
-from holoctl.forces.contract import Force
+from holoctl.forces.force_protocol import Force
 from holoctl.io.file_limits import FileLimits
 from holoctl.io.reader_limits import MOST_CONSTRAINTS, FilePlace, check_count
 from holoctl.io.xml import blamed_on
@@ -24,8 +24,8 @@ from holoctl.io.yaml_entries import Entry
 from holoctl.io.yaml_forces import forces_of
 from holoctl.io.yaml_limits import limits_in
 from holoctl.mechanism.description import checked_tolerance
+from holoctl.mechanism.frame_displacements import Move, movable, moved
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.moves import Move, movable, moved
 from holoctl.tree.frames import POSE_AXES
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.tolerances import HALF_TURN
 from holoctl.constraints.wrench_rows import YZX, ZXY, WrenchRows
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.affine_maps import affine_map
 from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.live_motion import LiveMotion, add_vector

@@ -37,7 +37,7 @@ from holoctl.control.task_space.law import (
     prioritised_damped,
 )
 from holoctl.control.task_space.task_tick import prepare_task
-from holoctl.control.tasks.contract import TaskMotion
+from holoctl.control.tasks.task_protocol import TaskMotion
 from holoctl.control.tasks.task_singularity import damping_of
 from holoctl.dynamics.actuation import Actuation, effort_scales
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context, MotionOfTask

@@ -9,7 +9,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.wrench_rows import YZX, ZXY, Lines, WrenchRows
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.affine_maps import (
     affine_map,
     both_and_difference,

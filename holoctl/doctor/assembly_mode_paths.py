@@ -25,10 +25,10 @@ from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
+from holoctl.doctor.leg_spins import sign_of_legs, that_roll
 from holoctl.doctor.mode_comparison import Comparison, ModeGroup
 from holoctl.doctor.mode_paths import ModeWalker, driven, held_still
 from holoctl.doctor.mode_search import ClosedStart, allowed, free_coordinates, held, starts
-from holoctl.doctor.rolling_legs import sign_of_legs, that_roll
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed

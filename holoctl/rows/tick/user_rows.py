@@ -1,7 +1,7 @@
 """Rows known through the contract of constraints alone, in a tick.
 
 Those that offer a `tick` fill their arrays themselves; the others are evaluated by their `rows`,
-which takes the kinematics once more. See constraints/contract.py.
+which takes the kinematics once more. See constraints/constraint_protocol.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import TICK_AGREES
-from holoctl.constraints.contract import BoundRows, Evaluate, Rows, offered
+from holoctl.constraints.constraint_protocol import BoundRows, Evaluate, Rows, offered
 from holoctl.constraints.user_constraints import (
     checked_rows,
     of_library,
@@ -23,7 +23,7 @@ from holoctl.constraints.user_constraints import (
     seeded_states,
 )
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.closure_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion

@@ -17,7 +17,7 @@ from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, largest, lu
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.anchors import Anchor, Anchored, anchored, anchors, is_point, is_weld
+from holoctl.rows.pinocchio_rows import Anchor, Anchored, anchored, anchors, is_point, is_weld
 from holoctl.rows.terms import Terms
 
 __all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
@@ -64,7 +64,7 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
 
 def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
     """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are whole
-    anchors: see anchors.py.
+    anchors: see rows/pinocchio_rows.py.
 
     The factorisation is of a system with `PROXIMAL_MU` in the place of the zero block, so that
     redundant anchors do no harm; refinement with the true system, which is not put together for

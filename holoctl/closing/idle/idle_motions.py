@@ -18,7 +18,7 @@ from holoctl.base.linalg import null_space_by_svd
 from holoctl.base.tolerances import IDLE_NEW
 from holoctl.closing.body_graph import Bodies
 from holoctl.closing.idle.tied_bodies import TiedBodies
-from holoctl.closing.samples import Sample, goes_on
+from holoctl.closing.sampled_configurations import Sample, goes_on
 
 __all__ = ["Idle", "idle_motions", "independent_spins"]
 

@@ -24,7 +24,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Mask, Vector
 from holoctl.base.linalg import least_squares, singular_values
 from holoctl.closing.body_graph import Bodies, bodies_at
-from holoctl.closing.samples import sample
+from holoctl.closing.sampled_configurations import sample
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 

@@ -16,8 +16,8 @@ from holoctl.base.errors import InputError
 from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.certificate import off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
+from holoctl.dynamics.friction_velocity import velocity_at_reference
 from holoctl.dynamics.inverse import driven_acceleration
-from holoctl.dynamics.reference_rates import velocity_at_reference
 from holoctl.dynamics.tick.inverse_tick import Options
 from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.checks import check_state
@@ -26,8 +26,8 @@ from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import constraint_effort
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projection_of
-from holoctl.rows.closure_limits import check_solution
 from holoctl.rows.constraint_residuals import constraint_residuals
+from holoctl.rows.state_limits import check_solution
 from holoctl.rows.terms import Terms, check_finite, terms_at
 
 __all__ = ["general_acceleration", "general_efforts"]

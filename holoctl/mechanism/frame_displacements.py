@@ -15,8 +15,8 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, known_name, read_only, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
+from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.contact import Contact
-from holoctl.constraints.contract import Constraint
 from holoctl.constraints.rod import Rod
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import FrameLike

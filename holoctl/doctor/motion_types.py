@@ -15,8 +15,8 @@ from holoctl.base.checks import Array
 from holoctl.base.linalg import pivoted_qr
 from holoctl.base.tolerances import IDLE_NEW
 from holoctl.closing.body_graph import Bodies, bodies_at
-from holoctl.closing.idle.motions import idle_motions, independent_spins
-from holoctl.closing.samples import Samples
+from holoctl.closing.idle.idle_motions import idle_motions, independent_spins
+from holoctl.closing.sampled_configurations import Samples
 from holoctl.doctor.actuation import actuation, motor_rows, verdict
 from holoctl.doctor.locked_joints import locked_joints
 from holoctl.mechanism.coupled_motors import coupled_motors

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from holoctl.laws.contract import Constraints, Tree, times
+from holoctl.laws.operators import Constraints, Tree, times
 
 __all__ = ["caused_by", "forward", "mobility", "response"]
 

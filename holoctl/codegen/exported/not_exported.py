@@ -11,9 +11,9 @@ from holoctl.base.checks import listing
 from holoctl.codegen.c_text import comment
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.law_options import Subject
-from holoctl.control.limits_law import LimitsLaw
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
-from holoctl.mechanism.limits_of import limits_of
+from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["in_header", "left_out"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector, finite
 from holoctl.base.errors import InputError
-from holoctl.dynamics.tick.general_path import general_efforts
+from holoctl.dynamics.tick.inverse_by_projection import general_efforts
 from holoctl.dynamics.tick.inverse_tick import (
     InverseTick,
     LastSolve,

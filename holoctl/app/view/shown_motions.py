@@ -26,9 +26,9 @@ from holoctl.base.tolerances import (
     UNSEEN_MOTION,
 )
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
-from holoctl.closing.samples import goes_on, sample
+from holoctl.closing.sampled_configurations import goes_on, sample
 from holoctl.doctor.mobility_analysis import mobility
-from holoctl.doctor.motions import Motion
+from holoctl.doctor.motion_types import Motion
 from holoctl.doctor.report import MobilityReport
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism

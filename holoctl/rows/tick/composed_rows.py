@@ -8,9 +8,9 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.constraints.wrench_rows import WrenchRows
-from holoctl.rows.closure_limits import StateLimits
-from holoctl.rows.tick.along_vector import along
+from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
+from holoctl.rows.tick.vector_rows import along
 from holoctl.tree.live_motion import LiveMotion
 
 __all__ = ["composed"]
