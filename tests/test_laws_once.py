@@ -18,7 +18,6 @@ from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.tick.inverse_by_projection import general_efforts
-from holoctl.laws import limits
 from holoctl.laws.forward import forward, mobility, response
 from holoctl.laws.inverse import holding, inverse
 
@@ -191,7 +190,7 @@ def test_bounds_of_limits_are_the_same_as_expressions(dt):
         ("room", "v", "v_min", "v_max", "brake", "size", "change"),
     )
     for function in bounding_functions(dt):
-        law = getattr(limits, function.name())
+        law = getattr(acceleration_bounds, function.name())
         names = [function.name_in(i) for i in range(function.n_in())]
         for k in range(400):
             given = dict(

@@ -42,7 +42,7 @@ from holoctl.control.motor_feedback import FRICTION_AT, check_finite, motor_rate
 from holoctl.dynamics.tick.inverse_with_fallback import EstimatedPaths, Paths
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
-from holoctl.laws.torque import TorqueLaw, base, computed_torque, feedback
+from holoctl.laws.computed_torque import TorqueLaw, base, computed_torque, feedback
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism

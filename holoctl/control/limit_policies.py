@@ -37,7 +37,7 @@ from holoctl.base.tolerances import (
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.nearest_efforts import EffortsQP, Solver, by_daqp
 from holoctl.control.viability_kernel import acceleration_bounds, narrowed
-from holoctl.laws.limits import LimitedCoordinates, caused
+from holoctl.laws.acceleration_bounds import LimitedCoordinates, caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 

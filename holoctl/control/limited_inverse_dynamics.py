@@ -38,7 +38,7 @@ from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad, ver
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import asked_acceleration, checked_target, driven_acceleration
 from holoctl.dynamics.tick.inverse_by_projection import general_acceleration
-from holoctl.laws.limits import caused
+from holoctl.laws.acceleration_bounds import caused
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_at

@@ -21,7 +21,7 @@ from holoctl.dynamics.tick.inverse_tick import LastSolve
 from holoctl.dynamics.tick.inverse_with_fallback import Paths
 from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics, at_once
 from holoctl.dynamics.tick.thread_workspace import prepared_now
-from holoctl.laws.limits import caused
+from holoctl.laws.acceleration_bounds import caused
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.limited_coordinates import (
     change_in_a_tick,

@@ -1,4 +1,4 @@
-"""Bounds of the accelerations of limited coordinates, in numbers: laws/limits.py.
+"""Bounds of the accelerations of limited coordinates, in numbers: laws/acceleration_bounds.py.
 
 Near a limit of velocity the bounds hold at the end of the tick too, where the acceleration under
 the same efforts is another one (`narrowed`).
@@ -19,7 +19,13 @@ from holoctl.base.tolerances import (
     TICKS_AHEAD,
     VELOCITY_MARGIN,
 )
-from holoctl.laws.limits import Operations, at_both_ends, by_position, by_velocity, led_back
+from holoctl.laws.acceleration_bounds import (
+    Operations,
+    at_both_ends,
+    by_position,
+    by_velocity,
+    led_back,
+)
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = ["FLOATS", "acceleration_bounds", "most_acceleration", "narrowed", "safe_range"]

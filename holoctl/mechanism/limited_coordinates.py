@@ -2,8 +2,8 @@
 
 rate = J v        d rate / dt = J a + bias
 
-Held efforts do not hold an acceleration: a tick on they cause another one (laws/limits.py).
-`change_in_a_tick` is the difference.
+Constant efforts do not keep an acceleration constant: a tick later they cause another one, see
+laws/acceleration_bounds.py. `change_in_a_tick` is the difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, read_only
 from holoctl.base.errors import HoloctlError
 from holoctl.base.tolerances import WITHIN_LIMIT
-from holoctl.laws.limits import LimitedCoordinates, a_tick_on
+from holoctl.laws.acceleration_bounds import LimitedCoordinates, a_tick_on
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits

@@ -25,7 +25,6 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
-from holoctl.codegen.exported import files
 
 pytest.importorskip("casadi")
 
@@ -189,7 +188,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         used.add(name)
         return filled(name, values)
 
-    for module in (files, limits_c, functions, extension_source, batched_functions):
+    for module in (c_sources, limits_c, functions, extension_source, batched_functions):
         monkeypatch.setattr(module, "filled", recorded)
     mech = robot("five_bar")
     within = {"limits": hc.Limits(effort=50.0, velocity=9.0), "policy": "scale"}

@@ -18,10 +18,10 @@ from support import ANY_STATE, mechanism
 import holoctl as hc
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import subject_of
+from holoctl.codegen.laws.computed_torque import torque_function
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.terms import terms_function
-from holoctl.codegen.laws.torque import torque_function
 from holoctl.rows.state_limits import NOT_GIVEN
 
 ca = pytest.importorskip("casadi")

@@ -11,7 +11,7 @@ from zoo import four_bar
 import holoctl as hc
 from holoctl.base.tolerances import NEAR_SPEED, POSITION_MARGIN, TICKS_AHEAD, VELOCITY_MARGIN
 from holoctl.control.viability_kernel import acceleration_bounds, most_acceleration, safe_range
-from holoctl.laws.limits import LED_BACK_TICKS
+from holoctl.laws.acceleration_bounds import LED_BACK_TICKS
 from holoctl.mechanism.bound_limits import bound_limits
 
 DT = 1e-3

@@ -18,6 +18,7 @@ from holoctl.codegen.compiled.extension_source import Law, extension_source
 from holoctl.codegen.compiled.interpreted import interpreted
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
+from holoctl.codegen.laws.computed_torque import torque_function
 from holoctl.codegen.laws.derivatives import derivatives
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
@@ -25,7 +26,6 @@ from holoctl.codegen.laws.law_with_certificate import certified_forward, certifi
 from holoctl.codegen.laws.limited import LimitedLaw, limited_torque
 from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.terms import rows_function, terms_function
-from holoctl.codegen.laws.torque import torque_function
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.rows.state_limits import StateLimits

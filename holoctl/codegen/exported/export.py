@@ -18,7 +18,7 @@ import numpy as np
 from holoctl.base.checks import file_path, formerly, one_of, quiet, whole
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import HOLD_LIMIT
-from holoctl.codegen.exported.files import Library, library_files
+from holoctl.codegen.exported.c_sources import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.self_test_states import golden_states

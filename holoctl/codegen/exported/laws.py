@@ -16,11 +16,11 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.border_expressions import Sensing
 from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.codegen.laws.computed_torque import at_reference, errors_function
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.limited import LimitedLaw, as_it_moves, caused_by, limited
 from holoctl.codegen.laws.residuals import broken_rows, measures
 from holoctl.codegen.laws.task import NAMES, task_efforts, task_reference
-from holoctl.codegen.laws.torque import at_reference, errors_function
 from holoctl.codegen.matrices import dense, total
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque

@@ -24,15 +24,13 @@ from typing import Any
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
+from holoctl.codegen.laws.computed_torque import torque
 from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
 from holoctl.codegen.laws.measurement_model import JointReading, joint_readings
 from holoctl.codegen.laws.tangent_step import placed_function
-from holoctl.codegen.laws.torque import torque
 from holoctl.codegen.matrices import column, total
 from holoctl.control.limit_policies import LimitsLaw
-from holoctl.laws.forward import forward
-from holoctl.laws.forward import response as responding
-from holoctl.laws.limits import (
+from holoctl.laws.acceleration_bounds import (
     LimitedCoordinates,
     Operations,
     a_tick_on,
@@ -42,6 +40,8 @@ from holoctl.laws.limits import (
     caused,
     led_back,
 )
+from holoctl.laws.forward import forward
+from holoctl.laws.forward import response as responding
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = [
@@ -183,8 +183,8 @@ def _ahead(E: Expressions, law: LimitsLaw, name: str) -> tuple[Any, Any]:
 
 
 def bounding_functions(tick: float) -> list[Any]:
-    """The bounds of laws/limits.py as functions of scalars: ``by_velocity``, ``led_back``,
-    ``by_position`` and ``at_both_ends``."""
+    """The bounds of laws/acceleration_bounds.py as functions of scalars: ``by_velocity``,
+    ``led_back``, ``by_position`` and ``at_both_ends``."""
     ca = casadi_module()
     n = Operations(ca.fmin, ca.fmax, ca.logic_and, ca.sqrt, lambda c, x, y: ca.if_else(c, x(), y()))
 

@@ -21,6 +21,7 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import Factors, factored
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered_elimination import eliminated
+from holoctl.codegen.laws.computed_torque import errors_function
 from holoctl.codegen.laws.constraints_and_tree import (
     SymbolicConstraints,
     SymbolicTree,
@@ -29,7 +30,6 @@ from holoctl.codegen.laws.constraints_and_tree import (
 from holoctl.codegen.laws.critical_damping import critically_damped
 from holoctl.codegen.laws.residuals import redundant_doubt, state_doubt
 from holoctl.codegen.laws.task_rows import reference_size, task_rows
-from holoctl.codegen.laws.torque import errors_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.task_space.law import gains, matrix

@@ -1,4 +1,4 @@
-"""The torque of `ComputedTorque` as an expression: the law of laws/torque.py."""
+"""The torque of `ComputedTorque` as an expression: the law of laws/computed_torque.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_func
 from holoctl.codegen.laws.residuals import state_doubt
 from holoctl.codegen.matrices import column, total
 from holoctl.control.computed_torque import ComputedTorque
-from holoctl.laws.torque import TorqueLaw, base, computed_torque, feedback
+from holoctl.laws.computed_torque import TorqueLaw, base, computed_torque, feedback
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["TorqueExpressions", "at_reference", "errors_function", "torque", "torque_function"]
