@@ -18,6 +18,7 @@ from holoctl.dynamics.actuation import actuation
 from holoctl.dynamics.effort_response import effort_response
 from holoctl.dynamics.inverse import driven_acceleration
 from holoctl.dynamics.tick.inverse_by_projection import general_efforts
+from holoctl.laws import acceleration_bounds
 from holoctl.laws.forward import forward, mobility, response
 from holoctl.laws.inverse import holding, inverse
 

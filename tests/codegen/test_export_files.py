@@ -25,6 +25,7 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
+from holoctl.codegen.exported import c_sources
 
 pytest.importorskip("casadi")
 
