@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
-    from holoctl.estimation.closed_state_estimator import AssemblyReport, ClosedStateEstimator
+    from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, EstimatorReport
     from holoctl.estimation.frame_wrench import FrameWrench
     from holoctl.estimation.momentum_observer import MomentumObserver
     from holoctl.estimation.rate_filter import RateFilter
@@ -161,7 +161,7 @@ _HOMES = {
     "closing.assembly": ["assemble"],
     "estimation.frame_wrench": ["FrameWrench"],
     "estimation.momentum_observer": ["MomentumObserver"],
-    "estimation.closed_state_estimator": ["AssemblyReport", "ClosedStateEstimator"],
+    "estimation.closed_state_estimator": ["EstimatorReport", "ClosedStateEstimator"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.repaired_geometry": ["RepairedGeometry", "repaired_geometry"],
     "dynamics.batch_certificate": ["BatchCertificate"],

@@ -179,7 +179,7 @@ def demo(
     reference, start = motion(mech, drawing, figure_at, duration)
     q0, v0 = displaced(mech, start, drawing.start)
     ctl = ComputedTorque(mech, KP, KD)
-    from_motors = ComputedTorque(mech, KP, KD, assembly=ClosedStateEstimator(mech, start=q0))
+    from_motors = ComputedTorque(mech, KP, KD, estimator=ClosedStateEstimator(mech, start=q0))
     frame = resolve_frame(mech.model, drawing.tip, "demo")
 
     def drawn(

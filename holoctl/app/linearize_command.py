@@ -53,7 +53,7 @@ def _linearize(given: argparse.Namespace) -> int:
 
     mech, q, held = robot_of(given)
     effort = None if given.effort is None else numbers_of(given.effort, "--effort")
-    found = equilibrium(mech, q, effort, fixed=held)
+    found = equilibrium(mech, q, effort, locked=held)
     lin = linearize(mech, found.q, u=found.u, outputs=names_of(given.outputs, "--outputs"))
     if given.dt is not None:
         lin = lin.discretized(given.dt)

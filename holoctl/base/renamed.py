@@ -1,10 +1,18 @@
-"""Public names that were changed: each former one still serves, with a warning, for one version."""
+"""Former public names, which still work for one version, with a `DeprecationWarning`."""
 
 from __future__ import annotations
 
-__all__ = ["RENAMED"]
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+__all__ = ["RENAMED", "formerly"]
+
+_C = TypeVar("_C", bound=Callable[..., Any])
 
 RENAMED = {
+    "AssemblyReport": "EstimatorReport",
     "CompiledLoop": "Loop",
     "CompiledTaskLoop": "Loop",
     "PreparedAssembly": "ClosedStateEstimator",
@@ -13,4 +21,60 @@ RENAMED = {
     "TaskTracking": "Tracking",
     "snapped": "repaired_geometry",
 }
-"""The former name of `holoctl` -> the name that it has now."""
+"""The former name in `holoctl` -> the present one."""
+
+
+def formerly(**names: str) -> Callable[[_C], _C]:
+    """Decorate a function or class whose keywords had other names: ``formerly(present="former")``.
+
+    The former keyword is taken for the present one, and overrides it: `dataclasses.replace` gives
+    both. A class has the former attribute as well.
+    """
+    present = {former: name for name, former in names.items()}
+
+    def decorated(what: _C) -> _C:
+        owner = what.__name__
+
+        def renamed(given: dict[str, Any]) -> dict[str, Any]:
+            for former in given.keys() & present.keys():
+                _warn(f"{owner}(..., {former}=)", f"{present[former]}=")
+                given[present[former]] = given.pop(former)
+            return given
+
+        if not isinstance(what, type):
+
+            @wraps(what)
+            def call(*args: Any, **given: Any) -> Any:
+                return what(*args, **renamed(given))
+
+            return call  # type: ignore[return-value]
+        init: Callable[..., None] = what.__init__  # type: ignore[misc]
+
+        @wraps(init)
+        def __init__(self: Any, *args: Any, **given: Any) -> None:
+            init(self, *args, **renamed(given))
+
+        what.__init__ = __init__  # type: ignore[misc]
+        for former, name in present.items():
+            if hasattr(what, name) or name in getattr(what, "__annotations__", {}):
+                setattr(what, former, _attribute(owner, former, name))
+        return what
+
+    return decorated
+
+
+def _attribute(owner: str, former: str, name: str) -> property:
+    def read(self: Any) -> Any:
+        _warn(f"{owner}.{former}", name)
+        return getattr(self, name)
+
+    read.__doc__ = f"The former name of `{name}`."
+    return property(read)
+
+
+def _warn(former: str, present: str) -> None:
+    warnings.warn(
+        f"{former} is called {present} now, and this name goes with the next version",
+        DeprecationWarning,
+        stacklevel=4,
+    )

@@ -23,13 +23,14 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
 from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.loop import (
     LoopFunctions,
-    assembly_of,
+    estimator_of,
     handed_over,
     loop_of_thread,
     new_loop,
@@ -70,6 +71,7 @@ class MotorFeedback(NamedTuple):
     rest: Vector
 
 
+@formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class ComputedTorque:
     """PD plus feedforward in the actuated coordinates, through the inverse dynamics.
@@ -108,7 +110,7 @@ class ComputedTorque:
         that is measured; or ``"measured"``, at v, which chatters where a Coulomb friction changes
         its side with the noise of a rate near zero. Springs and dampers are taken as measured in
         any case.
-    assembly : ClosedStateEstimator, optional
+    estimator : ClosedStateEstimator, optional
         How the state is found where only some joints are measured, by `torque_from_motors`. Each
         loop goes its own way from its start. Default: the motors are measured, and the start is
         assembled from ``mech.reference``.
@@ -153,7 +155,7 @@ class ComputedTorque:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
-    assembly: ClosedStateEstimator | None = None
+    estimator: ClosedStateEstimator | None = None
     limits: Limits | None = None
     policy: str = "nearest"
     ki: Any = 0.0
@@ -198,12 +200,12 @@ class ComputedTorque:
             limits = limits_law_of(mech, self.limits, self.policy, self.dt)
             put("_limited", LimitedTick(limits, self.partition))
         put("_local", threading.local())
-        check_estimator(mech, self.assembly, "controller")
+        check_estimator(mech, self.estimator, "controller")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
-            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly, self.limits,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
             self.policy, self.ki, self.dt,
         )  # fmt: skip
 
@@ -393,12 +395,12 @@ class ComputedTorque:
         ki, dt = self.ki, self.dt
         if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
             memory = Memory(ki, dt)
-        paths, given = self._prepared._paths, (self.mech, self.partition, self.assembly)
+        paths, given = self._prepared._paths, (self.mech, self.partition, self.estimator)
         return LoopFunctions(
             memory=memory,
             torque=partial(self._at_state, memory),
             behind=lambda found: partial(self._at_estimate, EstimatedPaths(paths, found), memory),
-            estimator=lambda before: assembly_of(*given, before),
+            estimator=lambda before: estimator_of(*given, before),
             report=partial(report_of, memory),
             spread=_wanted,
         )

@@ -16,12 +16,13 @@ import numpy as np
 
 from holoctl.base.checks import Vector, quoted
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import formerly
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = [
-    "Loop", "LoopFunctions", "Tracking", "assembly_of", "handed_over", "in_python",
+    "Loop", "LoopFunctions", "Tracking", "estimator_of", "handed_over", "in_python",
     "loop_of_thread", "new_loop", "reset", "track", "track_from_motors",
 ]  # fmt: skip
 
@@ -39,7 +40,7 @@ class LoopFunctions(NamedTuple):
         Where an estimator finds it.
     estimator : function (estimator or None) -> estimator
         A new one; or one that goes on from where another one is.
-    report : function (AssemblyReport or None) -> LoopReport or TaskReport
+    report : function (EstimatorReport or None) -> LoopReport or TaskReport
         What the last tick was like.
     spread : function (reference(t)) -> tuple
         What a reference gives, as the arguments of `torque`.
@@ -53,9 +54,10 @@ class LoopFunctions(NamedTuple):
     spread: Callable[[Any], tuple[Any, ...]]
 
 
+@formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    """One loop of a controller, whose motors, or what its `assembly` says, are measured.
+    """One loop of a controller, whose motors, or what its `estimator` says, are measured.
 
     It belongs to one thread: ``ctl.loop()`` makes one for each, of a `ComputedTorque`, a
     `TaskSpaceControl` or an `Impedance`, and of what `compile` makes of one.
@@ -65,7 +67,7 @@ class Loop:
     controller : ComputedTorque, TaskSpaceControl, Impedance, Compiled or CompiledTasks
     measured : tuple of str
         The order of what is measured.
-    assembly : ClosedStateEstimator
+    estimator : ClosedStateEstimator
         How the state is found; it remembers the last one. Of a compiled loop: the same in Python,
         where it is now.
 
@@ -110,7 +112,7 @@ class Loop:
         return f"<Loop of {self.controller.mech.name}: {self._estimator!r}>"
 
     @property
-    def assembly(self) -> ClosedStateEstimator:
+    def estimator(self) -> ClosedStateEstimator:
         """How the state is found."""
         return _prepared(self._estimator)
 
@@ -298,7 +300,7 @@ def new_loop(self: Any) -> Loop:
     ------
     InputError
         For a general actuation matrix, whose motors have no positions; where the motors do not
-        tell how the mechanism moves, and no `assembly` says what else is measured; on the virtual
+        tell how the mechanism moves, and no `estimator` says what else is measured; on the virtual
         machine.
     AssemblyError, BranchError
         As `ClosedStateEstimator`.
@@ -406,7 +408,7 @@ def in_python(controller: Any) -> Any:
     return getattr(controller, "controller", controller)
 
 
-def assembly_of(
+def estimator_of(
     mech: Mechanism, part: Partition, given: ClosedStateEstimator | None, before: Any
 ) -> ClosedStateEstimator:
     """How a loop in Python finds the state: from where it was before; else in the given way, or by

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Vector
+from holoctl.base.renamed import formerly
 from holoctl.control.limited_tick import Limiting
-from holoctl.estimation.closed_state_estimator import AssemblyReport
+from holoctl.estimation.closed_state_estimator import EstimatorReport
 
 __all__ = ["LoopReport", "Memory", "TaskReport", "report_of", "task_report_of"]
 
@@ -70,6 +71,7 @@ class Memory:
             integral += np.where(push * acts[:nu] > 0.0, 0.0, push)
 
 
+@formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class LoopReport:
     """What the last tick of a loop was like.
@@ -85,7 +87,7 @@ class LoopReport:
         are the nearest.
     integral : (nu,) array
         What the integral action adds to the command.
-    assembly : AssemblyReport or None
+    estimator : EstimatorReport or None
         What it took to find the state; None where it is given, or found by machine code.
     """
 
@@ -93,9 +95,10 @@ class LoopReport:
     softened: tuple[str, ...]
     scale: float
     integral: Vector
-    assembly: AssemblyReport | None
+    estimator: EstimatorReport | None
 
 
+@formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskReport:
     """What the last tick of a law of tasks was like.
@@ -111,7 +114,7 @@ class TaskReport:
         are the nearest.
     damping : float
         Of a singular task, relative to its mobility; 0 away from there.
-    assembly : AssemblyReport or None
+    estimator : EstimatorReport or None
         What it took to find the state; None where it is given, or found by machine code.
     """
 
@@ -119,19 +122,19 @@ class TaskReport:
     softened: tuple[str, ...]
     scale: float
     damping: float
-    assembly: AssemblyReport | None
+    estimator: EstimatorReport | None
 
 
-def report_of(memory: Memory, assembly: AssemblyReport | None) -> LoopReport:
+def report_of(memory: Memory, estimator: EstimatorReport | None) -> LoopReport:
     """The report of what is remembered."""
     integral = memory.integral
     value = np.zeros(memory.ki.size) if integral is None else integral.copy()
-    return LoopReport(*_limited(memory.last), value, assembly)
+    return LoopReport(*_limited(memory.last), value, estimator)
 
 
-def task_report_of(memory: Memory, assembly: AssemblyReport | None) -> TaskReport:
+def task_report_of(memory: Memory, estimator: EstimatorReport | None) -> TaskReport:
     """The same of a law of tasks."""
-    return TaskReport(*_limited(memory.last), memory.damping, assembly)
+    return TaskReport(*_limited(memory.last), memory.damping, estimator)
 
 
 def _limited(found: Limiting | None) -> tuple[tuple[str, ...], tuple[str, ...], float]:

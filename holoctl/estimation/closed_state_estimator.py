@@ -82,11 +82,11 @@ from holoctl.projector.repartition import better_rows, independence, repartition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.user_rows import check_ticks
 
-__all__ = ["AssemblyReport", "ClosedStateEstimator", "check_estimator"]
+__all__ = ["ClosedStateEstimator", "EstimatorReport", "check_estimator"]
 
 
 @dataclass(frozen=True)
-class AssemblyReport:
+class EstimatorReport:
     """What a call of `ClosedStateEstimator` took, and how well it is known.
 
     Attributes
@@ -404,12 +404,12 @@ class ClosedStateEstimator:
         self._start, self._start_time = read_only(self.q), t
 
     @property
-    def last(self) -> AssemblyReport:
+    def last(self) -> EstimatorReport:
         """What the last call took that got as far as the readings, also where it failed."""
         tally, place = self._tally, self.place
         labels = self._readings.labels
         off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
-        return AssemblyReport(
+        return EstimatorReport(
             tally.substeps, tally.newton, tally.factored, tally.contraction,
             self._system.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
         )  # fmt: skip
@@ -658,14 +658,14 @@ def _weights_given(sensors: MeasurementModel, given: Any) -> Vector:
     return read_only(w)
 
 
-def check_estimator(mech: Mechanism, assembly: Any, owner: str) -> None:
+def check_estimator(mech: Mechanism, estimator: Any, owner: str) -> None:
     """Check what finds the state of a mechanism, None for what its owner does by itself.
 
     Parameters
     ----------
     mech : Mechanism
         That of the owner.
-    assembly : ClosedStateEstimator or None
+    estimator : ClosedStateEstimator or None
     owner : str
         Who is given it, for the message, such as ``"controller"``.
 
@@ -674,15 +674,15 @@ def check_estimator(mech: Mechanism, assembly: Any, owner: str) -> None:
     InputError
         For what is no `ClosedStateEstimator`, or one of another mechanism.
     """
-    if assembly is None:
+    if estimator is None:
         return
-    if not isinstance(assembly, ClosedStateEstimator):
+    if not isinstance(estimator, ClosedStateEstimator):
         raise InputError(
-            f"assembly must be a ClosedStateEstimator; got {type(assembly).__name__}: "
+            f"estimator must be a ClosedStateEstimator; got {type(estimator).__name__}: "
             "hc.ClosedStateEstimator(mech, measured=[...]) makes one"
         )
-    if assembly.mech is not mech:
+    if estimator.mech is not mech:
         raise InputError(
-            f"assembly is that of another mechanism, {assembly.mech.name}; make it of the very "
+            f"estimator is that of another mechanism, {estimator.mech.name}; make it of the very "
             f"mechanism of the {owner}, {mech.name}"
         )

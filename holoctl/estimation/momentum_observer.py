@@ -40,6 +40,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
@@ -78,6 +79,7 @@ class _RefusedCalls(NamedTuple):
 _NO_GAP = _RefusedCalls(0.0, 0.0)
 
 
+@formerly(estimator="assembly")
 class MomentumObserver:
     """What pushes a mechanism beside what is known: efforts on its motions, and wrenches.
 
@@ -105,7 +107,7 @@ class MomentumObserver:
         assembled from ``mech.reference``.
     dt : float, optional
         s, from one tick to the next, where `update` is not told.
-    assembly : ClosedStateEstimator, optional
+    estimator : ClosedStateEstimator, optional
         How the state is found by `update_from_motors`; another one is made of it, `fresh`. Default:
         the motors are measured, and the start is assembled from ``mech.reference``.
     closure_limit, velocity_limit : float or None, optional
@@ -164,7 +166,7 @@ class MomentumObserver:
         partition: Partition | None = None,
         dt: float = 1e-3,
         *,
-        assembly: ClosedStateEstimator | None = None,
+        estimator: ClosedStateEstimator | None = None,
         closure_limit: float | None = CLOSURE_LIMIT,
         velocity_limit: float | None = VELOCITY_LIMIT,
     ) -> None:
@@ -175,9 +177,9 @@ class MomentumObserver:
         part = _decided(mech) if partition is None else partition
         check_partition(mech, part)
         check_tolerance(mech.name, self.limits, part.tolerance)
-        check_estimator(mech, assembly, "observer")
-        self._given_assembly = assembly
-        self._assembly: ClosedStateEstimator | None = None
+        check_estimator(mech, estimator, "observer")
+        self._given_estimator = estimator
+        self._estimator: ClosedStateEstimator | None = None
         self._prepared(part, _gains(gain, part))
         self._last: ReducedMotion | None = None
         self._r, self.t, self._busy = np.zeros(self.gain.size), 0.0, False
@@ -275,14 +277,14 @@ class MomentumObserver:
         efforts: Any = None,
         f_ext: Any = None,
     ) -> Vector:
-        """`update` where only the motors, or what `assembly` says, are measured.
+        """`update` where only the motors, or what `estimator` says, are measured.
 
         Where a controller finds the state already, as a `Loop` does, give that to `update` instead.
 
         Parameters
         ----------
         q_motors, v_motors : array_like
-            Positions and rates in the order of ``assembly.measured``; rad or m, rad/s or m/s.
+            Positions and rates in the order of ``estimator.measured``; rad or m, rad/s or m/s.
         u, t, dt, efforts, f_ext
             As there.
 
@@ -306,7 +308,7 @@ class MomentumObserver:
             )
 
         def found(now: float) -> tuple[Vector, Vector]:
-            return self.assembly.state_in_place(q_motors, v_motors, now)
+            return self.estimator.state_in_place(q_motors, v_motors, now)
 
         return self._tick(found, u, t, dt, efforts, f_ext)
 
@@ -320,16 +322,16 @@ class MomentumObserver:
         return self._r.copy()
 
     @property
-    def assembly(self) -> ClosedStateEstimator:
+    def estimator(self) -> ClosedStateEstimator:
         """How `update_from_motors` finds the state; it is made when first asked for, and begins at
         the last tick, if there was one."""
-        if self._assembly is None:
-            given = self._given_assembly
+        if self._estimator is None:
+            given = self._given_estimator
             if given is None and not self.mech.actuated:
                 raise InputError(
                     f"{self.mech.name}: it has no motors, or they act by an actuation matrix, so "
                     "they have no positions; "
-                    "give assembly=hc.ClosedStateEstimator(mech, measured=...)"
+                    "give estimator=hc.ClosedStateEstimator(mech, measured=...)"
                 )
             made = (
                 ClosedStateEstimator(self.mech, partition=self.partition)
@@ -338,8 +340,8 @@ class MomentumObserver:
             )
             if self._last is not None:
                 made.reset(self._last.q, self._last.t)
-            self._assembly = made
-        return self._assembly
+            self._estimator = made
+        return self._estimator
 
     @quiet
     def wrench(
@@ -434,7 +436,7 @@ class MomentumObserver:
     def reset(self, q: Any, v: Any, t: float = 0.0, *, efforts: Any = None) -> None:
         """Start anew at a state: the next tick begins here.
 
-        The assembly of `update_from_motors` is told the configuration too.
+        The estimator of `update_from_motors` is told the configuration too.
 
         Parameters
         ----------
@@ -459,8 +461,8 @@ class MomentumObserver:
             r = vector("efforts", efforts, r.size, "efforts on the motions")
         start = self._at(q, v, t)
         self._check_range(start)
-        if self._assembly is not None:
-            self._assembly.reset(q, t)
+        if self._estimator is not None:
+            self._estimator.reset(q, t)
         self._last, self._r, self.t = start, r, t
         self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
 

@@ -605,7 +605,7 @@ def test_an_assembly_of_the_controller_says_what_is_measured(tmp_path):
     q, _ = hc.assemble(mech)
     other = hc.assemble(mech, q + 0.1 * (np.eye(4)[0] - np.eye(4)[1]))[0]
     assembly = hc.ClosedStateEstimator(mech, ["elbow_left", "motor_left"], start=other)
-    ctl = hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=assembly)
+    ctl = hc.ComputedTorque(mech, kp=1.0, kd=1.0, estimator=assembly)
     exported, fast = Exported(ctl, tmp_path), hc.compile(ctl, ["state"], flags=["-O0"])
     x = other[[1, 0]]
     np.testing.assert_allclose(exported.state(x, REST)[1], other, atol=1e-12)

@@ -254,8 +254,8 @@ def test_what_limits_a_compiled_loop_is_not_told():
     loop = hc.compile(free, ["torque", "state"]).loop()
     loop.torque_from_motors(x, np.zeros(2), x, np.zeros(2), np.zeros(2))
     assert loop.last.saturated == ()
-    assert loop.last.assembly is None
-    assert free.loop().last.assembly is not None
+    assert loop.last.estimator is None
+    assert free.loop().last.estimator is not None
 
 
 def test_what_is_asked_is_kept_as_it_was():

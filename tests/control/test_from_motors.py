@@ -46,7 +46,7 @@ def test_it_is_the_torque_of_the_closed_state(name, compensation):
         pytest.skip("its motors do not see its motion, or do not drive it")
     mech = mechanism(name)
     ctl = hc.ComputedTorque(mech, kp=100.0, kd=10.0, compensation=compensation)
-    loop, assembly = ctl.loop(), ctl.loop().assembly
+    loop, assembly = ctl.loop(), ctl.loop().estimator
     zero, compared = np.zeros(mech.nu), 0
     q_ref = hc.assemble(mech)[0]
     for x, rates in moving(assembly):
@@ -109,14 +109,14 @@ def test_another_start_and_other_sensors():
     names = [mech.coordinate_names[0], mech.coordinate_names[1]]
     q, _ = hc.assemble(mech)
     ctl = hc.ComputedTorque(
-        mech, kp=400.0, kd=40.0, assembly=hc.ClosedStateEstimator(mech, names, start=q)
+        mech, kp=400.0, kd=40.0, estimator=hc.ClosedStateEstimator(mech, names, start=q)
     )
     loop = ctl.loop()
     assert loop.measured == tuple(names)
     home = mech.motor_positions(q)
     u = loop.torque_from_motors(q[:2], [0.0, 0.0], home, [0.0, 0.0], [0.0, 0.0])
     assert relative(u, ctl.torque(q, np.zeros(4), home, [0.0, 0.0], [0.0, 0.0])) < 1e-9
-    assert isinstance(pickle.loads(pickle.dumps(ctl)).assembly, hc.ClosedStateEstimator)
+    assert isinstance(pickle.loads(pickle.dumps(ctl)).estimator, hc.ClosedStateEstimator)
     assert np.array_equal(
         loop.torque(q, np.zeros(4), home, [0.0, 0.0], [0.0, 0.0]),
         ctl.torque(q, np.zeros(4), home, [0.0, 0.0], [0.0, 0.0]),
@@ -126,12 +126,12 @@ def test_another_start_and_other_sensors():
 def test_a_refusal_leaves_the_state_and_the_result_alone():
     mech, ctl = five_bar_controller()
     loop, out = ctl.loop(), np.array([7.0, 7.0])
-    x, zero, before = mech.motor_positions(mech.reference), [0.0, 0.0], loop.assembly.q
+    x, zero, before = mech.motor_positions(mech.reference), [0.0, 0.0], loop.estimator.q
     for bad in ([np.nan, 0.0], x + np.array([2.9, -2.9]), [0.0]):
         with pytest.raises(hc.HoloctlError):
             loop.torque_from_motors(bad, zero, x, zero, zero, out=out)
         assert np.array_equal(out, [7.0, 7.0])
-        assert np.array_equal(loop.assembly.q, before)
+        assert np.array_equal(loop.estimator.q, before)
     with pytest.raises(hc.InputError, match="a_ref"):
         loop.torque_from_motors(x, zero, x, zero, [np.nan, 0.0], out=out)
     assert np.array_equal(out, [7.0, 7.0])
@@ -156,9 +156,9 @@ def test_an_assembly_of_another_mechanism_is_refused():
     _, other = five_bar_controller()
     mech, _ = five_bar_controller()
     with pytest.raises(hc.InputError, match="another mechanism"):
-        hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=hc.ClosedStateEstimator(other.mech))
+        hc.ComputedTorque(mech, kp=1.0, kd=1.0, estimator=hc.ClosedStateEstimator(other.mech))
     with pytest.raises(hc.InputError, match="ClosedStateEstimator"):
-        hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly="motors")
+        hc.ComputedTorque(mech, kp=1.0, kd=1.0, estimator="motors")
 
 
 def test_a_swap_of_the_partition_keeps_the_place():

@@ -72,8 +72,8 @@ def test_from_motors_it_is_the_torque_of_the_closed_state(name, kind, general):
         state = assembly.state(measured, rates, t)
         u = loop.torque_from_motors(measured, rates, reference, t)
         assert relative(u, ctl.torque(*state, reference, t)) < 1e-9
-        np.testing.assert_array_equal(loop.assembly.q, assembly.q)
-    assert loop.last.assembly is not None
+        np.testing.assert_array_equal(loop.estimator.q, assembly.q)
+    assert loop.last.estimator is not None
     assert loop.last.damping == 0.0
     assert loop.measured == assembly.measured
 
@@ -82,14 +82,14 @@ def test_other_sensors_and_another_start():
     mech = of("our five_bar")
     q, v = hc.assemble(mech)
     names = list(mech.coordinate_names[:2])
-    _, ctl = five_bar(assembly=hc.ClosedStateEstimator(mech, names, start=q))
+    _, ctl = five_bar(estimator=hc.ClosedStateEstimator(mech, names, start=q))
     loop, reference = ctl.loop(), reference_near(mech, q, v, TIP)
     assert loop.measured == tuple(names)
     u = loop.torque_from_motors(q[:2], [0.0, 0.0], reference)
     assert relative(u, ctl.torque(q, v, reference)) < 1e-9
-    assert isinstance(pickle.loads(pickle.dumps(ctl)).assembly, hc.ClosedStateEstimator)
+    assert isinstance(pickle.loads(pickle.dumps(ctl)).estimator, hc.ClosedStateEstimator)
     other = hc.ClosedStateEstimator(of("our delta"))
-    refused(lambda: five_bar(assembly=other), hc.InputError, "another mechanism")
+    refused(lambda: five_bar(estimator=other), hc.InputError, "another mechanism")
 
 
 def test_every_thread_has_a_loop_of_its_own():
@@ -304,12 +304,12 @@ def test_bad_references_change_nothing(task, bad, words):
     q, v = hc.assemble(mech)
     ctl = hc.TaskSpaceControl(mech, task, 100.0, 20.0, partition=partition_of("our five_bar"))
     loop, out = ctl.loop(), np.array([7.0, 7.0])
-    before, x = loop.assembly.q, mech.motor_positions(q)
+    before, x = loop.estimator.q, mech.motor_positions(q)
     refused(lambda: ctl.torque(q, v, bad, out=out), hc.InputError, words)
     refused(lambda: ctl.track(lambda t: bad)(0.0, q, v), hc.InputError, words)
     refused(lambda: loop.torque_from_motors(x, [0.0, 0.0], bad, out=out), hc.InputError, words)
     assert np.array_equal(out, [7.0, 7.0])
-    assert np.array_equal(loop.assembly.q, before)
+    assert np.array_equal(loop.estimator.q, before)
 
 
 BAD_STATES = [
@@ -374,7 +374,7 @@ BAD_LAWS = [
     ({"dt": 0.0}, "dt"),
     ({"weights": [1.0]}, "weights"),
     ({"closure_limit": -1.0}, "closure_limit"),
-    ({"assembly": "motors"}, "ClosedStateEstimator"),
+    ({"estimator": "motors"}, "ClosedStateEstimator"),
     ({"limits": 5.0}, "limits"),
     ({"limits": hc.Limits(effort={"nose": 1.0})}, "nose"),
     ({"partition": "auto"}, "partition"),

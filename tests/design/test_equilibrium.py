@@ -89,7 +89,7 @@ def test_ball_and_continuous_joints():
 def test_fewer_motors_than_motions():
     mech = one_motor()
     near = hc.equilibrium(mech)
-    fixed = hc.equilibrium(mech, fixed=["left"])
+    fixed = hc.equilibrium(mech, locked=["left"])
     assert fixed.q[0] == pytest.approx(2.2, abs=1e-10)
     assert balance(near) < 1e-12
     assert balance(fixed) < 1e-12
@@ -106,13 +106,13 @@ def test_the_nearest_of_many():
     for turn in (-1e-3, 1e-3):
         guess = near.q.copy()
         guess[0] += turn
-        other = hc.equilibrium(mech, guess, fixed=["left"])
+        other = hc.equilibrium(mech, guess, locked=["left"])
         assert np.linalg.norm(other.q - start) > np.linalg.norm(near.q - start) - 1e-9
 
 
 def test_what_cannot_be_held_is_named():
-    with pytest.raises(hc.NotActuatedError, match=r"with 'left', 'right' fixed.*'right_rod'"):
-        hc.equilibrium(one_motor(), fixed=["left", "right"])
+    with pytest.raises(hc.NotActuatedError, match=r"with 'left', 'right' locked.*'right_rod'"):
+        hc.equilibrium(one_motor(), locked=["left", "right"])
     with pytest.raises(hc.NotActuatedError, match=r"'base\[2\]' \(pulled by 129 N"):
         hc.equilibrium(mechanism("floating_leg"))
     with pytest.raises(hc.InconsistentError, match=r"rest is impossible at t = 0 s.*'bench.0'"):
@@ -153,9 +153,9 @@ def test_the_value():
     assert repr(pickle.loads(pickle.dumps(eq))) == repr(eq)
     assert not eq.q.flags.writeable
     with pytest.raises(hc.InputError, match="there is no coordinate called 'lft'"):
-        hc.equilibrium(one_motor(), fixed=["lft"])
-    with pytest.raises(hc.InputError, match="fixed must be a list"):
-        hc.equilibrium(one_motor(), fixed="left")
+        hc.equilibrium(one_motor(), locked=["lft"])
+    with pytest.raises(hc.InputError, match="locked must be a list"):
+        hc.equilibrium(one_motor(), locked="left")
     with pytest.raises(hc.InputError, match=r"u \(motor efforts\) must have shape \(1,\)"):
         hc.equilibrium(one_motor(), u=[1.0, 2.0])
 

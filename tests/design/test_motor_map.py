@@ -315,7 +315,7 @@ def test_what_is_held_may_be_a_joint_of_several_coordinates_or_nothing_of_a_base
     mech = hc.load(hc.robot_file("stewart"))
     q0 = hc.assemble(mech)[0]
     hold = ["foot_2", "leg_2", "leg_3", "leg_4"]
-    found = hc.motor_map(mech, {"leg_1": [0.08, 0.1]}, "reach", hold=hold)
+    found = hc.motor_map(mech, {"leg_1": [0.08, 0.1]}, "reach", locked=hold)
     assert found.good[0]
     at = [mech.coordinate_names.index(name) for name in ("foot_2[0]", "foot_2[1]", "leg_4")]
     apart = pin.difference(mech.model, q0, found.q[0])
@@ -472,7 +472,7 @@ WRONG = {
     "no axis of the grid": [{"motor_left": 1.0}],
     "ascend, or descend": [{"motor_left": [1.0, 1.0]}],
     "finite numbers": [{"motor_left": [np.nan]}],
-    "motor_map: grid or hold: there is no joint called 'motor_lef'": [{"motor_lef": [1.0]}],
+    "motor_map: grid or locked: there is no joint called 'motor_lef'": [{"motor_lef": [1.0]}],
     "'velocity'": [{"motor_left": [2.2]}, "velocities"],
     "ellipsoids are those of a task": [{"motor_left": [2.2]}, "force"],
     "what is empty": [{"motor_left": [2.2]}, []],
@@ -491,10 +491,10 @@ def test_more_refusals(five_bar):
     grid = {"motor_left": [2.2]}
     no_motors = dataclasses.replace(five_bar, actuated=(), limits=None)
     refused(lambda: hc.motor_map(no_motors, grid), hc.NotActuatedError, "what='reach'")
-    held = hc.motor_map(no_motors, grid, "reach", hold=["motor_right"], limits=None)
+    held = hc.motor_map(no_motors, grid, "reach", locked=["motor_right"], limits=None)
     assert held.good.all()
     refused(lambda: hc.motor_map(five_bar, grid, limits=3), hc.InputError, "hc.Limits")
     refused(lambda: hc.motor_map(five_bar, grid, executor="two"), hc.InputError, "motor_map:")
     refused(lambda: hc.motor_map(five_bar, grid, start=[0.0]), hc.InputError, "start")
-    refused(lambda: hc.motor_map(five_bar, grid, hold="motor_right"), hc.InputError, "hold")
+    refused(lambda: hc.motor_map(five_bar, grid, locked="motor_right"), hc.InputError, "locked")
     refused(lambda: hc.motor_map("five_bar", grid), hc.InputError, "Mechanism")

@@ -391,7 +391,7 @@ def test_where_it_was_told_to_be_holds_for_what_is_made_from_it():
     assembly.reset(other)
     x = mech.motor_positions(other)
     for made in (assembly.fresh(), copy.copy(assembly),
-                 hc.ComputedTorque(mech, kp=1.0, kd=1.0, assembly=assembly).loop()):  # fmt: skip
+                 hc.ComputedTorque(mech, kp=1.0, kd=1.0, estimator=assembly).loop()):  # fmt: skip
         assert np.abs(made.state(x)[0] - assembly.q).max() < 1e-12
 
 

@@ -613,10 +613,10 @@ def test_refusals():
     refused(lambda: hc.MomentumObserver(mech, 1.0, "motors"), hc.InputError, "partition")
     refused(lambda: hc.MomentumObserver("five_bar", 1.0), hc.InputError, "Mechanism")
     refused(
-        lambda: hc.MomentumObserver(mech, 1.0, assembly=3), hc.InputError, "ClosedStateEstimator"
+        lambda: hc.MomentumObserver(mech, 1.0, estimator=3), hc.InputError, "ClosedStateEstimator"
     )
     other = hc.ClosedStateEstimator(replace(mech))
-    refused(lambda: hc.MomentumObserver(mech, 1.0, assembly=other), hc.InputError, "another")
+    refused(lambda: hc.MomentumObserver(mech, 1.0, estimator=other), hc.InputError, "another")
     observer = hc.MomentumObserver(mech, 10.0)
     u = [0.0, 0.0]
     assert not observer.update(q, v, u, 1.0).any()  # the start
@@ -701,7 +701,7 @@ def test_one_at_a_time():
 def test_from_the_motors_it_is_that_of_the_closed_state(name):
     mech = robot(name)
     sensors = hc.ClosedStateEstimator(mech)
-    one = hc.MomentumObserver(mech, GAIN, assembly=hc.ClosedStateEstimator(mech))
+    one = hc.MomentumObserver(mech, GAIN, estimator=hc.ClosedStateEstimator(mech))
     two = hc.MomentumObserver(mech, GAIN)
     x, u = mech.motor_positions(sensors.q), np.linspace(-1.0, 1.0, mech.nu)
     for k in range(30):
@@ -709,7 +709,7 @@ def test_from_the_motors_it_is_that_of_the_closed_state(name):
         r = one.update_from_motors(x + by, rates, u)
         q, v = sensors.state(x + by, rates)
         np.testing.assert_allclose(r, two.update(q, v, u), rtol=1e-9, atol=1e-9)
-    assert one.assembly.measured == mech.actuated
+    assert one.estimator.measured == mech.actuated
     e = refused(lambda: one.update_from_motors(x + 20.0, rates, u), hc.HoloctlError)
     assert isinstance(e, (hc.BranchError, hc.AssemblyError))
     one.update_from_motors(x + by, rates, u)
@@ -725,11 +725,11 @@ def test_from_the_motors_it_begins_where_it_was_told(given):
     q = hc.assemble(mech, mech.reference + np.array([0.0, -2.4, 0.0, 2.4]), restarts=0)[0]
     assert np.abs(hc.ClosedStateEstimator(mech).q - q).max() > 1.0
     x, still = mech.motor_positions(q), np.zeros(2)
-    options = {"assembly": hc.ClosedStateEstimator(mech)} if given else {}
+    options = {"estimator": hc.ClosedStateEstimator(mech)} if given else {}
     observer = hc.MomentumObserver(mech, GAIN, **options)
     observer.reset(q, np.zeros(mech.nv), 0.5)
     observer.update_from_motors(x, still, still)
-    np.testing.assert_allclose(observer.assembly.q, q, atol=1e-9)
+    np.testing.assert_allclose(observer.estimator.q, q, atol=1e-9)
 
 
 def test_without_positions_of_motors_an_assembly_is_asked_for():
@@ -737,8 +737,8 @@ def test_without_positions_of_motors_an_assembly_is_asked_for():
     mech = hc.Mechanism(base.model, base.constraints, actuation=base.B, reference=base.reference)
     observer = hc.MomentumObserver(mech, GAIN)
     refused(lambda: observer.update_from_motors([0.0] * 2, [0.0] * 2, [0.0] * 2), hc.InputError,
-            "assembly=")  # fmt: skip
+            "estimator=")  # fmt: skip
     measured = hc.ClosedStateEstimator(mech, ["left", "right"])
-    observer = hc.MomentumObserver(mech, GAIN, assembly=measured)
+    observer = hc.MomentumObserver(mech, GAIN, estimator=measured)
     q = hc.assemble(mech)[0]
     assert observer.update_from_motors(q[[0, 2]], [0.0, 0.0], [0.0, 0.0]).shape == (2,)

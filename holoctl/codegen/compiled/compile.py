@@ -105,7 +105,7 @@ def compile(
         More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
     measured : iterable of str, optional
         What `Compiled.state` and `Compiled.torque_from_motors` take, as in `ClosedStateEstimator`.
-        Default: what the `assembly` of a controller measures, else the motors.
+        Default: what the `estimator` of a controller measures, else the motors.
     machine : str, optional
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a
         fraction of the time. It is slower than C, as a rule faster than the tick in Python, and has

@@ -36,7 +36,7 @@ from holoctl.codegen.compiled.loop_functions import (
 )
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject
-from holoctl.codegen.laws.border_expressions import assembly_with
+from holoctl.codegen.laws.border_expressions import estimator_with
 from holoctl.control.computed_torque import ComputedTorque, check_memory
 from holoctl.control.loop import (
     LoopFunctions,
@@ -139,7 +139,7 @@ class Compiled:
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_fallbacks", Fallbacks(self.mech.name))
         put("_lock", threading.Lock())
-        own = self.mech, self._assembly, self.flags, self.machine, self._fallbacks.note
+        own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
         put("_estimators", Estimators(*own))
         put("_certified", {})
         put("_local", threading.local())
@@ -611,10 +611,10 @@ class Compiled:
         silent = controller.limits is not None and not integral
         return loop_functions(python, tick, self._estimators, silent, at_once)
 
-    def _assembly(self) -> ClosedStateEstimator:
+    def _estimator(self) -> ClosedStateEstimator:
         """Of what is measured, with the rows of the partition."""
-        given = None if self.controller is None else self.controller.assembly
-        return assembly_with(self.mech, self.partition, self.measured, given)
+        given = None if self.controller is None else self.controller.estimator
+        return estimator_with(self.mech, self.partition, self.measured, given)
 
     def _law(self, name: str) -> tuple[Any, Law]:
         if name not in self._laws:

@@ -21,7 +21,7 @@ from holoctl.codegen.compiled.functions import law_of
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned
 from holoctl.codegen.expressions import symbolic
-from holoctl.codegen.laws.border_expressions import assembly_with
+from holoctl.codegen.laws.border_expressions import estimator_with
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.task_law_options import TaskSubject, task_subject_of
@@ -87,7 +87,7 @@ class CompiledTasks:
             object.__setattr__(self, name, value)
 
         put("_fallbacks", Fallbacks(self.mech.name))
-        own = self.mech, self._assembly, self.flags, self.machine, self._fallbacks.note
+        own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
         put("_estimators", Estimators(*own))
         put("_local", threading.local())
         # The tick stands before the method of the same name, and calls it where needed.
@@ -195,10 +195,10 @@ class CompiledTasks:
     def _law_of_torque(self) -> TaskSpaceControl | Impedance:
         return self.controller
 
-    def _assembly(self) -> ClosedStateEstimator:
+    def _estimator(self) -> ClosedStateEstimator:
         """Of what is measured, with the rows of the partition."""
         own = self.controller._own
-        return assembly_with(self.mech, own.prepared.partition, self.measured, own.assembly)
+        return estimator_with(self.mech, own.prepared.partition, self.measured, own.estimator)
 
     def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
         """What loops and trackings need."""

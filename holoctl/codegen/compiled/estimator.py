@@ -50,48 +50,48 @@ class EstimatorCode:
     law : ClosedState
     memory : numpy.dtype
         Of what a loop remembers.
-    assembly : ClosedStateEstimator
+    estimator : ClosedStateEstimator
         Of the same sensors and rows.
     """
 
     module: Any
     law: ClosedState
     memory: np.dtype[Any]
-    assembly: ClosedStateEstimator
+    estimator: ClosedStateEstimator
 
 
-def estimator_code(assembly: ClosedStateEstimator, flags: tuple[str, ...]) -> EstimatorCode:
-    """Compile what finds the closed state as `assembly` does.
+def estimator_code(estimator: ClosedStateEstimator, flags: tuple[str, ...]) -> EstimatorCode:
+    """Compile what finds the closed state as `estimator` does.
 
     Raises
     ------
     InputError, HoloctlError
         As `compile`.
     """
-    E = symbolic(assembly.mech, assembly.partition)
-    law = closed_state(E, sensing_of(assembly))
+    E = symbolic(estimator.mech, estimator.partition)
+    law = closed_state(E, sensing_of(estimator))
     module = built(lambda name: estimator_source(E, law, name), flags)
     memory = memory_type(E, law)
     if module.size() != memory.itemsize:
         raise HoloctlError(
-            f"{assembly.mech.name}: the compiler lays out memories in {module.size()} bytes, "
+            f"{estimator.mech.name}: the compiler lays out memories in {module.size()} bytes, "
             f"numpy in {memory.itemsize}; do flags change the layout of structs?"
         )
-    return EstimatorCode(module, law, memory, assembly)
+    return EstimatorCode(module, law, memory, estimator)
 
 
 class Estimators:
     """Makes estimators in machine code, one for each loop; their code when it is first asked for,
     which several threads may do.
 
-    `assembly` gives the estimator in Python, `fell_back` is told where that answers.
+    `estimator` gives the estimator in Python, `fell_back` is told where that answers.
     """
 
     def __init__(
-        self, mech: Mechanism, assembly: Callable[[], ClosedStateEstimator], flags: tuple[str, ...],
-        machine: str, fell_back: Callable[[str], None],
+        self, mech: Mechanism, estimator: Callable[[], ClosedStateEstimator],
+        flags: tuple[str, ...], machine: str, fell_back: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self._mech, self._assembly, self._flags, self._machine = mech, assembly, flags, machine
+        self._mech, self._estimator, self._flags, self._machine = mech, estimator, flags, machine
         self._fell_back, self._lock = fell_back, threading.Lock()
         self._code: EstimatorCode | None = None
 
@@ -99,7 +99,7 @@ class Estimators:
         """The machine code."""
         with self._lock:
             if self._code is None:
-                self._code = estimator_code(self._assembly(), self._flags)
+                self._code = estimator_code(self._estimator(), self._flags)
             return self._code
 
     def __call__(self) -> CompiledEstimator:
@@ -118,48 +118,48 @@ class CompiledEstimator:
 
     _code: EstimatorCode
     _fell_back: Callable[[str], None]
-    _assembly: ClosedStateEstimator = field(init=False)
+    _estimator: ClosedStateEstimator = field(init=False)
     _memory: NDArray[Any] = field(init=False)
     _rows: NDArray[np.intp] = field(init=False)
     _tick: Callable[..., tuple[Vector, Vector]] = field(init=False)
-    _given: list[Borders] = field(init=False)  # of C, as the assembly has them
+    _given: list[Borders] = field(init=False)  # of C, as the estimator has them
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        module, assembly = self._code.module, self._code.assembly.fresh()
-        put("_assembly", assembly)
-        put("_rows", assembly.partition.rows)
+        module, estimator = self._code.module, self._code.estimator.fresh()
+        put("_estimator", estimator)
+        put("_rows", estimator.partition.rows)
         put("_given", [])
         put("_memory", np.zeros(1, dtype=self._code.memory))
-        self._begin(assembly.q, 0.0)
+        self._begin(estimator.q, 0.0)
         # The C function stands before the method of the same name, and calls it where needed.
         usual = type(self).state.__get__(self)
         put("_tick", module.bind(self._memory, usual, self._state_in_python))
         put("state", self._tick)
 
     def __repr__(self) -> str:
-        return f"compiled {self._assembly!r}"
+        return f"compiled {self._estimator!r}"
 
     @property
     def measured(self) -> tuple[str, ...]:
         """The order of what is measured."""
-        return self._assembly.measured
+        return self._estimator.measured
 
     @property
     def q(self) -> Vector:
         """A copy of the last configuration."""
         if self._in_python:
-            return self._assembly.q
+            return self._estimator.q
         q: Vector = self._memory["q"][0].copy()
         return q
 
     def in_python(self) -> ClosedStateEstimator:
-        """The assembly behind it, where the mechanism is now."""
+        """The estimator behind it, where the mechanism is now."""
         if not self._in_python:
             self._give()
-        return self._assembly
+        return self._estimator
 
     def with_torque(
         self, pointer: Any, usual: Callable[..., Vector], torque: Callable[..., Vector],
@@ -213,7 +213,7 @@ class CompiledEstimator:
         InputError, BranchError, AssemblyError, InconsistentError
             As there.
         """
-        sensors, mech = self._assembly.readings, self._assembly.mech
+        sensors, mech = self._estimator.readings, self._estimator.mech
         m, t = sensors.columns.size, instant(t)
         x = _plain("q_measured", q_measured, sensors.numbers)
         rates = np.zeros(m) if v_measured is None else _plain("v_measured", v_measured, m)
@@ -243,8 +243,8 @@ class CompiledEstimator:
         if not self._in_python:
             self._give()
         if not self._reset_with_rows_of_c(q, t):
-            self._assembly.reset(q, t)
-        self._begin(self._assembly.q, instant(t))
+            self._estimator.reset(q, t)
+        self._begin(self._estimator.q, instant(t))
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
@@ -260,7 +260,7 @@ class CompiledEstimator:
         InputError, BranchError, AssemblyError, InconsistentError
             As there.
         """
-        self._asked(lambda: self._assembly.resynchronise(q_measured, t))
+        self._asked(lambda: self._estimator.resynchronise(q_measured, t))
 
     # ----------------------------------------------------------------------------- behind them
 
@@ -274,12 +274,12 @@ class CompiledEstimator:
         """Where C refuses: a state all the same, or the error that tells why there is none."""
         self._fell_back("state")
         found: tuple[Vector, Vector] = self._asked(
-            lambda: self._assembly.state(q_measured, v_measured, t)
+            lambda: self._estimator.state(q_measured, v_measured, t)
         )
         return found
 
     def _asked(self, what: Callable[[], Any]) -> Any:
-        """What the assembly answers from the memory of C, which then goes on from there."""
+        """What the estimator answers from the memory of C, which then goes on from there."""
         if not self._in_python:
             self._give()
         try:
@@ -288,32 +288,32 @@ class CompiledEstimator:
             self._take()
 
     def _reset_with_rows_of_c(self, q: Any, t: float) -> bool:
-        """Whether an assembly that kept other rows was left for one that keeps those of C."""
-        if np.array_equal(self._assembly.partition.rows, self._rows):
+        """Whether an estimator that kept other rows was left for one that keeps those of C."""
+        if np.array_equal(self._estimator.partition.rows, self._rows):
             return False
-        assembly = self._code.assembly.fresh()
+        estimator = self._code.estimator.fresh()
         try:
-            assembly.reset(q, t)
+            estimator.reset(q, t)
         except HoloctlError:  # they do not decide the motion there
             return False
-        object.__setattr__(self, "_assembly", assembly)
+        object.__setattr__(self, "_estimator", estimator)
         return True
 
     def _begin(self, q: Vector, t: float) -> None:
-        """The memory anew, from where the assembly is; what C does not take stays in Python."""
-        same = np.array_equal(self._assembly.partition.rows, self._rows)
+        """The memory anew, from where the estimator is; what C does not take stays in Python."""
+        same = np.array_equal(self._estimator.partition.rows, self._rows)
         if not (same and self._code.module.begin(self._memory, q, t)):
             self._memory["latched"] = 1
 
     def _give(self) -> None:
-        """Set the assembly to the memory of C."""
-        assembly, m, law = self._assembly, self._memory[0], self._code.law
-        c, u = assembly.mech.column_scale, assembly.readings.unit
-        see, count = assembly.system, u.size
+        """Set the estimator to the memory of C."""
+        estimator, m, law = self._estimator, self._memory[0], self._code.law
+        c, u = estimator.mech.column_scale, estimator.readings.unit
+        see, count = estimator.system, u.size
         A = np.zeros((0, count)) if law.known else np.eye(count)
         if law.weighed:
             A = m["A"].reshape(law.seen, count) * u
-        N = np.zeros((assembly.mech.nv, law.idle))
+        N = np.zeros((estimator.mech.nv, law.idle))
         if law.idle:
             N.reshape(-1)[law.held] = m["N"]
         place = placed_at(see, m["q"].copy(), float(m["t"]), Borders(A, N * c[:, None]))
@@ -328,12 +328,12 @@ class CompiledEstimator:
         # of the place before only the determinant is known
         other = place._replace(determinant=before) if m["known"] == 2 else None
         read, way, refused = int(m["read"]), m["way"].copy(), int(m["refused"])
-        assembly.take_over(BranchMemory(place, other, read, way, float(m["size"]), refused))
+        estimator.take_over(BranchMemory(place, other, read, way, float(m["size"]), refused))
 
     def _take(self) -> None:
-        """Set the memory of C to the assembly, where the machine code can go on from there."""
-        assembly, m = self._assembly, self._memory
-        same, found = np.array_equal(assembly.partition.rows, self._rows), assembly.handed_over()
+        """Set the memory of C to the estimator, where the machine code can go on from there."""
+        estimator, m = self._estimator, self._memory
+        same, found = np.array_equal(estimator.partition.rows, self._rows), estimator.handed_over()
         if found is None or not same:
             m["latched"] = 1
             return
@@ -348,9 +348,9 @@ class CompiledEstimator:
         kept = any(place.borders is given for given in self._given) and not m["latched"][0]
         m["latched"] = not self._code.module.resume(m, kept)
         if place.square > 0.0:  # how gamma changed on the way there
-            see = assembly.system
-            count = assembly.readings.unit.size
-            seen = np.eye(count) if see.known else place.borders.A / assembly.readings.unit
+            see = estimator.system
+            count = estimator.readings.unit.size
+            seen = np.eye(count) if see.known else place.borders.A / estimator.readings.unit
             m["before"] = m["gamma"] - (place.bend @ seen).reshape(-1)
             m["step"] = least_squares(seen, place.step)
 

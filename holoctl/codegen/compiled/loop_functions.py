@@ -65,7 +65,7 @@ def loop_functions(
         unknown = silent
         return at_once(found)
 
-    def report(assembly: Any) -> Any:
+    def report(estimator: Any) -> Any:
         if unknown:
             raise InputError(
                 "machine code does not tell what limits or damps a tick of a loop; a loop of the "
@@ -75,7 +75,7 @@ def loop_functions(
             given, more = memory.untold
             answer(*given, **more)
             memory.untold = None
-        return python.report(assembly)
+        return python.report(estimator)
 
     return python._replace(
         torque=torque if silent else tick, behind=behind, estimator=lambda _: estimator(),

@@ -26,7 +26,7 @@ from holoctl.codegen.exported.self_test_ticks import golden_ticks
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
-from holoctl.codegen.laws.border_expressions import assembly_with, sensing_of
+from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
 from holoctl.codegen.task_law_options import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.controller_limits import limits_law_of
@@ -116,7 +116,7 @@ def export_c(
     measured : iterable of str, or "all", optional
         What the robot measures, as in `ClosedStateEstimator`: C finds the closed state too, with
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without them.
-        Default: the motors, where they tell the state; of a controller with an `assembly`, what
+        Default: the motors, where they tell the state; of a controller with an `estimator`, what
         that measures.
     limits : Limits or WithinLimits, optional
         Of a mechanism: within which the inverse dynamics stay; with policy and tick as
@@ -182,11 +182,11 @@ def export_c(
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
-    assembly, not_seen = _assembly(what, mech, E.partition, measured)
-    sensing = None if assembly is None else sensing_of(assembly)
+    estimator, not_seen = _estimator(what, mech, E.partition, measured)
+    sensing = None if estimator is None else sensing_of(estimator)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
     states = golden_states(E, laws, weights, off)
-    ticks = None if assembly is None else golden_ticks(assembly, laws.timed)
+    ticks = None if estimator is None else golden_ticks(estimator, laws.timed)
     missing = left_out(subject, laws, not_seen)
     files = library_files(Library(
         prefix, E, laws, weights, off, in_trouble, hold_limit, states, ticks, plant, missing
@@ -197,7 +197,7 @@ def export_c(
     return paths
 
 
-def _assembly(
+def _estimator(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
     part: Partition, measured: Any,
 ) -> tuple[ClosedStateEstimator | None, str]:  # fmt: skip
@@ -206,9 +206,9 @@ def _assembly(
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None, ""
-    given = None if isinstance(what, Mechanism) else what.assembly
+    given = None if isinstance(what, Mechanism) else what.estimator
     try:
-        return assembly_with(mech, part, measured, given), ""
+        return estimator_with(mech, part, measured, given), ""
     except (InputError, BranchError) as error:
         if measured is None and given is None:
             return None, str(error)

@@ -31,7 +31,7 @@ class Ticks:
     v: Array
 
 
-def golden_ticks(assembly: ClosedStateEstimator, timed: bool) -> Ticks:
+def golden_ticks(estimator: ClosedStateEstimator, timed: bool) -> Ticks:
     """A walk of small steps from the start, each along the rates that were measured before.
 
     Python is called as C will be: where bodies spin that no sensor sees depends on the way.
@@ -39,7 +39,7 @@ def golden_ticks(assembly: ClosedStateEstimator, timed: bool) -> Ticks:
     size = LONGEST_STEP
     while True:
         try:
-            return _walk(assembly.fresh(), timed, size)
+            return _walk(estimator.fresh(), timed, size)
         except HoloctlError:  # by shorter steps and slower, for a dead point is close
             size = 0.5 * size
             if size < SHORTEST_STEP:

@@ -26,7 +26,7 @@ from holoctl.estimation.observability import observability
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["BorderExpressions", "Sensing", "assembly_with", "borders_at", "sensing_of"]
+__all__ = ["BorderExpressions", "Sensing", "borders_at", "estimator_with", "sensing_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +61,16 @@ class BorderExpressions:
     N: Array
 
 
-def sensing_of(assembly: ClosedStateEstimator) -> Sensing:
+def sensing_of(estimator: ClosedStateEstimator) -> Sensing:
     """What `ClosedStateEstimator` was made of."""
-    return Sensing(assembly.readings, assembly.scaled_weights, assembly.start)
+    return Sensing(estimator.readings, estimator.scaled_weights, estimator.start)
 
 
-def assembly_with(
+def estimator_with(
     mech: Mechanism, part: Partition, measured: Any, given: ClosedStateEstimator | None
 ) -> ClosedStateEstimator:
     """How the state is found, with the rows of a partition: by what is measured where that is told,
-    else as by the assembly of a controller, else by the motors."""
+    else as by the estimator of a controller, else by the motors."""
     if given is None or measured is not None:
         return ClosedStateEstimator(mech, measured, partition=part)
     return given.with_rows(part)

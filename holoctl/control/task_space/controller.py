@@ -29,7 +29,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.loop import LoopFunctions, assembly_of, handed_over, loop_of_thread
+from holoctl.control.loop import LoopFunctions, estimator_of, handed_over, loop_of_thread
 from holoctl.control.loop_memory import Memory, task_report_of
 from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error
 from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskRequest
@@ -66,7 +66,7 @@ class TaskController:
     prepared : PreparedInverseDynamics
         With the law as its task.
     limited : LimitedTick or None
-    assembly : ClosedStateEstimator or None
+    estimator : ClosedStateEstimator or None
         How the state is found where only some joints are measured.
     feels : bool
         Whether ``f_ext`` is felt by the task, as of an impedance, and not known to the law alone.
@@ -77,7 +77,7 @@ class TaskController:
     law: TaskLaw
     prepared: PreparedInverseDynamics
     limited: LimitedTick | None
-    assembly: ClosedStateEstimator | None
+    estimator: ClosedStateEstimator | None
     feels: bool
     local: threading.local = field(init=False, repr=False, default_factory=threading.local)
 
@@ -174,14 +174,14 @@ class TaskController:
     def loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
         """What loops and trackings need."""
         paths, memory = self.prepared._paths, Memory() if memory is None else memory
-        given = self.mech, paths.partition, self.assembly
+        given = self.mech, paths.partition, self.estimator
         return LoopFunctions(
             memory=memory,
             torque=partial(self.torque, memory=memory),
             behind=lambda found: partial(
                 self.torque_at_estimate, EstimatedPaths(paths, found), memory=memory
             ),
-            estimator=lambda before: assembly_of(*given, before),
+            estimator=lambda before: estimator_of(*given, before),
             report=partial(task_report_of, memory),
             spread=lambda wanted: (wanted,),
         )
@@ -208,7 +208,7 @@ class LoopOptions(NamedTuple):
     closure_limit: float | None
     velocity_limit: float | None
     friction_at: str
-    assembly: ClosedStateEstimator | None
+    estimator: ClosedStateEstimator | None
     limits: Limits | None
     policy: str
     dt: float
@@ -233,7 +233,7 @@ def loop_options(controller: Any) -> LoopOptions:
     one_of("friction_at", options.friction_at, FRICTION_AT)
     one_of("policy", options.policy, LIMIT_POLICIES)
     positive("dt", options.dt, "s")
-    check_estimator(mech, options.assembly, "controller")
+    check_estimator(mech, options.estimator, "controller")
     return options
 
 
@@ -257,7 +257,7 @@ def task_controller(
     if options.limits is not None:
         limits = limits_law_of(mech, options.limits, options.policy, options.dt)
         limited = LimitedTick(limits, part)
-    return TaskController(law, prepared, limited, options.assembly, feels)
+    return TaskController(law, prepared, limited, options.estimator, feels)
 
 
 def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> HeldPosture:

@@ -14,6 +14,7 @@ from typing import Any
 
 from holoctl.base.checks import quiet, quoted
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.loop import new_loop, reset, track, track_from_motors
 from holoctl.control.task_space.controller import (
@@ -38,6 +39,7 @@ from holoctl.projector.partition import Partition
 __all__ = ["Impedance"]
 
 
+@formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class Impedance:
     """A task that yields to forces like a spring with a damper, through closed loops.
@@ -68,7 +70,7 @@ class Impedance:
         Gains of the posture, 1/s^2 and 1/s.
     at_singular : str, optional
         As in `TaskSpaceControl`.
-    weights, closure_limit, velocity_limit, friction_at, assembly, limits, policy, dt
+    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt
         As in `ComputedTorque`. Friction is compensated at the rates of the reference of the task.
 
     Raises
@@ -110,7 +112,7 @@ class Impedance:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
-    assembly: ClosedStateEstimator | None = None
+    estimator: ClosedStateEstimator | None = None
     limits: Limits | None = None
     policy: str = "nearest"
     dt: float = 1e-3
@@ -155,7 +157,7 @@ class Impedance:
         return Impedance, (
             self.mech, self.task, self.stiffness, self.damping, self.inertia, self.posture,
             self.partition, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
-            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly, self.limits,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
             self.policy, self.dt,
         )  # fmt: skip
 

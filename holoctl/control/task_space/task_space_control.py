@@ -8,6 +8,7 @@ from typing import Any
 
 from holoctl.base.checks import numbers, quiet, quoted
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
 from holoctl.control.loop import new_loop, reset, track, track_from_motors
 from holoctl.control.task_space.controller import (
@@ -32,6 +33,7 @@ from holoctl.projector.partition import Partition
 __all__ = ["TaskSpaceControl"]
 
 
+@formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskSpaceControl:
     """PD plus feedforward in the coordinates of tasks, through the inverse dynamics.
@@ -69,7 +71,7 @@ class TaskSpaceControl:
         Where a task is singular, or contradicts those before it: ``"raise"``, or ``"damp"`` for
         the damped inverse close to there, whose damping is told in ``last`` of a loop or of what
         `track` makes.
-    weights, closure_limit, velocity_limit, friction_at, assembly, limits, policy, dt
+    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt
         As in `ComputedTorque`. Friction is compensated at the rates of the references of the tasks.
 
     Raises
@@ -109,7 +111,7 @@ class TaskSpaceControl:
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
-    assembly: ClosedStateEstimator | None = None
+    estimator: ClosedStateEstimator | None = None
     limits: Limits | None = None
     policy: str = "nearest"
     dt: float = 1e-3
@@ -148,7 +150,7 @@ class TaskSpaceControl:
         return TaskSpaceControl, (
             self.mech, self.tasks, self.kp, self.kd, self.posture, self.partition,
             self.task_weights, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
-            self.closure_limit, self.velocity_limit, self.friction_at, self.assembly, self.limits,
+            self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
             self.policy, self.dt,
         )  # fmt: skip
 

@@ -35,6 +35,7 @@ from holoctl.base.errors import (
     NotActuatedError,
 )
 from holoctl.base.linalg import largest
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
@@ -105,12 +106,13 @@ class Equilibrium:
         )
 
 
+@formerly(locked="fixed")
 @quiet
 def equilibrium(
     mech: Mechanism,
     q_guess: Any = None,
     u: Any = None,
-    fixed: Iterable[str] = (),
+    locked: Iterable[str] = (),
     *,
     t: float = 0.0,
     partition: Partition | None = None,
@@ -131,7 +133,7 @@ def equilibrium(
         Motor efforts, N m or N: then q is where they hold it. Default: those of least norm that
         hold q (as `inverse_dynamics` shares them); motions that no motor moves must be in
         balance by themselves, and q moves from the closed guess until they are.
-    fixed : iterable of str, optional
+    locked : iterable of str, optional
         Coordinates, or joints, that keep the value of the guess.
     t : float, optional
         Time, s. Constraints that move by themselves at this instant allow no rest.
@@ -152,7 +154,7 @@ def equilibrium(
     InputError
         For wrong shapes, numbers that are not finite, unknown names.
     AssemblyError
-        If the guess does not close, with the fixed coordinates where they are.
+        If the guess does not close, with the locked coordinates where they are.
     NotActuatedError
         If motions that no motor moves are in balance nowhere near; it names them, and what pulls.
     InconsistentError
@@ -179,8 +181,8 @@ def equilibrium(
     given = mech.reference.copy() if q_guess is None else q_guess
     guess, t = check_configuration(mech, given, "q_guess"), number("t", t, "time, s")
     efforts = None if u is None else vector("u", u, mech.nu, "motor efforts")
-    names = name_list("fixed", fixed)
-    at = coordinate_indices(mech, names, "fixed")
+    names = name_list("locked", locked)
+    at = coordinate_indices(mech, names, "locked")
     restarts, seed = whole("restarts", restarts, 0), whole("seed", seed, 0)
     start, _ = assemble(mech, guess, locked=names, t=t)
     if partition is not None:
@@ -264,7 +266,7 @@ def _none_found(balance: Balance, start: Vector, fixed: list[str]) -> Exception:
     mech, kin = balance.mech, balance.at(start)
     residual = balance.off(kin)
     pulled = pulled_motion(balance, start) or "some motion"
-    kept = f" with {listing(fixed)} fixed" if fixed else ""
+    kept = f" with {listing(fixed)} locked" if fixed else ""
     if balance.u is not None:
         return InconsistentError(
             f"{mech.name}: the efforts given hold it nowhere near the guess{kept}; there {pulled} "
@@ -272,7 +274,7 @@ def _none_found(balance: Balance, start: Vector, fixed: list[str]) -> Exception:
             "to where they hold it, or none: then those that hold it are found",
             residual=residual,
         )
-    more = "fewer fixed coordinates, " if fixed else ""
+    more = "fewer locked coordinates, " if fixed else ""
     return NotActuatedError(
         f"{mech.name}: no equilibrium was found near the guess{kept}: no motor holds {pulled}. "
         f"Likely causes: {more or ''}a mechanism that falls (a floating base without contact), or "

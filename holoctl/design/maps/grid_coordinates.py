@@ -102,7 +102,7 @@ class MapChart:
         try:
             return measurement_model(self.mech, names) if names else None
         except InputError as error:
-            said = str(error).replace(f"{self.mech.name}: measured", "motor_map: grid or hold", 1)
+            said = str(error).replace(f"{self.mech.name}: measured", "motor_map: grid or locked", 1)
             raise InputError(said) from None
 
     @property
@@ -190,7 +190,7 @@ def _of_sensors(sensors: MeasurementModel, wanted: Vector, base: str) -> Rows:
 
 
 def chart_of(
-    mech: Mechanism, part: Partition, start: Vector, grid: Any, hold: Any, kin: Kinematics
+    mech: Mechanism, part: Partition, start: Vector, grid: Any, locked: Any, kin: Kinematics
 ) -> tuple[MapChart, tuple[GridAxis, ...]]:
     """The chart and the axes of a grid as a caller gives it, checked at the start.
 
@@ -235,11 +235,11 @@ def chart_of(
         found.append((name, x))
     if not found:
         raise InputError("motor_map: no axis of the grid has values: give an array for one or more")
-    given_held = () if hold is None else tuple(name_list("motor_map: hold", hold))
+    given_held = () if locked is None else tuple(name_list("motor_map: locked", locked))
     chart = MapChart(mech, start, task, tuple(rows), given_held)
     if task is None and chart.sensors is not None and chart.sensors.turns.size:
         _check_single(chart)
-    if task is None and hold is None:
+    if task is None and locked is None:
         chart = _with_held(chart, part, kin)
     _check_determined(chart, part, kin)
     return chart, tuple(
@@ -320,6 +320,6 @@ def _check_determined(chart: MapChart, part: Partition, kin: Kinematics) -> None
         raise InputError(
             f"motor_map: {listing(names)} leave {count} motions open, of "
             f"{'; '.join(moved_by(mech, left[:, np.linalg.norm(left, axis=0) > UNSEEN_MOTION]))}: "
-            "hold coordinates by hold=[...], or name more rows, with a number for those that stay "
-            "the same"
+            "lock coordinates by locked=[...], or name more rows, with a number for those that "
+            "stay the same"
         )

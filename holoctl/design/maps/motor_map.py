@@ -16,6 +16,7 @@ from scipy.ndimage import label
 from holoctl.base.checks import Array, Vector, flag, name_list, number, one_of, quiet, read_only
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.progress import progress_bar
+from holoctl.base.renamed import formerly
 from holoctl.base.single_threaded_blas import one_thread
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
@@ -38,6 +39,7 @@ __all__ = ["motor_map"]
 _WORDS = (*QUANTITIES, "reach")
 
 
+@formerly(locked="hold")
 @quiet
 def motor_map(
     mech: Mechanism,
@@ -45,7 +47,7 @@ def motor_map(
     what: str | Iterable[str] = ("torque", "condition"),
     *,
     start: Any = None,
-    hold: Iterable[str] | None = None,
+    locked: Iterable[str] | None = None,
     task: Any = None,
     limits: Any = "model",
     t: float = 0.0,
@@ -72,7 +74,7 @@ def motor_map(
         of the task; ``"reach"``: nothing more than where it gets to, which is always told.
     start : (nq,) array_like, optional
         The branch: closed first, as by `assemble`. Default: ``mech.reference``.
-    hold : iterable of str, optional
+    locked : iterable of str, optional
         Coordinates that are held as they are at the start, where the grid leaves motions open.
         Default: of a grid of coordinates, the motors that are not in it, as far as that takes; of
         a task, none.
@@ -122,7 +124,7 @@ def motor_map(
     q = assemble(mech, guess, t=t)[0]
     part = partition(mech, q, t=t)
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
-    chart, axes = chart_of(mech, part, q, grid, hold, kin)
+    chart, axes = chart_of(mech, part, q, grid, locked, kin)
     own = chart.task if task is None else task
     bound = None if own is None else bound_to(mech, own)
     if bound is None and ({"velocity", "force"} & set(words)):

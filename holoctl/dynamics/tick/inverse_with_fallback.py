@@ -105,12 +105,12 @@ class EstimatedPaths:
     Attributes
     ----------
     otherwise : InversePaths
-    assembly : ClosedStateEstimator
+    estimator : ClosedStateEstimator
         Remembers where the mechanism is.
     """
 
     otherwise: InversePaths
-    assembly: ClosedStateEstimator
+    estimator: ClosedStateEstimator
     _see: EstimatorSystem | None = field(init=False, default=None, repr=False)
     _own: InverseTick | None = field(init=False, default=None, repr=False)
     _shared: bool = field(init=False, default=False, repr=False)
@@ -125,7 +125,7 @@ class EstimatedPaths:
             Without rates; else as `ClosedStateEstimator.state`.
         """
         check_rates(v_measured)
-        self._at, v = self.assembly.state_in_place(q_measured, v_measured, t)
+        self._at, v = self.estimator.state_in_place(q_measured, v_measured, t)
         return self._at, v
 
     def efforts(
@@ -133,10 +133,10 @@ class EstimatedPaths:
         known: Vector | None,
     ) -> Vector:  # fmt: skip
         """See `Paths`; at the state that was found last."""
-        see = self.assembly.system
+        see = self.estimator.system
         if see is not self._see:  # the first time, or rows were decided anew
             self._see, self._own = see, self._prepared(see)
-        own = self._own if q is self._at is self.assembly.place.q else None
+        own = self._own if q is self._at is self.estimator.place.q else None
         u = None if own is None else own.tick(q, v, target, t, known, rates)
         self._shared = u is not None and finite(u)
         if u is not None and self._shared:
@@ -149,8 +149,8 @@ class EstimatedPaths:
 
     def _prepared(self, see: EstimatorSystem) -> InverseTick | None:
         """The tick that shares what the estimate has; None where nothing can be shared."""
-        own, assembly = self.otherwise, self.assembly
-        if not np.array_equal(assembly.partition.rows, own.partition.rows):
+        own, estimator = self.otherwise, self.estimator
+        if not np.array_equal(estimator.partition.rows, own.partition.rows):
             return None
-        given = own.mech, own.partition, see, assembly.readings
+        given = own.mech, own.partition, see, estimator.readings
         return prepare_for_estimate(*given, own.options)

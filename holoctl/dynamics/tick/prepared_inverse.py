@@ -199,7 +199,7 @@ class PreparedInverseDynamics:
 
         The state is that of a `ClosedStateEstimator` of this thread, which starts at the reference,
         with its errors. For other sensors, or another start, find the state by one of your own, or
-        take a `ComputedTorque` with an ``assembly=``.
+        take a `ComputedTorque` with an ``estimator=``.
 
         Parameters
         ----------
@@ -247,14 +247,14 @@ class PreparedInverseDynamics:
         InputError, InconsistentError, BranchError, SingularityError
             As `ClosedStateEstimator.reset`.
         """
-        self._own_loop().assembly.reset(q, t)
+        self._own_loop().estimator.reset(q, t)
 
     def _own_loop(self) -> EstimatedPaths:
         try:
             loop: EstimatedPaths = self._local.loop
         except AttributeError:
-            assembly = ClosedStateEstimator(self.mech, partition=self.partition)
-            loop = self._local.loop = EstimatedPaths(self._paths, assembly)
+            estimator = ClosedStateEstimator(self.mech, partition=self.partition)
+            loop = self._local.loop = EstimatedPaths(self._paths, estimator)
         return loop
 
     @quiet
