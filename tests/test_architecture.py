@@ -52,6 +52,7 @@ PRINTERS = {
     "app.linearize_command",
     "app.retime_command",
     "app.map_command",
+    "app.new_command",
     "app.view_command",
 }
 WITHOUT_CODE = {"robots"}

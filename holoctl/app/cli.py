@@ -21,6 +21,7 @@ import numpy as np
 import holoctl
 from holoctl.app.linearize_command import add_linearize
 from holoctl.app.map_command import add_map
+from holoctl.app.new_command import add_new
 from holoctl.app.printing import answer, write_table
 from holoctl.app.retime_command import add_retime
 from holoctl.app.robot_arguments import (
@@ -127,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         "the reference; --set moves that. Files of another origin are not overwritten.",
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
-    for add in (add_linearize, add_retime, add_map, add_view):
+    for add in (add_linearize, add_retime, add_map, add_view, add_new):
         add(commands)
     demo = commands.add_parser(
         "demo",
