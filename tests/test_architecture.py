@@ -52,7 +52,9 @@ PRINTERS = {
     "app.linearize_command",
     "app.retime_command",
     "app.map_command",
+    "app.modes_command",
     "app.new_command",
+    "app.simulate_command",
     "app.view_command",
 }
 WITHOUT_CODE = {"robots"}

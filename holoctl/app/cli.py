@@ -21,6 +21,7 @@ import numpy as np
 import holoctl
 from holoctl.app.linearize_command import add_linearize
 from holoctl.app.map_command import add_map
+from holoctl.app.modes_command import add_modes
 from holoctl.app.new_command import add_new
 from holoctl.app.printing import answer, write_table
 from holoctl.app.retime_command import add_retime
@@ -39,6 +40,7 @@ from holoctl.app.robot_arguments import (
     typed_number,
     typed_whole,
 )
+from holoctl.app.simulate_command import add_simulate
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view_command import add_view
 from holoctl.base.checks import Vector, positive
@@ -128,7 +130,9 @@ def _parser() -> argparse.ArgumentParser:
         "the reference; --set moves that. Files of another origin are not overwritten.",
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
-    for add in (add_linearize, add_retime, add_map, add_view, add_new):
+    for add in (
+        add_modes, add_simulate, add_linearize, add_retime, add_map, add_view, add_new,
+    ):  # fmt: skip
         add(commands)
     demo = commands.add_parser(
         "demo",

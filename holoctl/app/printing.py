@@ -22,12 +22,13 @@ def answer(
     as_dict: Callable[[Any], dict[str, Any]],
     as_table: Callable[[Any], Table],
     show: Callable[[Any], None],
+    draw: Callable[[Any], Any] | None = None,
 ) -> None:
     """Print a result in the format that was asked for, and draw it where a picture was."""
     if getattr(given, "picture", None) is not None:
         from holoctl.app.design_plot import draw_result, save
 
-        save(draw_result(result), given.picture)
+        save((draw or draw_result)(result), given.picture)
     if given.json:
         print(json.dumps(plain(as_dict(result)), indent=2))
     elif given.csv:
