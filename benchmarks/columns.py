@@ -77,7 +77,7 @@ class Case:
 
     name: str
     mech: hc.Mechanism
-    part: hc.Partition
+    part: hc.results.Partition
     states: list[State]
     loops: list[Loop] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ def make_case(name: str, mech: hc.Mechanism, n: int = 6, seed: int = 0) -> Case:
 
 
 def _state(
-    mech: hc.Mechanism, part: hc.Partition, middle: Array, rng: np.random.Generator
+    mech: hc.Mechanism, part: hc.results.Partition, middle: Array, rng: np.random.Generator
 ) -> State:
     near = pin.integrate(mech.model, middle, 0.08 * rng.normal(size=mech.nv))
     q, v = hc.assemble(mech, near, rng.normal(size=mech.nv))

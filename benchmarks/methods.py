@@ -45,7 +45,7 @@ class Given:
     v: Array
     tau: Array
     a: Array
-    terms: hc.Terms
+    terms: hc.results.Terms
     response: Response
 
 

@@ -19,7 +19,7 @@ from figures import table
 import holoctl as hc
 
 
-def torque(mech: hc.Mechanism, part: hc.Partition, state: Any) -> np.ndarray:
+def torque(mech: hc.Mechanism, part: hc.results.Partition, state: Any) -> np.ndarray:
     """Of one state."""
     return hc.inverse_dynamics(mech, *state, partition=part).u
 

@@ -13,11 +13,21 @@ import numpy as np
 import pinocchio as pin
 
 import holoctl as hc
+from holoctl.protocols import (
+    BoundRows,
+    Frame,
+    Kinematics,
+    LiveMotion,
+    Rows,
+    kinds,
+    resolve_frame,
+    wrench_rows,
+)
 
 # A kind of row: a function of rows along vectors, here of the coordinates x, y of the peg seen
 # from the cylinder, f = (x^2 + y^2 - r^2) / 2 r, with its derivatives. Its size is the radius r.
-ON_CYLINDER = hc.kinds.Composed(
-    parts=(hc.kinds.linear("x", (1.0, 0.0, 0.0)), hc.kinds.linear("y", (0.0, 1.0, 0.0))),
+ON_CYLINDER = kinds.Composed(
+    parts=(kinds.linear("x", (1.0, 0.0, 0.0)), kinds.linear("y", (0.0, 1.0, 0.0))),
     value=lambda x, r, atan2, floor: (x[0] * x[0] + x[1] * x[1] - r * r) / (2.0 * r),
     gradient=lambda x, r: (x[0] / r, x[1] / r),
     curvature=lambda x, xdot, r: (xdot[0] * xdot[0] + xdot[1] * xdot[1]) / r,
@@ -43,10 +53,10 @@ class Peg:  # [1]: names and numbers, no model
     def default_name(self) -> str:
         return self.name or f"{self.cylinder}-{self.peg}"
 
-    def bind(self, model: pin.Model, name: str, reference: np.ndarray) -> hc.BoundRows:  # [2]
-        one, two = (hc.resolve_frame(model, f, f"Peg {name!r}") for f in (self.cylinder, self.peg))
-        row = hc.kinds.Row(ON_CYLINDER, "radius", size=self.radius)
-        return hc.wrench_rows(model, one, two, [row], name)  # and all is done
+    def bind(self, model: pin.Model, name: str, reference: np.ndarray) -> BoundRows:  # [2]
+        one, two = (resolve_frame(model, f, f"Peg {name!r}") for f in (self.cylinder, self.peg))
+        row = kinds.Row(ON_CYLINDER, "radius", size=self.radius)
+        return wrench_rows(model, one, two, [row], name)  # and all is done
 
 
 @dataclass(frozen=True)
@@ -88,7 +98,7 @@ class BoundScrew:
     at: tuple[tuple[int, int], ...]
     labels: tuple[str, ...]
     nv: int
-    anchors: tuple[hc.Frame, ...] = ()  # [3]: no frames that tell the size of a loop
+    anchors: tuple[Frame, ...] = ()  # [3]: no frames that tell the size of a loop
 
     @property
     def support(self) -> np.ndarray:  # [3]: the coordinates that matter
@@ -99,13 +109,13 @@ class BoundScrew:
     def scale(self, length: np.ndarray, columns: np.ndarray) -> np.ndarray:  # [4]
         return 1.0 / length  # the error is a length
 
-    def rows(self, kin: hc.Kinematics) -> hc.Rows:  # [5]: exact, also where the error is not zero
+    def rows(self, kin: Kinematics) -> Rows:  # [5]: exact, also where the error is not zero
         (nut, nut_v), (turn, turn_v) = self.at
         z, x, xd = kin.q[nut], kin.q[turn], kin.v[turn_v]
         G = np.zeros((1, self.nv))
         G[0, nut_v] = 1.0
         G[0, turn_v] = -(self.lead + self.depth * np.cos(x))
-        return hc.Rows(
+        return Rows(
             error=np.array([z - self.lead * x - self.depth * np.sin(x)]),
             rate=G @ kin.v,
             jacobian=G,
@@ -113,7 +123,7 @@ class BoundScrew:
         )
 
     def tick(  # [7]: the same in a control loop, into arrays that stay where they are
-        self, motion: hc.LiveMotion, rows: hc.Rows
+        self, motion: LiveMotion, rows: Rows
     ) -> Callable[[np.ndarray, np.ndarray, float], None]:
         (nut, nut_v), (turn, turn_v) = self.at
         rows.jacobian[0, nut_v] = 1.0

@@ -79,7 +79,7 @@ def size(mech: hc.Mechanism) -> float:
     points = [data.oMi[j].translation for j in range(1, mech.model.njoints)]
     for c in mech.constraints:
         for frame in (getattr(c, key) for key in _frames_of(c)):
-            found = hc.resolve_frame(mech.model, frame, c.default_name)
+            found = hc.protocols.resolve_frame(mech.model, frame, c.default_name)
             points.append((data.oMi[found.joint] * found.placement).translation)
     return float(np.linalg.norm(np.ptp(points, axis=0)))
 
@@ -144,7 +144,7 @@ def _with_frames(
     def again(c: Any) -> Any:
         changed = dict(_measured(mech, c))
         for key in _frames_of(c):
-            found = hc.resolve_frame(mech.model, getattr(c, key), c.default_name)
+            found = hc.protocols.resolve_frame(mech.model, getattr(c, key), c.default_name)
             place = change(sides[found.joint] * found.placement)
             changed[key] = (mech.model.names[found.joint], place)
         return dataclasses.replace(c, name=c.default_name, **changed) if changed else c
@@ -171,7 +171,7 @@ def misfit(
     reach, stress = size(mech), _self_stress(mech)
     for _ in range(500):
         chosen = closures[rng.integers(len(closures))]
-        found = hc.resolve_frame(mech.model, chosen.b, chosen.default_name)
+        found = hc.protocols.resolve_frame(mech.model, chosen.b, chosen.default_name)
         place = found.placement * _off(rng, amount, reach)
         wrong = dataclasses.replace(
             chosen, b=(mech.model.names[found.joint], place), name=chosen.default_name
@@ -216,7 +216,7 @@ def _measured(mech: hc.Mechanism, c: Any) -> dict[str, Any]:
     pin.forwardKinematics(mech.model, data, mech.reference)
 
     def at(frame: Any) -> Any:
-        found = hc.resolve_frame(mech.model, frame, c.default_name)
+        found = hc.protocols.resolve_frame(mech.model, frame, c.default_name)
         return (data.oMi[found.joint] * found.placement).translation
 
     if isinstance(c, hc.Rod) and c.length is None:

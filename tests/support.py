@@ -8,6 +8,7 @@ import pickle
 import tempfile
 from collections.abc import Sequence
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,20 @@ def shared(name, make):
         pickle.dump(made, file)
     os.replace(file.name, path)  # in one step: a process that looks meanwhile finds all or nothing
     return made
+
+
+def public_names():
+    """All public names, as after ``hc.``: ``assemble``, ``results.Certificate``."""
+    return [
+        *(name for name in hc.__all__ if name not in {"__version__", "results", "protocols"}),
+        *(f"results.{name}" for name in hc.results.__all__),
+        *(f"protocols.{name}" for name in hc.protocols.__all__),
+    ]
+
+
+def public(name):
+    """What has this public name."""
+    return attrgetter(name)(hc)
 
 
 @cache

@@ -244,7 +244,10 @@ def given_by_name(s):
         "partition": (hc.partition, {"mech": mech, "q": q, "independent": None}),
         "project": (hc.project, state | at | {"method": "auto", "t_stab": None}),
         "power": (hc.power, state | {"u": s.one}),
-        "resolve_frame": (hc.resolve_frame, {"model": mech.model, "frame": "rocker", "owner": "x"}),
+        "resolve_frame": (
+            hc.protocols.resolve_frame,
+            {"model": mech.model, "frame": "rocker", "owner": "x"},
+        ),
         "renumbered": (hc.renumbered, {"model": mech.model}),
         "sweep": (hc.sweep, {"function": abs, "items": [], "executor": 1, "progress": False}),
         "task_terms": (hc.task_terms, {"P": s.P, "task": task}),

@@ -7,16 +7,15 @@ import inspect
 import re
 
 import pytest
-
-import holoctl as hc
+from support import public, public_names
 
 TRIVIAL = {"robot_names", "ForwardDynamics", "InverseDynamics", "Certificate", "Partition",
            "Projection", "Run", "BoundRows", "Constraint", "BoundForce",
            "Force", "Task"}  # fmt: skip
 """These raise nothing: a list of names, results that the library makes, and protocols."""
 
-MODULES = [name for name in hc.__all__ if inspect.ismodule(getattr(hc, name))]
-NAMES = [name for name in hc.__all__ if name not in {"__version__", *MODULES}]
+MODULES = [name for name in public_names() if inspect.ismodule(public(name))]
+NAMES = [name for name in public_names() if name not in MODULES]
 
 
 def sections(doc):
@@ -72,6 +71,7 @@ def problems(name, thing):
     """What the docstring of a public function or class lacks."""
     if not thing.__doc__:
         return ["no docstring"]
+    name = name.rpartition(".")[2]
     doc = sections(thing.__doc__)
     parameters, attributes = entries(doc.get("Parameters", [])), entries(doc.get("Attributes", []))
     found = []
@@ -115,12 +115,12 @@ def problems(name, thing):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_docstring_says_what_the_code_says(name):
-    assert problems(name, getattr(hc, name)) == []
+    assert problems(name, public(name)) == []
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if inspect.isclass(getattr(hc, n))])
+@pytest.mark.parametrize("name", [n for n in NAMES if inspect.isclass(public(n))])
 def test_methods_and_properties_have_docstrings_too(name):
-    for member, function in public_members(getattr(hc, name)):
+    for member, function in public_members(public(name)):
         assert function.__doc__, f"{name}.{member} has no docstring"
         if "Parameters" in (doc := sections(function.__doc__)):
             signature = list(inspect.signature(function).parameters)[1:]
@@ -129,7 +129,7 @@ def test_methods_and_properties_have_docstrings_too(name):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_what_a_public_module_holds_has_docstrings(module):
-    module = getattr(hc, module)
+    module = public(module)
     for name in module.__all__:
         thing = getattr(module, name)
         if inspect.isclass(thing) or inspect.isfunction(thing):

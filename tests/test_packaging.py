@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, public, public_names
 
 import holoctl as hc
 
@@ -28,12 +28,11 @@ def test_typed():
     assert files("holoctl").joinpath("py.typed").is_file()
 
 
-@pytest.mark.parametrize("name", hc.__all__)
+@pytest.mark.parametrize("name", public_names())
 def test_public_name(name):
-    thing = getattr(hc, name)
-    if name != "__version__":
-        assert thing.__name__.rpartition(".")[2] == name
-        assert thing.__doc__
+    thing = public(name)
+    assert thing.__name__.rpartition(".")[2] == name.rpartition(".")[2]
+    assert thing.__doc__
 
 
 def test_dir_lists_the_public_names():

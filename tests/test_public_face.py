@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from support import closed_states, mechanism, shared_partition
+from support import closed_states, mechanism, public, public_names, shared_partition
 
 import holoctl as hc
 from holoctl.base.renamed import RENAMED
@@ -84,8 +84,17 @@ def test_former_names_serve_and_say_the_name_of_now():
     for former, now in RENAMED.items():
         for _ in range(2):
             with pytest.warns(DeprecationWarning, match=f"holoctl.{now} now"):
-                assert getattr(hc, former) is getattr(hc, now)
+                assert getattr(hc, former) is public(now)
         assert former not in hc.__all__
+
+
+@pytest.mark.parametrize("name", ["Certificate", "Rows", "kinds", "Loop"])
+def test_names_that_moved_to_a_module_serve_and_say_where(name):
+    place = "results" if name in hc.results.__all__ else "protocols"
+    with pytest.warns(DeprecationWarning, match=rf"holoctl\.{place}\.{name} now"):
+        assert getattr(hc, name) is public(f"{place}.{name}")
+    assert name not in hc.__all__
+    assert len(hc.__all__) <= 93  # 90, the two modules and the version
 
 
 def test_what_remembers_and_what_measures_print_themselves():
@@ -163,7 +172,7 @@ def shown(results):
         "report": hc.mobility(mechanism("four_bar")),
         "certificate": certificate,
         "off": dataclasses.replace(certificate, power=math.nan),
-        "batch": hc.BatchCertificate(np.array([0.0, 1e-3]), zero, zero, zero, zero),
+        "batch": hc.results.BatchCertificate(np.array([0.0, 1e-3]), zero, zero, zero, zero),
         "run": results["run"],
         "linear": results["linear"],
     }
@@ -215,13 +224,13 @@ def test_a_result_is_one_of_its_kind_and_survives_a_pickle(results, name):
             np.testing.assert_array_equal(mine, other)
 
 
-PUBLIC_CLASSES = [n for n in hc.__all__ if inspect.isclass(getattr(hc, n))]
+PUBLIC_CLASSES = [n for n in public_names() if inspect.isclass(public(n))]
 
 
 @pytest.mark.parametrize("name", PUBLIC_CLASSES)
 def test_help_shows_no_comment_of_somebody_else(name):
     """Where a method has no docstring, pydoc takes the comment above its wrapper."""
-    shown = getattr(hc, name)
+    shown = public(name)
     for method, given in vars(shown).items():
         if inspect.isfunction(given) and not method.startswith("__subclass"):
             assert not pydoc.getdoc(given).startswith("#"), method
@@ -250,7 +259,7 @@ def test_arrays_that_later_calls_read_cannot_be_written_to(results, name):
         for mode in value.modes if name == "modes" else ():
             assert not mode.q.flags.writeable
     terms = getattr(results[name], "terms", results[name])
-    for what in ("M", "h", "F_v", "scaled", "sizes") if isinstance(terms, hc.Terms) else ():
+    for what in ("M", "h", "F_v", "scaled", "sizes") if isinstance(terms, hc.results.Terms) else ():
         assert not getattr(terms, what).flags.writeable, what
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from browser import chromium
 from markdown.extensions.toc import slugify
-from support import ROOT
+from support import ROOT, public_names
 
 import holoctl as hc
 
@@ -71,8 +71,14 @@ def pictures():
 
 def test_every_public_name_is_in_the_reference_once():
     text = "\n".join(path.read_text("utf-8") for path in DOCS.glob("reference/*.md"))
-    found = re.findall(r"^::: holoctl\.(\w+)$", text, flags=re.MULTILINE)
-    assert sorted(found) == sorted(set(hc.__all__) - {"__version__"})
+    found = re.findall(r"^::: holoctl\.([\w.]+)$", text, flags=re.MULTILINE)
+    assert sorted(found) == sorted(public_names())
+
+
+def test_all_names_at_the_top_are_on_one_page():
+    text = (DOCS / "reference/index.md").read_text("utf-8").partition("## All names at the top")[2]
+    found = re.findall(r"`hc\.(\w+)`", text.partition("\n- ")[2])
+    assert sorted(found) == sorted(set(hc.__all__) - {"__version__", "results", "protocols"})
 
 
 def test_a_page_of_the_reference_says_how_its_parts_fit():
@@ -192,9 +198,9 @@ def test_the_site_is_whole(site):
 def test_every_name_has_a_place_and_is_found(site):
     index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
     places = {entry["location"].partition("#")[2] for entry in index}
-    assert {f"holoctl.{name}" for name in hc.__all__ if name != "__version__"} <= places
+    assert {f"holoctl.{name}" for name in public_names()} <= places
     text = "".join(path.read_text("utf-8") for path in site.glob("reference/*.html"))
-    for name in set(hc.__all__) - {"__version__"}:
+    for name in public_names():
         assert text.count(f'id="holoctl.{name}"') == 1, name
 
 

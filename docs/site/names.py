@@ -9,10 +9,15 @@ import griffe
 
 import holoctl as hc
 
-NAMES = "|".join(sorted(set(hc.__all__) - {"__version__"}, key=len, reverse=True))
+PLACES = {name: f"holoctl.{name}" for name in hc.__all__}
+PLACES |= {name: f"holoctl.results.{name}" for name in hc.results.__all__}
+PLACES |= {name: f"holoctl.protocols.{name}" for name in hc.protocols.__all__}
+NAMES = "|".join(sorted(PLACES.keys() - {"__version__", "results", "protocols"}, key=len)[::-1])
 IN_DOCSTRINGS = re.compile(rf"(?<![`\[\w])`({NAMES})`(?![`\w])")
 PAGE = re.compile(r"(?<![\w/`])docs/([\w-]+)\.md(?![`\w])")
-IN_PAGES = re.compile(rf"(?<![`\[\w])`hc\.({NAMES})(\([^`\n]*\))?`(?![`\w])")
+IN_PAGES = re.compile(
+    rf"(?<![`\[\w])`hc\.(?:results\.|protocols\.)?({NAMES})(\([^`\n]*\))?`(?![`\w])"
+)
 CODE_OR_LINK = re.compile(
     r"^(```|~~~).*?^\1|^#.*?$|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL | re.MULTILINE
 )
@@ -27,7 +32,7 @@ class PublicNames(griffe.Extension):
 
             def linked(found: re.Match[str]) -> str:
                 name = found[1]
-                return found[0] if name in own else f"[`{name}`][holoctl.{name}]"
+                return found[0] if name in own else f"[`{name}`][{PLACES[name]}]"
 
             text = PAGE.sub(r"[\1](../\1.md)", obj.docstring.value)
             obj.docstring.value = IN_DOCSTRINGS.sub(linked, text)
@@ -37,7 +42,7 @@ def on_page_markdown(text: str, **_: Any) -> str:
     """``hc.name`` in the prose of a page: headings, code and links stay as they are."""
 
     def linked(found: re.Match[str]) -> str:
-        return f"[{found[0]}][holoctl.{found[1]}]"
+        return f"[{found[0]}][{PLACES[found[1]]}]"
 
     parts, at = [], 0
     for other in CODE_OR_LINK.finditer(text):

@@ -12,13 +12,13 @@ __all__ = ["RENAMED", "formerly"]
 _C = TypeVar("_C", bound=Callable[..., Any])
 
 RENAMED = {
-    "AssemblyReport": "EstimatorReport",
-    "CompiledLoop": "Loop",
-    "CompiledTaskLoop": "Loop",
+    "AssemblyReport": "results.EstimatorReport",
+    "CompiledLoop": "results.Loop",
+    "CompiledTaskLoop": "results.Loop",
     "PreparedAssembly": "ClosedStateEstimator",
-    "Snapped": "RepairedGeometry",
-    "TaskLoop": "Loop",
-    "TaskTracking": "Tracking",
+    "Snapped": "results.RepairedGeometry",
+    "TaskLoop": "results.Loop",
+    "TaskTracking": "results.Tracking",
     "snapped": "repaired_geometry",
 }
 """The former name in `holoctl` -> the present one."""

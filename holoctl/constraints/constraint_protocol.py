@@ -21,8 +21,8 @@ examples/write_your_own.py does both for the same constraint; its comments bear 
 1. Describe: a frozen dataclass with `name`, `t_stab`, `default_name` and what the constraint
    needs, as names and numbers. It knows no model; check here what can be checked without one.
 2. Bind: look up every name in the model, raise `InputError` for an unknown one. Where a common
-   motion of both bodies leaves the rows unchanged, return `hc.wrench_rows(...)`, and all is done:
-   its rows are data, of kinds that are there or of one of your own (`hc.kinds`), right and fast on
+   motion of both bodies leaves the rows unchanged, return `wrench_rows(...)`, and all is done:
+   its rows are data, of kinds that are there or of one of your own (`kinds`), right and fast on
    every path. Otherwise return an object with indices in place of names, and go on here. Indices
    into q and v differ where nq != nv.
 3. Say what it depends on: `labels`, one for each row; `support`, True for every coordinate

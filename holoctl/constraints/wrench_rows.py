@@ -237,12 +237,12 @@ def wrench_rows(
     for frame in (frame1, frame2):
         if not isinstance(frame, Frame):
             raise InputError(
-                f"constraint {name!r}: {frame!r} is no frame; hc.resolve_frame finds one"
+                f"constraint {name!r}: {frame!r} is no frame; hc.protocols.resolve_frame finds one"
             )
     if not rows or not all(isinstance(row, Row) for row in rows):
         raise InputError(
-            f"constraint {name!r}: rows must be values that hc.kinds makes, one or more; got "
-            f"{str(rows)[:80]}"
+            f"constraint {name!r}: rows must be values that hc.protocols.kinds makes, one or more; "
+            f"got {str(rows)[:80]}"
         )
     labels = [row.label for row in rows]
     if len(set(labels)) < len(labels):

@@ -39,8 +39,8 @@ def checked_efforts(force: BoundForce, found: Any, nv: int) -> Efforts:
         if not isinstance(x, np.ndarray) or x.shape != (nv,) or x.dtype.kind != "f":
             given = f"shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
             raise InputError(
-                f"{type(force).__name__}: at must return hc.Efforts of float arrays of shape "
-                f"({nv},); its {part} are of {given}"
+                f"{type(force).__name__}: at must return hc.protocols.Efforts of float arrays of "
+                f"shape ({nv},); its {part} are of {given}"
             )
     return Efforts(found.springs, found.losses, found.external)
 

@@ -45,7 +45,7 @@ def bennett_urdf() -> str:
         place = mech.model.jointPlacements[j]
         parts.append(joint(mech.model.names[j], "continuous", above, links[j], place))
     for name, side in (("tip", closure.a), ("foot", closure.b)):
-        found = hc.resolve_frame(mech.model, side, name)
+        found = hc.protocols.resolve_frame(mech.model, side, name)
         parts.append(f'<link name="{name}"/>')
         parts.append(joint(f"{name}_fix", "fixed", links[found.joint], name, found.placement))
     return f'<robot name="bennett">{"".join(parts)}</robot>'

@@ -200,6 +200,6 @@ def test_joints_that_are_set_stay_where_they_are_set(tmp_path, capsys):
 
 def test_the_command_says_where_the_page_is_and_waits(monkeypatch, capsys):
     waited = []
-    monkeypatch.setattr(hc.View, "wait", lambda page: waited.append(page.url))
+    monkeypatch.setattr(hc.results.View, "wait", lambda page: waited.append(page.url))
     assert main(["view", "four_bar", "--port", "0"]) == 0
     assert waited[0] in capsys.readouterr().out

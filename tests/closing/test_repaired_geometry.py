@@ -27,7 +27,7 @@ MISFITS = ("bennett", "four_bar", "sarrus", "jansen", "rails_2")
 ELSEWHERE = ("sarrus", "cardan_z", "altmann", "kaleidocycle_6", "schatz")
 
 
-def scaled_sizes(result: hc.RepairedGeometry, length: float) -> list[float]:
+def scaled_sizes(result: hc.results.RepairedGeometry, length: float) -> list[float]:
     return [
         max(np.linalg.norm(m.translation) / length, np.linalg.norm(m.rotation))
         for m in result.moves
@@ -132,7 +132,7 @@ def ladder() -> hc.Mechanism:
     pin.forwardKinematics(mech.model, data, mech.reference)
 
     def at(body: str, point: tuple[float, float, float]) -> tuple[str, pin.SE3]:
-        frame = hc.resolve_frame(mech.model, body, "ladder")
+        frame = hc.protocols.resolve_frame(mech.model, body, "ladder")
         place = pin.SE3(np.eye(3), np.array(point))
         return mech.model.names[frame.joint], data.oMi[frame.joint].inverse() * place
 

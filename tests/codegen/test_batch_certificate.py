@@ -213,11 +213,11 @@ def test_errors_of_a_batch_with_certificates_tell_the_state():
 def test_the_value_judges_and_tells():
     good = np.full(4, 1e-12)
     numbers = dict.fromkeys(NUMBERS, good)
-    found = hc.BatchCertificate(**numbers)
+    found = hc.results.BatchCertificate(**numbers)
     assert found.ok.all()
     assert found.raise_if_bad() is found
     assert repr(found) == "<BatchCertificate of 4 states: certified>"
-    bad = hc.BatchCertificate(
+    bad = hc.results.BatchCertificate(
         **numbers | {"closure": [0.0, 1e-5, 0.0, 2e-5], "dynamics": [0.0, np.nan, 0.0, 0.0]}
     )
     assert bad.ok.tolist() == [True, False, True, False]
@@ -230,5 +230,5 @@ def test_the_value_judges_and_tells():
         bad.closure[0] = 1.0
     again = pickle.loads(pickle.dumps(bad))
     assert not again.closure.flags.writeable
-    rounded = hc.BatchCertificate(**numbers | {"closure": [2e-5] * 4}, tolerance=1e-4)
+    rounded = hc.results.BatchCertificate(**numbers | {"closure": [2e-5] * 4}, tolerance=1e-4)
     assert rounded.ok.all()

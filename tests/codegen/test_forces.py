@@ -292,7 +292,7 @@ class PlainOil:
 
     def at(self, kin):
         none = np.zeros(self.nv)
-        return hc.Efforts(none, -self.damping * kin.v**3, none)
+        return hc.protocols.Efforts(none, -self.damping * kin.v**3, none)
 
     def energy(self, kin):
         return 0.0
@@ -314,7 +314,7 @@ class BoundOil(PlainOil):
 class OtherOil(BoundOil):
     def at(self, kin):
         none = np.zeros(self.nv)
-        return hc.Efforts(none, -2.0 * self.damping * kin.v**3, none)
+        return hc.protocols.Efforts(none, -2.0 * self.damping * kin.v**3, none)
 
     def by_velocity(self, kin):
         return -np.diag(6.0 * self.damping * kin.v**2)

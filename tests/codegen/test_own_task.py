@@ -45,7 +45,7 @@ class BoundDistance:
 
     def at(self, kin):
         p, J, drift = self.place.at(kin)
-        return hc.TaskMotion(*self._of(p, J, drift, kin.v))
+        return hc.protocols.TaskMotion(*self._of(p, J, drift, kin.v))
 
     def _of(self, p, J, drift, v):
         away, rate = p - self.point, J @ v
@@ -75,7 +75,7 @@ class BoundDistance:
             value[:], J[:], drift = self._of(p, own.jacobian, -own.right, v)
             right[:] = -drift
 
-        return hc.TaskTick(evaluate, J, right, lambda q, wanted: wanted - value)
+        return hc.protocols.TaskTick(evaluate, J, right, lambda q, wanted: wanted - value)
 
     def expression(self, q, v, t, show, value):
         table = self.place.table
@@ -293,7 +293,7 @@ WRONG = {
     "must return.*got float": lambda self, q, v, t, show, x: 1.0,
     "raised KeyError: 'oh'": lambda self, q, v, t, show, x: {}["oh"],
     "depends on more.*other": lambda self, q, v, t, show, x: ca.SX.sym("other"),
-    "its drift is off": lambda self, q, v, t, show, x: hc.TaskExpression(
+    "its drift is off": lambda self, q, v, t, show, x: hc.protocols.TaskExpression(
         *_with_another_drift(self, q, v, show, x)
     ),
 }

@@ -22,7 +22,7 @@ def test_a_kind_that_nobody_knows_is_refused_by_name():
 
         def bind(self, model, name, reference):
             loop = mechanism("five_bar").constraints[0].bind(model, name, reference)
-            row = Row("wobble", "y", a=(0.0, 1.0, 0.0))  # not a value of hc.kinds
+            row = Row("wobble", "y", a=(0.0, 1.0, 0.0))  # not a value of hc.protocols.kinds
             return wrench_rows.wrench_rows(model, loop.frames1[0], loop.frames2[0], [row], name)
 
     with pytest.raises(hc.InputError, match=r"'wobbly'.*kind of row 'y'.*Along.*'wobble'"):

@@ -20,7 +20,9 @@ from support import difference, mechanism, relative
 from zoo import ZOO
 
 import holoctl as hc
+from holoctl import protocols
 from holoctl.constraints import user_constraints, wrench_rows
+from holoctl.protocols import kinds
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "write_your_own.py"
 ANY = {"closure_limit": None, "velocity_limit": None}
@@ -44,12 +46,15 @@ def test_the_example_needs_public_names_only():
     named = {a.name for n in imported if isinstance(n, ast.Import) for a in n.names}
     assert named <= {"holoctl", "numpy", "pinocchio", "casadi"}
     assert {n.module for n in imported if isinstance(n, ast.ImportFrom)} <= {
-        "collections.abc", "dataclasses", "typing",
+        "collections.abc", "dataclasses", "holoctl.protocols", "typing",
     }  # fmt: skip
     used = {n.attr for n in ast.walk(tree)
             if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "hc"}  # fmt: skip
     assert used <= set(hc.__all__)
-    assert {"kinds", "wrench_rows", "resolve_frame", "Rows", "Kinematics", "LiveMotion"} <= used
+    taken = {a.name for n in imported if isinstance(n, ast.ImportFrom) for a in n.names
+             if n.module == "holoctl.protocols"}  # fmt: skip
+    assert taken <= set(hc.protocols.__all__)
+    assert {"kinds", "wrench_rows", "resolve_frame", "Rows", "Kinematics", "LiveMotion"} <= taken
 
 
 class Asked:
@@ -309,7 +314,7 @@ def reversed_rows(monkeypatch):
         table = loop.bind(model, name, reference)
         return dataclasses.replace(
             table,
-            kinds=tuple(Reversed() if k == hc.kinds.LINEAR else k for k in table.kinds),
+            kinds=tuple(Reversed() if k == kinds.LINEAR else k for k in table.kinds),
         )
 
     return base, dataclasses.replace(base, constraints=[Bound(make, loop.default_name)])
@@ -362,17 +367,17 @@ def test_a_kind_with_derivatives_that_are_not_its_own_is_refused(example, wrong)
     kind = dataclasses.replace(right, **change)
 
     def make(model, name, reference):
-        a, b = (hc.resolve_frame(model, f, "own") for f in ("first", "tip"))
-        return hc.wrench_rows(model, a, b, [hc.kinds.Row(kind, "r", size=0.15)], name)
+        a, b = (protocols.resolve_frame(model, f, "own") for f in ("first", "tip"))
+        return protocols.wrench_rows(model, a, b, [kinds.Row(kind, "r", size=0.15)], name)
 
     with pytest.raises(hc.InputError, match=r"'own': row 'r': .*(gradient|curvature)"):
         dataclasses.replace(example.drum, constraints=[Bound(make)])
 
 
 def test_a_composed_row_is_made_of_rows_along_vectors():
-    for parts in ((), (hc.kinds.orientation("x", 0),)):
+    for parts in ((), (kinds.orientation("x", 0),)):
         with pytest.raises(hc.InputError, match="rows along vectors"):
-            hc.kinds.Composed(parts, *[lambda *x: 0.0] * 4)
+            kinds.Composed(parts, *[lambda *x: 0.0] * 4)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1j, None])
@@ -383,8 +388,8 @@ def test_functions_of_a_kind_give_finite_numbers(example, which, bad, analytic):
     kind = dataclasses.replace(example.ON_CYLINDER, analytic=analytic, **{which: lambda *x: found})
 
     def make(model, name, reference):
-        a, b = (hc.resolve_frame(model, f, "own") for f in ("first", "tip"))
-        return hc.wrench_rows(model, a, b, [hc.kinds.Row(kind, "r", size=0.15)], name)
+        a, b = (protocols.resolve_frame(model, f, "own") for f in ("first", "tip"))
+        return protocols.wrench_rows(model, a, b, [kinds.Row(kind, "r", size=0.15)], name)
 
     with pytest.raises(hc.InputError, match="'own': row 'r'"):
         dataclasses.replace(example.drum, constraints=[Bound(make)])
@@ -393,11 +398,11 @@ def test_functions_of_a_kind_give_finite_numbers(example, which, bad, analytic):
 def test_a_kind_with_dwells_is_checked_whatever_it_says(example):
     """`analytic` is about rows that vanish, not about whose kind it is."""
     kind = dataclasses.replace(example.ON_CYLINDER, analytic=True)
-    row = hc.kinds.Row(kind, "r", size=0.15)
+    row = kinds.Row(kind, "r", size=0.15)
 
     def make(model, name, reference):
-        a, b = (hc.resolve_frame(model, f, "own") for f in ("first", "tip"))
-        return hc.wrench_rows(model, a, b, [row], name)
+        a, b = (protocols.resolve_frame(model, f, "own") for f in ("first", "tip"))
+        return protocols.wrench_rows(model, a, b, [row], name)
 
     mech = dataclasses.replace(example.drum, constraints=[Bound(make)])
     assert user_constraints.is_own(mech.bound[0])
@@ -406,8 +411,8 @@ def test_a_kind_with_dwells_is_checked_whatever_it_says(example):
 
 def test_rows_have_names_of_their_own(example):
     def twice(model, name, reference):
-        a, b = (hc.resolve_frame(model, f, "own") for f in ("first", "tip"))
-        return hc.wrench_rows(model, a, b, 2 * [hc.kinds.linear("x", (1.0, 0.0, 0.0))], name)
+        a, b = (protocols.resolve_frame(model, f, "own") for f in ("first", "tip"))
+        return protocols.wrench_rows(model, a, b, 2 * [kinds.linear("x", (1.0, 0.0, 0.0))], name)
 
     with pytest.raises(hc.InputError, match="labels of rows must differ"):
         dataclasses.replace(example.drum, constraints=[Bound(twice)])
@@ -643,11 +648,10 @@ def test_an_expression_that_raises_says_so(example):
 @pytest.mark.parametrize("component", [-1, 3, 0.5])
 def test_an_orientation_has_three_components(component):
     with pytest.raises(hc.InputError, match="component must be 0, 1 or 2"):
-        hc.kinds.orientation("rx", component)
+        kinds.orientation("rx", component)
 
 
 def test_rows_have_numbers_that_mean_something():
-    kinds = hc.kinds
     for make in (
         lambda: kinds.linear("x", (0.0, 0.0, 0.0)),
         lambda: kinds.linear("x", (np.nan, 0.0, 0.0)),
@@ -666,8 +670,8 @@ def test_rows_have_numbers_that_mean_something():
     table = mechanism("five_bar").blocks[0].table
     a, b = table.frames1[0], table.frames2[0]
     for rows in ([], ["x"], [kinds.LINEAR]):
-        with pytest.raises(hc.InputError, match=r"values that hc\.kinds makes"):
-            hc.wrench_rows(mechanism("five_bar").model, a, b, rows, "own")
+        with pytest.raises(hc.InputError, match=r"values that hc\.protocols\.kinds makes"):
+            protocols.wrench_rows(mechanism("five_bar").model, a, b, rows, "own")
 
 
 def dwelling(example):
@@ -676,8 +680,8 @@ def dwelling(example):
     def beyond(x, r):
         return max(x - r, 0.0)
 
-    kind = hc.kinds.Composed(
-        (hc.kinds.linear("x", (1.0, 0.0, 0.0)),),
+    kind = kinds.Composed(
+        (kinds.linear("x", (1.0, 0.0, 0.0)),),
         value=lambda x, r, atan2, floor: beyond(x[0], r) ** 3,
         gradient=lambda x, r: (3.0 * beyond(x[0], r) ** 2,),
         curvature=lambda x, xdot, r: 6.0 * beyond(x[0], r) * xdot[0] ** 2,
@@ -685,10 +689,10 @@ def dwelling(example):
     )
 
     def make(model, name, reference):
-        a, b = (hc.resolve_frame(model, f, "own") for f in ("universe", "carriage"))
+        a, b = (protocols.resolve_frame(model, f, "own") for f in ("universe", "carriage"))
         side = pin.SE3(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]), np.zeros(3))
-        a = hc.Frame(a.joint, side, "universe")  # x up
-        return hc.wrench_rows(model, a, b, [hc.kinds.Row(kind, "stop", size=3.0)], name)
+        a = protocols.Frame(a.joint, side, "universe")  # x up
+        return protocols.wrench_rows(model, a, b, [kinds.Row(kind, "stop", size=3.0)], name)
 
     return dataclasses.replace(
         example.own, constraints=[example.own.constraints[0], Bound(make, "dwell")]
@@ -729,7 +733,6 @@ def test_the_zoo_has_every_kind():
     found = {
         kind for name in ZOO for b in mechanism(name).blocks if b.table for kind in b.table.kinds
     }
-    kinds = hc.kinds
     assert {kinds.LINEAR, kinds.SLOT, kinds.DIRECTION, kinds.ROD, kinds.ORIENTATION,
             kinds.SCREW} <= found  # fmt: skip
     assert pin.__version__

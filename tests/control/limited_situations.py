@@ -17,7 +17,7 @@ ROBOTS = ("five_bar", "delta", "stewart", "floating_leg", "five_motors")
 @dataclass(frozen=True)
 class Situation:
     mech: hc.Mechanism
-    part: hc.Partition
+    part: hc.results.Partition
     q: np.ndarray
     v: np.ndarray
     target: np.ndarray

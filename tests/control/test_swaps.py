@@ -186,7 +186,7 @@ def test_tracking_is_a_value():
     mech = mechanism("four_bar")
     law = hc.ComputedTorque(mech, 100.0, 20.0)
     follow = law.track(standing)
-    assert isinstance(follow, hc.Tracking)
+    assert isinstance(follow, hc.results.Tracking)
     assert follow.controller is law
     assert follow.reference is standing
     q, v = hc.assemble(mech)
@@ -196,8 +196,10 @@ def test_tracking_is_a_value():
     assert follow.repartitioned(q, v) is follow
     with pytest.raises(dataclasses.FrozenInstanceError):
         follow.reference = None  # type: ignore[misc]
-    refused(lambda: hc.Tracking(mech, standing), hc.InputError, "controller", "ComputedTorque")
-    refused(lambda: hc.Tracking(law, 5), hc.InputError, "reference")
+    refused(
+        lambda: hc.results.Tracking(mech, standing), hc.InputError, "controller", "ComputedTorque"
+    )
+    refused(lambda: hc.results.Tracking(law, 5), hc.InputError, "reference")
 
 
 def test_tracking_gives_way_with_its_controller():

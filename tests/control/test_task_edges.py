@@ -210,7 +210,7 @@ def test_a_loop_of_something_else_is_refused(five_bar):
     theirs = hc.TaskSpaceControl(other, hc.FrameTask("tip", "x y z"), 400.0, 40.0).loop()
     for loop in (3, theirs, hc.ComputedTorque(mech, 1.0, 1.0, partition=part).loop()):
         with pytest.raises(hc.InputError, match="loop must be a Loop of the controller"):
-            hc.Tracking(ctl, lambda t: np.zeros(2), loop)
+            hc.results.Tracking(ctl, lambda t: np.zeros(2), loop)
 
 
 def test_a_tool_far_away_is_not_singular():

@@ -428,7 +428,7 @@ def test_what_follows_needs_a_function():
     for junk in (None, 5, [0.0, 0.5]):
         for track in (ctl.track, ctl.track_from_motors):
             refused(lambda track=track, junk=junk: track(junk), hc.InputError, "reference")
-    refused(lambda: hc.Tracking("five_bar", lambda t: None), hc.InputError, "controller")
+    refused(lambda: hc.results.Tracking("five_bar", lambda t: None), hc.InputError, "controller")
 
 
 def test_a_general_actuation_has_no_posture_in_positions():

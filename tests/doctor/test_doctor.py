@@ -159,7 +159,7 @@ def test_the_report_for_programs_is_json_and_says_the_same(name):
 
 
 def test_what_programs_get_is_all_that_the_report_has_and_empty_where_it_does_not_close():
-    public = {n for n, x in vars(hc.MobilityReport).items() if isinstance(x, property)}
+    public = {n for n, x in vars(hc.results.MobilityReport).items() if isinstance(x, property)}
     closes = hc.mobility(hc.load(hc.robot_file("four_bar"))).to_dict()
     assert closes.keys() == public | {
         "name", "motors", "crossed", "rounding", "forces", "sensors", "beyond_limits",

@@ -45,7 +45,7 @@ class BoundMagnet:
 
     def at(self, kin):
         if self.wrong == "shape":
-            return hc.Efforts(np.zeros(1), np.zeros(1), np.zeros(1))
+            return hc.protocols.Efforts(np.zeros(1), np.zeros(1), np.zeros(1))
         if self.wrong == "nothing":
             return None
         if self.wrong == "nowhere":
@@ -54,7 +54,7 @@ class BoundMagnet:
             raise ZeroDivisionError("oops")
         sign = -1.0 if self.wrong == "losses" else 1.0
         q, v = kin.q[self.i], kin.v[self.i]
-        return hc.Efforts(
+        return hc.protocols.Efforts(
             self.one(-self.k * q**3), self.one(-sign * 0.3 * v**3), self.one(0.2 * np.sin(kin.t))
         )
 
@@ -96,7 +96,7 @@ class BoundSlowMagnet(BoundMagnet):
 
     def at(self, kin):
         found = super().at(kin)
-        return hc.Efforts(found.springs, found.losses, np.zeros(self.nv))
+        return hc.protocols.Efforts(found.springs, found.losses, np.zeros(self.nv))
 
 
 @pytest.mark.parametrize("kind", [Magnet, SlowMagnet])
@@ -119,8 +119,8 @@ def test_a_force_of_ones_own_is_right_on_every_path(kind):
 
 
 WRONG = {
-    "shape": r"at must return hc.Efforts of float arrays of shape \(4,\)",
-    "nothing": "at must return hc.Efforts",
+    "shape": r"at must return hc.protocols.Efforts of float arrays of shape \(4,\)",
+    "nothing": "at must return hc.protocols.Efforts",
     "energy": "its springs take .* W, but its energy grows by",
     "losses": "its losses give power",
     "rate": "its energy depends on the velocity",
@@ -173,7 +173,7 @@ class BoundBrake:
 
     def at(self, kin):
         none = np.zeros(self.nv)
-        return hc.Efforts(none, np.where(kin.v >= 0.0, -0.3, 0.3), none)
+        return hc.protocols.Efforts(none, np.where(kin.v >= 0.0, -0.3, 0.3), none)
 
     def energy(self, kin):
         return 0.0

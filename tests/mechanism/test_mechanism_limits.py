@@ -40,7 +40,7 @@ CARRIERS = {
     "without a force": lambda m: m.with_forces([hc.JointFriction(0.1)]).without("friction"),
     "off and on": lambda m: m.with_enabled(tip=False).with_enabled(tip=True),
     "with_model": lambda m: m.with_model(m.model.copy()),
-    "moved": lambda m: moved(m, [hc.Move("left_rod", [0.01, 0.0, 0.0], np.zeros(3))]),
+    "moved": lambda m: moved(m, [hc.results.Move("left_rod", [0.01, 0.0, 0.0], np.zeros(3))]),
 }
 
 

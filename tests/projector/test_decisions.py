@@ -13,7 +13,7 @@ from zoo import five_bar, four_bar
 import holoctl as hc
 
 
-@pytest.mark.parametrize("junk", [5, "split", {"rank": 2}, hc.Partition])
+@pytest.mark.parametrize("junk", [5, "split", {"rank": 2}, hc.results.Partition])
 def test_what_is_no_partition_is_refused(s, junk):
     for call in (
         lambda: hc.project(s.mech, s.q, s.v, partition=junk),
@@ -29,7 +29,7 @@ def test_what_is_no_partition_is_refused(s, junk):
         refused(call, hc.InputError, "partition")
 
 
-@pytest.mark.parametrize("junk", [5, "terms", {"M": 1}, hc.Terms])
+@pytest.mark.parametrize("junk", [5, "terms", {"M": 1}, hc.results.Terms])
 def test_what_are_no_terms_is_refused(s, junk):
     for call in (
         lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, partition=s.part, terms=junk),
@@ -60,7 +60,7 @@ def test_a_partition_of_another_mechanism_is_refused(s):
             refused(call, hc.InputError, "partition", "another mechanism")
 
 
-@pytest.mark.parametrize("junk", [5, "split", hc.Projection])
+@pytest.mark.parametrize("junk", [5, "split", hc.results.Projection])
 def test_what_is_no_projection_is_refused(s, junk):
     for call in (
         lambda: hc.forward_dynamics(s.mech, s.q, s.v, s.tau, projection=junk),

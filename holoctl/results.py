@@ -1,0 +1,84 @@
+"""The classes of results: what functions of the library return. A user names them in annotations,
+and never makes one.
+"""
+
+from __future__ import annotations
+
+from holoctl.app.view.view import View
+from holoctl.closing.repaired_geometry import RepairedGeometry
+from holoctl.codegen.compiled.compiled import Compiled
+from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
+from holoctl.constraints.joint_coordinates import JointMotion
+from holoctl.control.limited_inverse_dynamics import LimitedInverseDynamics
+from holoctl.control.loop import Loop, Tracking
+from holoctl.control.loop_memory import TaskReport
+from holoctl.control.realtime import LoopStatistics
+from holoctl.control.tasks.task_terms import TaskTerms
+from holoctl.design.equilibria.equilibrium import Equilibrium
+from holoctl.design.feedback.gains import Gains
+from holoctl.design.feedback.state_feedback import StateFeedback
+from holoctl.design.linear.model import Linearization
+from holoctl.design.linear.modes import Mode
+from holoctl.design.maps.result import MotorMap
+from holoctl.design.sweeps.sweep import Sweep
+from holoctl.doctor.assembly_mode_paths import JoinedModes
+from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes
+from holoctl.doctor.motion_types import Motion
+from holoctl.doctor.redundancy import RowGroup
+from holoctl.doctor.report import MobilityReport
+from holoctl.dynamics.batch_certificate import BatchCertificate
+from holoctl.dynamics.certificate import Certificate
+from holoctl.dynamics.energy import Energy, Power
+from holoctl.dynamics.forward import ForwardDynamics
+from holoctl.dynamics.impacts import Impact
+from holoctl.dynamics.inverse import InverseDynamics
+from holoctl.estimation.closed_state_estimator import EstimatorReport
+from holoctl.estimation.frame_wrench import FrameWrench
+from holoctl.mechanism.frame_displacements import Move
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import Projection
+from holoctl.rows.constraint_errors import ConstraintErrors
+from holoctl.rows.reactions import ConstraintWrench
+from holoctl.rows.terms import Terms
+
+__all__ = [
+    "AssemblyMode",
+    "AssemblyModes",
+    "BatchCertificate",
+    "Certificate",
+    "Compiled",
+    "CompiledTasks",
+    "ConstraintErrors",
+    "ConstraintWrench",
+    "Energy",
+    "Equilibrium",
+    "EstimatorReport",
+    "ForwardDynamics",
+    "FrameWrench",
+    "Gains",
+    "Impact",
+    "InverseDynamics",
+    "JoinedModes",
+    "JointMotion",
+    "LimitedInverseDynamics",
+    "Linearization",
+    "Loop",
+    "LoopStatistics",
+    "MobilityReport",
+    "Mode",
+    "Motion",
+    "MotorMap",
+    "Move",
+    "Partition",
+    "Power",
+    "Projection",
+    "RepairedGeometry",
+    "RowGroup",
+    "StateFeedback",
+    "Sweep",
+    "TaskReport",
+    "TaskTerms",
+    "Terms",
+    "Tracking",
+    "View",
+]
