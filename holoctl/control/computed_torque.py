@@ -313,7 +313,8 @@ class ComputedTorque:
         e, integral, found = error_of(q, q_ref), None if memory is None else memory.integral, None
         c = feedback(law, e, v_ref - rates_of(v), integral)
         u: Vector = computed_torque(law, paths.efforts, c, v_ref, a_ref, q, v, t, known)
-        if law.gravity and not (finite(u) and finite(a_ref)):  # all inputs, as on the other paths
+        # all inputs, as on the other paths; squares may overflow
+        if law.gravity and not all(finite(x) or np.isfinite(x).all() for x in (u, a_ref)):
             raise InputError("the torque is not finite")
         limited = self._limited
         if limited is not None and not limited.within(u):

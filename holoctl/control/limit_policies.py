@@ -258,14 +258,20 @@ class LimitsLaw:
         """Whether limits of efforts change with the speed."""
         return self._constants.curved
 
-    def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> LimitsOutcome:
-        lower, upper, least, most = bounds
+    def scaled_metric(self, H: Array) -> Array:
+        """H~ (nu, nu), by what efforts are worth, H, where no metric was given."""
         k = self._constants
         if self.metric is not None:
             H = self.metric
-        scaled = k.SS * H
-        scaled *= u.size / H.diagonal().dot(k.S2)
+        scaled: Array = k.SS * H
+        scaled *= k.S.size / H.diagonal().dot(k.S2)
         scaled += k.regular
+        return scaled
+
+    def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> LimitsOutcome:
+        lower, upper, least, most = bounds
+        k = self._constants
+        scaled = self.scaled_metric(H)
         x_cmd = u * k.per_S
         if not max(map(abs, x_cmd.tolist())) <= FARTHEST_ASKED:
             raise InputError(

@@ -11,6 +11,7 @@ from exported import (
     STRICT,
     Exported,
     compilers,
+    controller,
     good_inputs,
     last_line,
     self_test,
@@ -224,6 +225,20 @@ def test_huge_inputs_never_give_a_number_that_is_not_finite(leg, size):
                 assert np.isfinite(u).all(), (k, i)
     if size > 1e160:  # whose square is not finite
         assert leg.c.count[STATUSES.index("OVERFLOW")] > 0
+
+
+@pytest.mark.parametrize("size", [1e200, -1e300])
+def test_gravity_is_held_whatever_finite_acceleration_is_wanted(size, tmp_path):
+    """It has no part in the torque: all machines say so, also where its square overflows."""
+    law = controller("five_bar", compensation="gravity")
+    exported, virtual = Exported(law, tmp_path), hc.compile(law, ["torque"], machine="vm")
+    inputs = good_inputs(exported)
+    expected = law.torque(*inputs)
+    inputs[4] = np.array([size, 0.0])
+    np.testing.assert_array_equal(law.torque(*inputs), expected)
+    for u in (virtual.torque(*inputs), exported.call("torque", *inputs)[1]):
+        np.testing.assert_allclose(u, expected, rtol=1e-12)
+    assert exported.c.cause == STATUSES.index("OK")
 
 
 def test_a_gain_that_is_not_finite_is_an_overflow(five_bar):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from exported import Exported, build_and_test, cmake, compilers
+from exported import Exported, build_and_test, cmake, compilers, last_line, self_test
 from support import few, mechanism
 
 import holoctl as hc
@@ -446,3 +447,15 @@ def test_the_text_of_the_status(tmp_path):
     exported = Exported(controller("efforts", "scale"), tmp_path)
     assert "limits" in exported.text(12)
     assert ctypes.sizeof(exported.struct) > 0
+
+
+def test_a_self_test_knows_how_many_digits_redundant_motors_leave(tmp_path):
+    """Two motions and four motors: what moves nothing is worth next to nothing, so its digits are
+    not those of Python."""
+    five_bar = robot("five_bar")
+    mech = replace(five_bar, actuated=five_bar.coordinate_names, name="four_motors")
+    exported = Exported(mech, tmp_path, limits=hc.Limits(effort=1.0), measured="all")
+    made, error = self_test(tmp_path, exported.paths, compilers()[0], "-O1")
+    assert not error
+    code, said = last_line(made)
+    assert (code, "all is well" in said) == (0, True), said

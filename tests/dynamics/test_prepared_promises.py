@@ -8,8 +8,9 @@ import pickle
 import threading
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from inside import fast_path, general_path
+from inside import fast_path, general_path, was_fast
 from support import (
     ANY_STATE,
     closed_states,
@@ -19,6 +20,7 @@ from support import (
     relative,
     shared_partition,
 )
+from zoo import add_body, at, bar, vertical
 
 import holoctl as hc
 import holoctl.rows.tick.fast_rows
@@ -115,6 +117,26 @@ def test_numbers_that_are_not_finite_never_become_a_torque(name, bad):
                 prepared.torque(**{**given, "target": np.full(mech.nu, bad)}, out=out)
     assert refused >= 0.7 * (mech.nq + mech.nv + mech.nu)
     assert (out == 7.0).all()
+
+
+@pytest.mark.parametrize("inconsistent", ["raise", "project"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_the_target_of_a_motor_that_moves_nothing_is_looked_at_too(bad, inconsistent):
+    """A crank, and a motor on a joint that a coupling holds where it is."""
+    model = vertical(pin.Model())
+    add_body(model, 0, pin.JointModelRZ(), at(), "crank", bar(1.0))
+    add_body(model, "crank", pin.JointModelRZ(), at(1.0), "held", bar(1.0))
+    motors = ["crank", "held"]
+    mech = hc.Mechanism(model, [hc.Coupling({"held": 1.0})], motors)
+    q, v = hc.assemble(mech, [0.3, 0.0], [0.7, 0.0])
+    prepared = hc.PreparedInverseDynamics(mech, inconsistent=inconsistent)
+    assert np.isfinite(prepared.torque(q, v, [2.0, 0.0])).all()
+    assert was_fast(prepared)
+    with pytest.raises(hc.InputError, match=r"target .* must be finite"):
+        prepared.torque(q, v, [2.0, bad])
+    controller = hc.ComputedTorque(mech, 100.0, 20.0)
+    with pytest.raises(hc.InputError, match="a_ref must be finite"):
+        controller.torque(q, v, q, v, [2.0, bad])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -190,6 +190,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
     noise = f"c->closure + c->velocity / {number(earlier(E))}"
+    known = int(states.tolerance.argmin())  # the state that init looks at
     trial = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
     trial |= {"tolerance": states.tolerance[:, None]}
     trial |= {"t": states.t[:, None]} if laws.timed else {}
@@ -205,7 +206,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
         "noise": "kept_noise(closed, moved, speed)" if E.partition.tolerance > 0.0 else noise,
         "deciding": len(deciding), "deciding_rows": ", ".join(map(str, deciding)),
         "normalise_unit": normalised("unit", E.tree.unit_parts),
-        "trial": "".join(f"  {arrays(**{f'trial_{x}': rows[0]})}" for x, rows in trial.items()),
+        "trial": "".join(f"  {arrays(**{f'trial_{x}': rows[known]})}" for x, rows in trial.items()),
         "gains": "".join(
             f"  c->{name}[{i}] = {number(float(x))};\n"
             for name, values in gains for i, x in enumerate(values)

@@ -22,6 +22,8 @@ from holoctl.control.limited_inverse_dynamics import (
     WithinLimits,
     limited_inverse_dynamics,
 )
+from holoctl.control.limit_policies import LimitsLaw
+from holoctl.dynamics.effort_response import response_at
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.forces.sum_of_forces import change_by_velocity
@@ -69,6 +71,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
     python = PreparedInverseDynamics(
         mech, E.partition, weights, "project", limits.closure, limits.velocity
     )
+    unlimited = None if laws.controller is None else replace(laws.controller, limits=None)
     rows: list[tuple[Any, ...]] = []
     limited = False
     size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
@@ -89,14 +92,19 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 mech, q, v, target, inconsistent="project", weights=weights, t=t,
                 partition=E.partition,
             ).certificate.condition  # fmt: skip
-            inverse, past = python.torque(q, v, target, t), False
-            if laws.limits is not None:
-                within = _within(laws.limits, q, v, target, t, E.partition, weights)
-                inverse, past = within.u, within.scale != 1.0
+            inverse, past, lost = python.torque(q, v, target, t), False, 0.0
             reference = _references(laws, q, v, rng)
             torque = np.zeros(mech.nu)
             if laws.controller is not None:
                 torque = laws.controller.torque(q, v, *reference, t=t)
+            if laws.limits is not None:
+                within = _within(laws.limits, q, v, target, t, E.partition, weights)
+                pairs = [(inverse, within.u)]
+                if unlimited is not None:
+                    pairs.append((unlimited.torque(q, v, *reference, t=t), torque))
+                inverse, past = within.u, within.scale != 1.0
+                H = response_at(mech, E.partition, q, v, t, None).H
+                lost = _lost_to_idle(laws.limits, H, pairs)
             if laws.task is not None:
                 reference, of_task, worse = task_state(laws.task, q, v, t, laws.timed, rng)
                 if of_task is None:
@@ -109,7 +117,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
         if laws.limits is not None:  # what is left may be small beside what was asked for
-            tolerance = max(100.0 * tolerance, LIMITED_AGREE)
+            tolerance = max(100.0 * tolerance, LIMITED_AGREE, 100.0 * np.finfo(float).eps * lost)
         rows.append((q, v, t, target, inverse, torque, tolerance, *reference))
         limited |= past
         if len(rows) == SELF_TEST_STATES:
@@ -146,6 +154,17 @@ def _within(
         inconsistent="project", weights=weights,
         projection=project(law.mech, q, v, t=t, partition=part),
     )  # fmt: skip
+
+
+def _lost_to_idle(law: LimitsLaw, H: Array, pairs: list[tuple[Array, Array]]) -> float:
+    """By how much rounding is larger in the nearest efforts: what hardly moves anything, as where
+    motors are redundant, is worth next to nothing, and known to so many digits less. Of pairs of
+    efforts as asked for and within limits; zero where none is past them."""
+    past = [
+        max(1.0, float(np.abs(asked).max() / (np.abs(given).max() or np.inf)))
+        for asked, given in pairs if not np.array_equal(asked, given)
+    ]  # fmt: skip
+    return float(np.linalg.cond(law.scaled_metric(H))) * max(past) if past else 0.0
 
 
 def _steepness(mech: Mechanism, q: Array, v: Array, t: float) -> float:

@@ -271,7 +271,7 @@ def _any_motors(
     Y = gamma' B, scaled:        Y' c = target - B' bias        Y u = x
     """
     nu, k, r = mech.nu, split.independent.size, split.dependent.size
-    allowed = 0.1 * target_consistent(part.tolerance)
+    allowed = 0.1 * target_consistent(part.tolerance) if inconsistent == "raise" else np.inf
     solve_transposed, right, G_ind_T = split.solve_transposed, split.right, split.G_ind.T
     unit = mech.column_scale[split.independent]
     u_scale, cost = effort_scales(mech, weights)
@@ -298,7 +298,7 @@ def _any_motors(
 
     def of_motors(target: Vector) -> Vector:
         c, left = solved(u_scale * (target - X.T.dot(right)))
-        if inconsistent == "raise" and left.size and np.abs(left).max() > allowed:
+        if left.size and not left.dot(left) < allowed * allowed:  # of idle motors it may be nan
             here.doubtful = True
         return c
 
