@@ -6,9 +6,11 @@ silent skip of the robots in CI, and at the end what ran and how long it took.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -16,6 +18,9 @@ from pathlib import Path
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib; subprocesses inherit it
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: there is a process for each core
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""  # tests start programs: each would compile it all anew
+sys.dont_write_bytecode = False
+gc.disable()  # what is made while tests are collected stays: see pytest_collection_finish
 
 import hypothesis
 import numpy as np
@@ -76,6 +81,12 @@ def pytest_collection_modifyitems(items):
         return tuple(ranks.setdefault(x, len(ranks)) for x in (files[item.path], str(name)))
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish():
+    """Modules and tests are there for good: no collection of garbage goes through them again."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):
