@@ -140,7 +140,7 @@ def test_compiled_loops_follow_as_python_does(name):
 def test_the_torque_is_that_of_the_state_that_is_found(name, tmp_path):
     mech = floating(name) if name == "leg" else robot(name)
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
-    fast, python = hc.compile(ctl, ["torque", "state"]), ctl.loop()
+    fast, python = hc.compile(ctl, ["torque", "state"], flags=["-O0"]), ctl.loop()
     exported = Exported(ctl, tmp_path)
     assembly, rng = hc.ClosedStateEstimator(mech, partition=ctl.partition), np.random.default_rng(2)
     for x, rates, _ in walk(assembly, 30, 1e-2):

@@ -80,11 +80,13 @@ def test_motors_without_positions_leave_the_inverse_dynamics(tmp_path):
     np.testing.assert_allclose(u, expected, rtol=1e-12)
 
 
-def test_no_heap_no_output_no_global_state(leg, tmp_path):
+@pytest.mark.parametrize("name", few(["five_bar", "leg"], ["five_bar"]))
+def test_no_heap_no_output_no_global_state(name, request, tmp_path):
+    exported = request.getfixturevalue(name)
     if not shutil.which("nm"):
         pytest.skip("no nm is here")
     made = tmp_path / "law.o"
-    run(compilers()[0], "-std=c99", "-O2", "-c", leg.paths[1], "-o", made)
+    run(compilers()[0], "-std=c99", "-O2", "-c", exported.paths[1], "-o", made)
     symbols = [line.split() for line in run("nm", made).splitlines()]
     needed = {x[-1].split("@")[0] for x in symbols if x[-2] == "U"}
     assert needed <= {
@@ -97,7 +99,7 @@ def test_no_heap_no_output_no_global_state(leg, tmp_path):
         "init_checked", "torque", "inverse_dynamics", "status_text", "state", "reset",
         "torque_from_motors",
     )  # fmt: skip
-    assert public == {f"holoctl_leg_{x}" for x in names}
+    assert public == {f"{exported.prefix}_{x}" for x in names}
 
 
 def test_no_function_calls_itself_and_no_array_has_a_variable_size(leg):
