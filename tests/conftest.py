@@ -19,8 +19,6 @@ os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib; subproce
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: there is a process for each core
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["PYTHONDONTWRITEBYTECODE"] = ""  # tests start programs: each would compile it all anew
-sys.dont_write_bytecode = False
-gc.disable()  # what is made while tests are collected stays: see pytest_collection_finish
 
 import hypothesis
 import numpy as np
@@ -48,6 +46,8 @@ ROBOTS = {
 
 
 HERE = Path(__file__).parent
+
+sys.dont_write_bytecode = False
 
 
 def pytest_configure(config):
@@ -83,10 +83,16 @@ def pytest_collection_modifyitems(items):
     items.sort(key=rank)
 
 
-def pytest_collection_finish():
-    """Modules and tests are there for good: no collection of garbage goes through them again."""
-    gc.enable()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests are there for good: the collector of garbage does not go through them
+    while they are made, and not later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):
