@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -208,6 +209,7 @@ def memory(header):
     return type("Memory", (ctypes.Structure,), {"_fields_": fields})
 
 
+@cache
 def robot(name):
     return hc.load(hc.robot_file(name), free_flyer=name == "leg")
 
