@@ -54,6 +54,12 @@ def case(name):
     return make(), measured
 
 
+@cache
+def machine_code(mech):
+    """What finds the state of a mechanism from its motors; each loop of it has its own memory."""
+    return hc.compile(mech, ["state"], flags=["-O0"])
+
+
 def walk(assembly, count, size, seed=0, dt=0.0):
     """What is measured along random closed configurations, which follow from where `assembly` is:
     the next is made when it is asked for."""
@@ -189,7 +195,7 @@ def test_no_rates_no_torque():
 )
 def test_what_cannot_take_a_state_is_refused(out):
     mech = robot("five_bar")
-    python, loop = hc.ClosedStateEstimator(mech), hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    python, loop = hc.ClosedStateEstimator(mech), machine_code(mech).loop()
     x = python.readings.at(python.q) + 1e-2
     before = loop.state(python.readings.at(python.q))
     expected = answer(lambda: python.state(x, out=out))
@@ -310,7 +316,7 @@ def near_a_dead_point():
 def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
     mech, cases = near_a_dead_point()
     python = hc.ClosedStateEstimator(mech)
-    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    loop = machine_code(mech).loop()
     at = [*mech.coordinate_names].index("slider")
     taken = 0
     for before, q, v, beyond, tick in cases:
@@ -331,7 +337,7 @@ def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
 def test_compiled_loops_refuse_another_run_and_ask_again_after_a_gap_as_python():
     mech, cases = near_a_dead_point()
     python = hc.ClosedStateEstimator(mech)
-    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    loop = machine_code(mech).loop()
     at, said = [*mech.coordinate_names].index("slider"), set[str]()
     for before, q, v, _, _ in cases:
         for t in (0.0, 0.09, 5.0995, 5.3, 5.4, 9.0):
@@ -375,7 +381,7 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
     """Exported, compiled, and in Python alike; what is not a number counts as a tick."""
     mech, cases = near_a_dead_point()
     exported, python = Exported(mech, tmp_path), hc.ClosedStateEstimator(mech)
-    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    loop = machine_code(mech).loop()
     at = [*mech.coordinate_names].index("slider")
     for before, q, v, beyond, tick in cases:
         x, rates = q[[at]], v[[at]]
@@ -405,7 +411,7 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
 
 def test_compiled_loops_say_what_python_says_of_a_dead_point():
     mech = robot("five_bar")
-    loop, python = hc.compile(mech, ["state"], flags=["-O0"]).loop(), hc.ClosedStateEstimator(mech)
+    loop, python = machine_code(mech).loop(), hc.ClosedStateEstimator(mech)
     _, found = approach(mech, lambda x: answer(loop.state, x, REST), loop.reset)
     _, expected = approach(mech, lambda x: answer(python.state, x, REST), python.reset)
     assert found[-1] == expected[-1]
