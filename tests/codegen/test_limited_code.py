@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from functools import cache
 
 import numpy as np
 import pinocchio as pin
@@ -21,7 +20,6 @@ pytest.importorskip("casadi")
 POLICIES = ("nearest", "scale")
 
 
-@cache
 def robot(name):
     return mechanism(name) if name in ZOO else hc.load(hc.robot_file(name))
 
