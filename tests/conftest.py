@@ -6,9 +6,11 @@ silent skip of the robots in CI, and at the end what ran and how long it took.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 os.environ["MPLBACKEND"] = "Agg"  # before anything imports matplotlib; subprocesses inherit it
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: there is a process for each core
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["PYTHONDONTWRITEBYTECODE"] = ""  # tests start programs: each would compile it all anew
 
 import hypothesis
 import numpy as np
@@ -43,6 +46,8 @@ ROBOTS = {
 
 
 HERE = Path(__file__).parent
+
+sys.dont_write_bytecode = False
 
 
 def pytest_configure(config):
@@ -76,6 +81,18 @@ def pytest_collection_modifyitems(items):
         return tuple(ranks.setdefault(x, len(ranks)) for x in (files[item.path], str(name)))
 
     items.sort(key=rank)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests are there for good: the collector of garbage does not go through them
+    while they are made, and not later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -9,13 +9,17 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from support import SHARED
 
 import holoctl as hc
+from holoctl.codegen.exported import files, self_test_states, self_test_ticks
 
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
@@ -67,19 +71,31 @@ def library(paths, folder):
     made = shared / f"law-{hashlib.sha256(text).hexdigest()}.so"
     if not made.exists():
         new = folder / "law.so"
-        run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", paths[1], "-o", new, "-lm")
+        run(compilers()[0], *STRICT, "-O0", "-fPIC", "-shared", paths[1], "-o", new, "-lm")
         part = shutil.copy(new, made.with_suffix(f".{os.getpid()}"))
         os.replace(part, made)  # in one step: a process that looks meanwhile finds all or nothing
     return made
 
 
-class Exported:
-    """An export as a shared library; arrays in, (status name, u) out."""
+@contextmanager
+def short_self_test():
+    """What is exported has a self-test of 20 states, most of an export's time; for tests that do
+    not run it."""
+    with ExitStack() as stack:
+        for module in (files, self_test_states, self_test_ticks):
+            stack.enter_context(mock.patch.object(module, "SELF_TEST_STATES", 20))
+        yield
 
-    def __init__(self, what, folder, **options):
+
+class Exported:
+    """An export as a shared library; arrays in, (status name, u) out. Its self-test is short, if
+    it is not asked for."""
+
+    def __init__(self, what, folder, *, self_test=False, **options):
         self.controller = isinstance(what, hc.ComputedTorque)
         self.mech = mech = what if isinstance(what, hc.Mechanism) else what.mech
-        self.paths = hc.export_c(what, folder, **options)
+        with nullcontext() if self_test else short_self_test():
+            self.paths = hc.export_c(what, folder, **options)
         self.prefix = self.paths[0].stem
         self.library = ctypes.CDLL(str(library(self.paths[:2], folder)))
         gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")]
@@ -193,6 +209,7 @@ def memory(header):
     return type("Memory", (ctypes.Structure,), {"_fields_": fields})
 
 
+@cache
 def robot(name):
     return hc.load(hc.robot_file(name), free_flyer=name == "leg")
 

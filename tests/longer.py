@@ -570,12 +570,6 @@ LONGER = {
         "test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family[50-controller]",
         "test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family[50-corrected]",
     ),
-    "test_architecture.py": (
-        "test_imports_from_lower_floors_only[app.plot_run]",
-        "test_imports_from_lower_floors_only[codegen.compiled.estimator]",
-        "test_imports_from_lower_floors_only[control.task_space.tick]",
-        "test_imports_from_lower_floors_only[estimation.momentum_observer]",
-    ),
     "test_docs.py": ("test_a_program_prints_what_the_page_says[task-space-0]",),
     "test_examples.py": (
         "test_example_runs[ask_the_doctor]",

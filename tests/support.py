@@ -210,7 +210,9 @@ def feasible_target(P, rng=None):
 def rows(mech, q, v, t=0.0):
     """All rows as each constraint defines them, by itself: the oracle of how they are evaluated."""
     kin = kinematics(mech.model, mech.model.createData(), q, v, t)
-    found = [(bound.rows(kin)) for bound in mech.bound]
+    found = [bound.rows(kin) for bound in mech.bound]
+    if not found:
+        return Rows(np.zeros(0), np.zeros(0), np.zeros((0, mech.nv)), np.zeros(0))
     return Rows(
         *(np.concatenate([getattr(r, of)[...] for r in found])
           for of in ("error", "rate", "jacobian", "drift"))

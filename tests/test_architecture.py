@@ -87,6 +87,11 @@ def room(module: str) -> str:
     return module.partition(".")[0] if "." in module or module in PACKAGES else ""
 
 
+MODULES_OF = {floor: [x for x in sorted(PATHS) if room(x) == floor]
+              for floor in sorted({room(x) for x in PATHS})}  # fmt: skip
+"""The modules of each folder at the top, and of the package itself, ""."""
+
+
 def units(folder: str) -> dict[str, set[str]]:
     """What stands in a folder, files and folders, each with those beside it that it imports."""
     inside = [m for m in MODULES if m.startswith(f"{folder}.")]
@@ -192,19 +197,18 @@ def test_every_file_is_in_a_room():
     assert not WITHOUT_CODE & found
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_from_lower_floors_only(module):
-    if not room(module):
-        return
-    here, wrong = FLOORS.index(room(module)), []
-    for imported, line in imports(module).items():
-        target = own_module(imported)
-        there = room(target) if target else ""
-        if there and there != room(module) and FLOORS.index(there) >= here:
-            wrong.append(
-                f"{where(module, line)}: {imported} is on floor {there!r}, which stands above "
-                f"{room(module)!r}"
-            )
+@pytest.mark.parametrize("floor", FLOORS)
+def test_imports_from_lower_floors_only(floor):
+    here, wrong = FLOORS.index(floor), []
+    for module in MODULES_OF[floor]:
+        for imported, line in imports(module).items():
+            target = own_module(imported)
+            there = room(target) if target else ""
+            if there and there != floor and FLOORS.index(there) >= here:
+                wrong.append(
+                    f"{where(module, line)}: {imported} is on floor {there!r}, which stands above "
+                    f"{floor!r}"
+                )
     assert not wrong, complaints(wrong)
 
 
@@ -294,19 +298,24 @@ def test_no_room_bears_the_name_of_a_public_function():
 # ------------------------------------------------------------------------------------ habits
 
 
-@pytest.mark.parametrize("module", sorted(PATHS))
-def test_heavy_packages_are_imported_where_they_are_used(module):
-    at_import = imports(module, functions=False, type_checking=False)
+@pytest.mark.parametrize("floor", MODULES_OF)
+def test_heavy_packages_are_imported_where_they_are_used(floor):
     wrong = [
         f"{where(module, line)}: import {imported} inside the function that needs it"
-        for imported, line in at_import.items()
+        for module in MODULES_OF[floor]
+        for imported, line in imports(module, functions=False, type_checking=False).items()
         if imported.split(".")[0] in SLOW_TO_IMPORT
     ]
     assert not wrong, complaints(wrong)
 
 
-@pytest.mark.parametrize("module", sorted(PATHS))
-def test_no_print_no_assert_no_inverse(module):
+@pytest.mark.parametrize("floor", MODULES_OF)
+def test_no_print_no_assert_no_inverse(floor):
+    wrong = [x for module in MODULES_OF[floor] for x in prints_asserts_and_inverses(module)]
+    assert not wrong, complaints(wrong)
+
+
+def prints_asserts_and_inverses(module: str) -> list[str]:
     wrong = []
     for node, *_ in nodes(module):
         if isinstance(node, ast.Assert):
@@ -320,7 +329,7 @@ def test_no_print_no_assert_no_inverse(module):
     for imported, line in imports(module).items():
         if imported.rpartition(".")[2] in ("inv", "pinv", "pinvh"):
             wrong.append(f"{where(module, line)}: import {imported}; factor and solve")
-    assert not wrong, complaints(wrong)
+    return wrong
 
 
 def test_each_tolerance_is_given_once():

@@ -204,7 +204,7 @@ def check(joints, loops, planar, again, seed, counts):
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=150, suppress_health_check=quiet)
+@settings(max_examples=80, suppress_health_check=quiet)
 @given(TREES, LOOPS, st.booleans(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_what_is_certified_is_right(joints, loops, planar, again, seed):
     check(joints, loops, planar, again, seed, COUNTS)

@@ -39,7 +39,6 @@ from holoctl.closing.rank import rank_within
 from holoctl.closing.toleranced_rows import closed_by_kept_rows, kept_rows
 from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.coupling import Coupling
-from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.limited_coordinates import LimitViolation, beyond_limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -143,10 +142,11 @@ def assemble(
             "weights": weights, "locked": tuple(locked), "t": t, "tol": tol, "max_iter": max_iter,
         })  # fmt: skip
     problem = Problem(mech, guess, t, tol, max_iter, _weights(mech, weights), _free(mech, locked))
-    if (as_meant := _as_meant(problem, restarts, seed)) is not None:
+    between = damped_start(problem, axis_sign_rows(mech))
+    if (as_meant := _as_meant(problem, between, restarts, seed)) is not None:
         held, q = as_meant
         return q, nearest_velocity(held, q, v0)
-    q = nearest_configuration(problem, _closed(problem, restarts, seed))
+    q = nearest_configuration(problem, _closed(problem, between, restarts, seed))
     _warn_if_bent(problem, q)
     return q, nearest_velocity(problem, q, v0)
 
@@ -188,12 +188,13 @@ def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
 # ---------------------------------------------------------------------------------- closing
 
 
-def _closed(p: Problem, restarts: int, seed: int) -> Vector:
-    """A closed configuration whose axes point the right way, from the guess or starts around it."""
+def _closed(p: Problem, between: Vector, restarts: int, seed: int) -> Vector:
+    """A closed configuration whose axes point the right way, from `between`, from the guess or
+    starts around it."""
     best, best_error, opposite = p.guess, np.inf, ()  # type: Vector, float, tuple[str, ...]
     axis_signs = axis_sign_rows(p.mech)
     ends: list[tuple[float, bool]] = []
-    for start in _starts(p, axis_signs, restarts, seed):
+    for start in _starts(p, between, restarts, seed):
         q = start if axis_signs is None else newton(p, start, axis_signs)
         q = newton(p, q, None)
         errors, G = p.scaled_rows(q)
@@ -218,14 +219,16 @@ def _closed(p: Problem, restarts: int, seed: int) -> Vector:
     raise _unassembled(p, best, best_error, opposite)
 
 
-def _as_meant(p: Problem, restarts: int, seed: int) -> tuple[Problem, Vector] | None:
+def _as_meant(
+    p: Problem, between: Vector, restarts: int, seed: int
+) -> tuple[Problem, Vector] | None:
     """The rows that decide the motion where geometry is rounded, and where they close; None where
     it is exact, or where no start comes within the tolerance."""
     tau = p.mech.tolerance
     if tau == 0.0 or p.mech.row_scale.size == 0:
         return None
     axis_signs = axis_sign_rows(p.mech)
-    for i, start in enumerate(_starts(p, axis_signs, min(restarts, MEANT_STARTS), seed)):
+    for i, start in enumerate(_starts(p, between, min(restarts, MEANT_STARTS), seed)):
         q, error = least_squares_point(p, start, tau)
         if axis_signs is not None and flipped(p.mech, q, p.t, axis_signs):
             q, error = least_squares_point(p, newton(p, start, axis_signs), tau)
@@ -308,10 +311,7 @@ def _warn_if_bent(p: Problem, q: Vector) -> None:
         )  # fmt: skip
 
 
-def _starts(
-    p: Problem, axis_signs: WrenchRows | None, restarts: int, seed: int
-) -> Iterator[Vector]:
-    between = damped_start(p, axis_signs)
+def _starts(p: Problem, between: Vector, restarts: int, seed: int) -> Iterator[Vector]:
     yield between
     if between is not p.guess:
         yield p.guess

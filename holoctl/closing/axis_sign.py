@@ -21,6 +21,10 @@ __all__ = ["axis_sign_rows", "cosine_rows", "flipped", "opposite_closures"]
 
 def axis_sign_rows(mech: Mechanism) -> WrenchRows | None:
     """For each closure that keeps an axis parallel: the cosine between that axis of both."""
+    return mech.per_thread("axis signs", lambda: _axis_sign_rows(mech))
+
+
+def _axis_sign_rows(mech: Mechanism) -> WrenchRows | None:
     tables = []
     for c, name, bound in zip(mech.constraints, mech.constraint_names, mech.bound, strict=True):
         axis = c.parallel_axis if isinstance(c, Closure) else None

@@ -8,12 +8,12 @@ from exported import Exported, controller
 
 @pytest.fixture(scope="session")
 def exported_five_bar(tmp_path_factory):
-    return Exported(controller("five_bar"), tmp_path_factory.mktemp("five_bar"))
+    return Exported(controller("five_bar"), tmp_path_factory.mktemp("five_bar"), self_test=True)
 
 
 @pytest.fixture(scope="session")
 def exported_leg(tmp_path_factory):
-    return Exported(controller("leg"), tmp_path_factory.mktemp("leg"))
+    return Exported(controller("leg"), tmp_path_factory.mktemp("leg"), self_test=True)
 
 
 @pytest.fixture(scope="module")

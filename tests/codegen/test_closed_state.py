@@ -54,6 +54,12 @@ def case(name):
     return make(), measured
 
 
+@cache
+def machine_code(mech):
+    """What finds the state of a mechanism from its motors; each loop of it has its own memory."""
+    return hc.compile(mech, ["state"], flags=["-O0"])
+
+
 def walk(assembly, count, size, seed=0, dt=0.0):
     """What is measured along random closed configurations, which follow from where `assembly` is:
     the next is made when it is asked for."""
@@ -141,7 +147,7 @@ def test_compiled_loops_follow_as_python_does(name):
 def test_the_torque_is_that_of_the_state_that_is_found(name, tmp_path):
     mech = floating(name) if name == "leg" else robot(name)
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
-    fast, python = hc.compile(ctl, ["torque", "state"]), ctl.loop()
+    fast, python = hc.compile(ctl, ["torque", "state"], flags=["-O0"]), ctl.loop()
     exported = Exported(ctl, tmp_path)
     assembly, rng = hc.ClosedStateEstimator(mech, partition=ctl.partition), np.random.default_rng(2)
     for x, rates, _ in walk(assembly, 30, 1e-2):
@@ -190,7 +196,7 @@ def test_no_rates_no_torque():
 )
 def test_what_cannot_take_a_state_is_refused(out):
     mech = robot("five_bar")
-    python, loop = hc.ClosedStateEstimator(mech), hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    python, loop = hc.ClosedStateEstimator(mech), machine_code(mech).loop()
     x = python.readings.at(python.q) + 1e-2
     before = loop.state(python.readings.at(python.q))
     expected = answer(lambda: python.state(x, out=out))
@@ -311,7 +317,7 @@ def near_a_dead_point():
 def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
     mech, cases = near_a_dead_point()
     python = hc.ClosedStateEstimator(mech)
-    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    loop = machine_code(mech).loop()
     at = [*mech.coordinate_names].index("slider")
     taken = 0
     for before, q, v, beyond, tick in cases:
@@ -332,7 +338,7 @@ def test_compiled_first_readings_are_those_of_python_where_the_time_is_told():
 def test_compiled_loops_refuse_another_run_and_ask_again_after_a_gap_as_python():
     mech, cases = near_a_dead_point()
     python = hc.ClosedStateEstimator(mech)
-    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    loop = machine_code(mech).loop()
     at, said = [*mech.coordinate_names].index("slider"), set[str]()
     for before, q, v, _, _ in cases:
         for t in (0.0, 0.09, 5.0995, 5.3, 5.4, 9.0):
@@ -376,7 +382,7 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
     """Exported, compiled, and in Python alike; what is not a number counts as a tick."""
     mech, cases = near_a_dead_point()
     exported, python = Exported(mech, tmp_path), hc.ClosedStateEstimator(mech)
-    loop = hc.compile(mech, ["state"], flags=["-O0"]).loop()
+    loop = machine_code(mech).loop()
     at = [*mech.coordinate_names].index("slider")
     for before, q, v, beyond, tick in cases:
         x, rates = q[[at]], v[[at]]
@@ -406,7 +412,7 @@ def test_first_readings_are_those_of_python_or_refused(tmp_path):
 
 def test_compiled_loops_say_what_python_says_of_a_dead_point():
     mech = robot("five_bar")
-    loop, python = hc.compile(mech, ["state"], flags=["-O0"]).loop(), hc.ClosedStateEstimator(mech)
+    loop, python = machine_code(mech).loop(), hc.ClosedStateEstimator(mech)
     _, found = approach(mech, lambda x: answer(loop.state, x, REST), loop.reset)
     _, expected = approach(mech, lambda x: answer(python.state, x, REST), python.reset)
     assert found[-1] == expected[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from functools import partial
 
 import numpy as np
 import overconstrained as oc
@@ -17,6 +18,8 @@ from test_task_code import on_the_way
 import holoctl as hc
 
 pytestmark = pytest.mark.skipif(ca is None, reason="needs casadi")
+
+quickly_built = partial(hc.compile, flags=["-O0"])
 
 SAME, SENSED = 1e-12, 1e-11
 """Relative; where states are found by two machines, these differ by rounding times the gains."""
@@ -92,7 +95,7 @@ def assert_same_reports(found, expected):
 )
 def test_a_run_is_that_of_the_controller_in_python(name, kind):
     ctl, start, reference = made(name, kind)
-    fast = hc.compile(ctl, ["forward_dynamics", "torque"])
+    fast = quickly_built(ctl, ["forward_dynamics", "torque"])
     told, expected = [], []
     found = run_of(fast.track(reference), start, told, fast)
     wanted = run_of(ctl.track(reference), start, expected, fast)
@@ -108,7 +111,7 @@ def test_a_run_is_that_of_the_controller_in_python(name, kind):
 @pytest.mark.parametrize("kind", few(list(KINDS), ["plain", "integral, nearest"]))
 def test_a_run_from_the_motors_is_that_of_the_controller_in_python(kind):
     ctl, start, reference = made("five_bar", kind)
-    fast = hc.compile(ctl, ["forward_dynamics", "torque", "state"])
+    fast = quickly_built(ctl, ["forward_dynamics", "torque", "state"])
     runs = [
         hc.simulate(
             ctl.mech,
@@ -126,7 +129,7 @@ def test_a_run_from_the_motors_is_that_of_the_controller_in_python(kind):
 @pytest.mark.parametrize("kind", ["integral", "integral, nearest"])
 def test_loops_integrate_as_in_python(kind):
     ctl, (q, v), reference = made("five_bar", kind)
-    fast = hc.compile(ctl, ["torque", "state"])
+    fast = quickly_built(ctl, ["torque", "state"])
     loop, other = fast.loop(), ctl.loop()
     x, rates = ctl.mech.motor_positions(q), ctl.mech.motor_rates(v)
     for k in range(200):
@@ -143,7 +146,7 @@ def test_loops_integrate_as_in_python(kind):
 
 def test_the_integral_remembers_so_torque_alone_has_none():
     ctl, (q, v), reference = made("five_bar", "integral")
-    fast = hc.compile(ctl, ["torque"])
+    fast = quickly_built(ctl, ["torque"])
     for law in (fast, ctl):
         refused(lambda law=law: law.torque(q, v, *reference(0.0)), hc.InputError, "ki", "track")
     follow = fast.track(reference)
@@ -174,7 +177,7 @@ def test_where_coordinates_wear_the_controller_in_python_goes_on(ki):
     v = hc.project(mech, q, v).gamma @ [12.0]
     v = v * (12.0 / mech.motor_rates(v)[0])
     ctl = hc.ComputedTorque(mech, 100.0, 20.0, ki=ki)
-    fast = hc.compile(ctl, ["torque"])
+    fast = quickly_built(ctl, ["torque"])
     seen = []
 
     def simulated(follow):
@@ -203,7 +206,7 @@ def test_a_loop_of_a_thread_goes_on_in_python():
     mech = oc.drawn("line_symmetric_bricard")[1]
     q, _ = hc.assemble(mech)
     ctl = hc.ComputedTorque(mech, 100.0, 20.0)
-    fast, home = hc.compile(ctl, ["torque"]), mech.motor_positions(q)
+    fast, home = quickly_built(ctl, ["torque"]), mech.motor_positions(q)
     zero = np.zeros(1)
     sensors, rest, other = hc.ClosedStateEstimator(mech), np.zeros(mech.nv), fast
     for k in range(320):
@@ -229,7 +232,7 @@ def test_tasks_are_followed_as_in_python(at_singular):
         hc.TaskSpaceControl(mech, tip, 400.0, 40.0, at_singular=at_singular),
         hc.Impedance(mech, tip, 500.0, "critical", at_singular=at_singular),
     ):
-        fast, model = hc.compile(ctl), hc.compile(mech, ["forward_dynamics"])
+        fast, model = quickly_built(ctl), quickly_built(mech, ["forward_dynamics"])
         follow, other = fast.track(reference), ctl.track(reference)
         given = {"plant": model}
         assert_same_run(*(hc.simulate(mech, x, q, v, 0.05, **given) for x in (follow, other)))
@@ -246,12 +249,12 @@ def test_tasks_are_followed_as_in_python(at_singular):
 def test_what_limits_a_compiled_loop_is_not_told():
     """Rather than that nothing does."""
     ctl, (q, _), _ = made("five_bar", "nearest")
-    loop = hc.compile(ctl, ["torque", "state"]).loop()
+    loop = quickly_built(ctl, ["torque", "state"]).loop()
     x = ctl.mech.motor_positions(q)
     loop.torque_from_motors(x, np.zeros(2), x + 1.0, np.zeros(2), np.zeros(2))
     refused(lambda: loop.last, hc.InputError, "machine code", "track(reference)")
     free, *_ = made("five_bar", "plain")
-    loop = hc.compile(free, ["torque", "state"]).loop()
+    loop = quickly_built(free, ["torque", "state"]).loop()
     loop.torque_from_motors(x, np.zeros(2), x, np.zeros(2), np.zeros(2))
     assert loop.last.saturated == ()
     assert loop.last.estimator is None
@@ -263,7 +266,7 @@ def test_what_is_asked_is_kept_as_it_was():
     ctl, (q, v), _ = made("five_bar", "nearest")
     given = [q.copy(), v.copy()]
     wanted = [ctl.mech.motor_positions(q) + 1.0, np.zeros(2), np.zeros(2)]
-    follow = hc.compile(ctl, ["torque"]).track(lambda t: wanted)
+    follow = quickly_built(ctl, ["torque"]).track(lambda t: wanted)
     other = ctl.track(lambda t: wanted)
     for x in (follow, other):
         x(0.0, *given)
@@ -277,7 +280,7 @@ def test_what_was_asked_is_forgotten_by_a_reset_and_copied_with_the_memory():
     ctl, (q, v), _ = made("five_bar", "plain")
     ctl = dataclasses.replace(ctl, limits=hc.Limits(effort=4.0))
     home, rest = ctl.mech.motor_positions(q), np.zeros(2)
-    fast = hc.compile(ctl, ["torque"])
+    fast = quickly_built(ctl, ["torque"])
     damped = hc.TaskSpaceControl(
         ctl.mech, hc.FrameTask("tip_right", "x z"), 400.0, 40.0, at_singular="damp"
     )
@@ -291,7 +294,7 @@ def test_what_was_asked_is_forgotten_by_a_reset_and_copied_with_the_memory():
         assert again.last.saturated
         again(1.0, q, v)
         assert copy.copy(again).last.saturated == ()
-    for controller in (damped, hc.compile(damped)):
+    for controller in (damped, quickly_built(damped)):
         follow = controller.track(lambda t: [0.1, 0.5])
         follow(0.0, stretched, np.zeros(4))
         follow.reset()
@@ -303,12 +306,12 @@ def test_what_was_asked_is_forgotten_by_a_reset_and_copied_with_the_memory():
 def test_what_cannot_follow_says_so():
     mech = hc.load(hc.robot_file("five_bar"))
     q, v = hc.assemble(mech)
-    bare = hc.compile(mech, ["inverse_dynamics"])
+    bare = quickly_built(mech, ["inverse_dynamics"])
     for track in (bare.track, bare.track_from_motors):
         refused(lambda track=track: track(standing), hc.InputError, "torque was not compiled")
     refused(lambda: bare.repartitioned(q, v), hc.InputError, "torque was not compiled")
     ctl, start, reference = made("five_bar", "integral")
-    fast = hc.compile(ctl, ["torque"])
+    fast = quickly_built(ctl, ["torque"])
     refused(lambda: fast.track(3), hc.InputError, "reference")
     refused(
         lambda: hc.simulate(ctl.mech, fast, *start, 0.01), hc.InputError, "ctl.track(reference)"

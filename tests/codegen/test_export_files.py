@@ -17,6 +17,7 @@ from exported import (
     last_line,
     robot,
     self_test,
+    short_self_test,
 )
 from support import few, mechanism
 
@@ -105,7 +106,7 @@ def test_what_cannot_be_exported(what, options, says, tmp_path):
 @pytest.mark.parametrize("limit", few([1e-5, 1e-7], [1e-7]))
 @pytest.mark.parametrize("name", few(["closure_limit", "velocity_limit"], ["velocity_limit"]))
 def test_narrow_limits_have_states_for_the_self_test(name, limit, tmp_path):
-    exported = Exported(mechanism("five_bar"), tmp_path / "out", **{name: limit})
+    exported = Exported(mechanism("five_bar"), tmp_path / "out", self_test=True, **{name: limit})
     program, _ = self_test(tmp_path, exported.paths, compilers()[0], "-O1")
     assert last_line(program) == (0, "all is well")
 
@@ -179,6 +180,7 @@ def names_in(text):
     )
 
 
+@short_self_test()
 def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path, monkeypatch):
     """By exports and compiled code of all kinds, together."""
     compilers()

@@ -127,7 +127,7 @@ def test_a_build_that_init_refused_stays_one(five_bar):
 
 @pytest.mark.parametrize("most", [0, 2**32 - 1])
 def test_hold_limit_of_the_export(tmp_path, most):
-    exported = Exported(mechanism("four_bar"), tmp_path, hold_limit=most)
+    exported = Exported(mechanism("four_bar"), tmp_path, self_test=True, hold_limit=most)
     assert exported.c.hold_limit == most
     program, _ = self_test(tmp_path, exported.paths, compilers()[0], *STRICT, "-O1")
     assert last_line(program) == (0, "all is well")

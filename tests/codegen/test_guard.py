@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from functools import cache
 
 import numpy as np
 import pinocchio as pin
@@ -18,6 +19,7 @@ from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 
 
+@cache
 def at_a_dead_point():
     """The four-bar driven at the rocker, and the slider-crank driven at the slider."""
     rocker = dataclasses.replace(mechanism("four_bar"), actuated=["rocker"])
@@ -28,11 +30,18 @@ def at_a_dead_point():
     }
 
 
+@cache
+def machine_code(which):
+    """The inverse dynamics of one of them."""
+    return hc.compile(at_a_dead_point()[which][0], ["inverse_dynamics"], flags=["-O0"])
+
+
 @pytest.mark.parametrize("which", ["rocker", "slider"])
 @pytest.mark.parametrize("off", [10.0**-i for i in range(2, 10)])
 def test_near_a_dead_point_the_guard_trips_before_digits_are_lost(which, off):
     mech, dead, moving = at_a_dead_point()[which]
-    f = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"])
+    f = machine_code(which)
+    before = f.fallbacks
     prepared = hc.PreparedInverseDynamics(mech, f.partition)
     q = dead.copy()
     q[mech.coordinate_names.index(moving)] += off
@@ -46,12 +55,11 @@ def test_near_a_dead_point_the_guard_trips_before_digits_are_lost(which, off):
         return
     u = f.inverse_dynamics(q, v, target)
     assert relative(u, expected) < 1e-8
-    assert f.fallbacks == (off < 3e-5) or 1e-5 < off < 1e-3
+    assert f.fallbacks - before == (off < 3e-5) or 1e-5 < off < 1e-3
 
 
 def test_at_the_dead_point_itself_the_error_is_that_of_python():
-    mech, dead, _ = at_a_dead_point()["rocker"]
-    f = hc.compile(mech, ["inverse_dynamics"], flags=["-O0"])
+    dead, f = at_a_dead_point()["rocker"][1], machine_code("rocker")
     out = np.full(1, 7.0)
     with pytest.raises(hc.SingularityError, match="dead point"):
         f.inverse_dynamics(dead, np.zeros(3), np.ones(1), out=out)

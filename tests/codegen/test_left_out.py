@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from exported import Exported, controller, robot
+from exported import Exported, controller, robot, short_self_test
 from support import mechanism
 
 import holoctl as hc
@@ -26,6 +26,12 @@ BAR = """<robot name="bar"><link name="ground"/>
 SHEET = "closed_loop: []\ntype: []\nname_mot: [hip]\n"
 LIMIT = 'effort="25" velocity="3"'
 GAINS = ("--kp", "9", "--kd", "6")
+
+
+@pytest.fixture(autouse=True)
+def _short_self_test():
+    with short_self_test():
+        yield
 
 
 @pytest.fixture
@@ -94,7 +100,7 @@ def test_inverse_dynamics_of_a_mechanism_within_limits(bar, tmp_path):
             mech, tmp_path / policy, limits=hc.WithinLimits(limits, policy), measured="all"
         )
         rng, seen = np.random.default_rng(3), set()
-        for _ in range(200):
+        for _ in range(60):
             q, v = angle(rng), rng.normal(size=1)
             target = 20.0 * rng.normal(size=1)
             status, u = c.call("inverse_dynamics", q, v, target)

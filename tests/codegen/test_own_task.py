@@ -181,7 +181,7 @@ def test_laws_of_the_library_by_the_virtual_machine():
 def test_exported_it_is_the_law_of_the_controller(tmp_path):
     controller = controllers("five_bar")["held"]
     c, rng, mech = (
-        Exported(controller, tmp_path / "law"),
+        Exported(controller, tmp_path / "law", self_test=True),
         np.random.default_rng(5),
         robot("five_bar"),
     )

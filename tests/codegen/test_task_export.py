@@ -21,7 +21,9 @@ from holoctl.codegen.task_law_options import TaskSubject
 def built(tmp_path_factory):
     """A law of a robot, exported when it is first asked for."""
     return cache(
-        lambda name, what: Exported(laws(name)[what], tmp_path_factory.mktemp(name) / "law")
+        lambda name, what: Exported(
+            laws(name)[what], tmp_path_factory.mktemp(name) / "law", self_test=True
+        )
     )
 
 

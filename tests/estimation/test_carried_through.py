@@ -99,9 +99,9 @@ def first_reading(oracle, here, seen, k, ahead, speed, told=False):
     return "WRONG" if apart > 1e-6 else "right"
 
 
-def check_first_readings(name, count):
+def check_first_readings(name, count, stride=1):
     """At 1 kHz, up to 40 times as fast, and up to 50 ms after the reset, or 200 ms where `t` tells,
-    around dead points; and anywhere, where they are to be accepted."""
+    around dead points, each `stride` ticks; and anywhere, where they are to be accepted."""
     mech, measured, _ = moving(name)
     seen = motions(name, count)
     oracle = Oracle(mech, measured, seen[0].q[0])
@@ -109,7 +109,7 @@ def check_first_readings(name, count):
     near, anywhere, rng = Counter(), Counter(), np.random.default_rng(0)
     for m in seen:
         for dead in m.dead:
-            for k in range(max(dead - 40, 0), dead + 2):
+            for k in range(dead + 1, max(dead - 41, -1), -stride):
                 for ahead, speed, told in (
                     (1, 1, 0), (5, 5, 0), (20, 20, 0), (40, 40, 0), (5, 1, 0), (10, 1, 0),
                     (20, 1, 0), (50, 1, 0), (20, 1, 1), (50, 1, 1), (40, 40, 1), (200, 1, 1),
@@ -129,7 +129,7 @@ def check_first_readings(name, count):
 
 @pytest.mark.parametrize("name", ["slider_crank", "four_bar at the rocker"])
 def test_first_readings_are_right_or_refused(name):
-    check_first_readings(name, 2)
+    check_first_readings(name, 2, stride=3)
 
 
 @pytest.mark.slow
