@@ -22,7 +22,6 @@ from holoctl.control.limited_inverse_dynamics import (
     WithinLimits,
     limited_inverse_dynamics,
 )
-from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.effort_response import response_at
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
