@@ -1,5 +1,6 @@
-"""What motors can do over a grid.
+"""Maps of motor efforts and other quantities over a grid of poses.
 
 In: a `Mechanism`, a grid. Out: a `MotorMap`.
-`neighbour_continuation` stays on one branch, `grid_filling` fills, `point_quantities` evaluates.
+`neighbour_continuation` continues on one branch, `grid_filling` visits all points, and
+`point_quantities` evaluates each.
 """
