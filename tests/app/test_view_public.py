@@ -76,7 +76,7 @@ def test_what_does_not_close_is_shown_all_the_same():
         ({"port": 70000}, "65535"),
         ({"port": "8080"}, "port"),
         ({"host": 3}, "host must be an address"),
-        ({"host": "203.0.113.7"}, "this machine alone"),
+        ({"host": "203.0.113.7"}, "this computer alone"),
     ],
 )
 def test_what_is_wrong_is_said(mech, given, said):

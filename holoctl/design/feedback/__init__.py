@@ -1,6 +1,5 @@
 """Feedback: regulators about a point or along a motion, gains for a bandwidth.
 
 In: a `Linearization`, or a motion. Out: `StateFeedback`, `Gains`.
-`riccati` solves the Riccati equations, `stabilisability` refuses models that no regulator can hold,
-`sampled_loop` computes the effect of ticks and delays.
+`riccati` solves, `stabilisability` tests models, `sampled_loop` has the effect of ticks and delays.
 """
