@@ -128,7 +128,7 @@ def test_options_of_limits_that_are_left_out_are_refused(bar, export, options):
     code, out, _, texts = export(bar(), *options)
     assert (code, texts) == (1, ["", ""])
     assert "--no-limits leaves them out" in out.err
-    assert "there are none" in export(bar(limit='effort="0" velocity="0"'), *options[1:])[1].err
+    assert "the file has none" in export(bar(limit='effort="0" velocity="0"'), *options[1:])[1].err
     assert "--dt (s) must be above zero" in export(bar(), "--dt", "0")[1].err
 
 

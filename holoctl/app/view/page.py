@@ -356,7 +356,7 @@ class Page:
         self._time.on_update(self._wound)
         self._clock = gui.add_html(panel.marker(0.0, recorded.status(recorded.start)))
         gui.add_html(panel.chart(recorded))
-        gui.add_html(panel.words(recorded.words, "holoctl-run"))
+        self._run_text = gui.add_html(panel.words(recorded.words, "holoctl-run"))
 
     def _wound(self, event: Any) -> None:
         if event.client is None or self._recorded is None:
