@@ -8,9 +8,9 @@ are chosen away from the singular configuration. The states at the nodes are pro
 manifold, so that the unknown is one smooth motion; a prediction need only be good enough to
 converge to the right branch. The motion passes the singular configuration if all rows stay closed
 along the polynomial and s changes its sign. In a mechanism that is only nearly singular, such as a
-parallelogram whose bars are not quite equal, the rows open along it. References: E. Hairer, S.
-Norsett, G. Wanner, Solving Ordinary Differential Equations I, the section on collocation methods;
-docs/derivations.md, "Simulation".
+parallelogram whose bars are not quite equal, the rows open along it.
+References: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, the section
+on collocation methods; docs/derivations.md, "Simulation".
 """
 
 from __future__ import annotations

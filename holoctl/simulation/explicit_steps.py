@@ -5,9 +5,9 @@
 D is the right Jacobian of the joint spaces: the identity except for rotations in space. One
 function computes the stages of all methods; a method is a value with the coefficients of scipy's
 classes. A new method needs (1) A, B, C of its stages; (2) the norm of its error as a function of
-all slopes; (3) the polynomial within a step. References: E. Hairer, S. Norsett, G. Wanner, Solving
-Ordinary Differential Equations I, chapter II (embedded methods, dense output, detection of
-stiffness).
+all slopes; (3) the polynomial within a step.
+References: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, chapter II
+(embedded methods, dense output, detection of stiffness).
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ WRONG = {
     "falling": ([0.02, 0.01], "increasing"), "twice": ([0.01, 0.01], "increasing"),
     "before": ([-0.01, 0.01], "within"), "beyond": ([0.01, 0.06], "within"),
     "NaN": ([0.0, np.nan], "finite"), "infinite": ([0.0, np.inf], "finite"),
-    "none": ([], "(n,) array"), "a number": (0.01, "(n,) array"), "a matrix": ([[0.01]], "(n,) array"),
+    "none": ([], "(n,) array"), "a number": (0.01, "(n,) array"),
+    "a matrix": ([[0.01]], "(n,) array"),
     "words": (["a"], "numbers"), "truths": ([False, True], "numbers"), "a word": ("all", "numbers"),
     "complex": ([1j], "numbers"),
 }  # fmt: skip

@@ -8,7 +8,8 @@ r is the part of the efforts that neither the constraints nor the motors balance
 orthonormal basis in scaled coordinates, and ``Z Z'`` does not depend on its choice, so r is a
 smooth function of q. An equilibrium is a closed q with r = 0. Each entry is measured relative to
 the efforts that act on it, |Z Z'| times the sizes of the terms of w, so that a pendulum of one gram
-on an arm of one ton is not neglected. Reference: docs/derivations.md, "Inverse dynamics".
+on an arm of one ton is not neglected.
+Reference: docs/derivations.md, "Inverse dynamics".
 """
 
 from __future__ import annotations

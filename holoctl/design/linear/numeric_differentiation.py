@@ -7,7 +7,8 @@ Two of the three steps give a difference of fourth order. If the two differences
 kink is found, the step is too long (friction with a transition at small rates, a spring that
 becomes slack nearby), and shorter ones are tried. The ratios of the steps are irrational, so that
 no periodic error cancels in all of them. Other weights allow for a curvature that jumps at the
-point, as at the nodes of a spline. Reference: docs/derivations.md, "Linear models".
+point, as at the nodes of a spline.
+Reference: docs/derivations.md, "Linear models".
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
 
 The smallest singular value of E is that of gamma' B for an orthonormal gamma: 0 at a type-2
 singularity. With as many motors as motions det E, with N continued along the curve, changes its
-sign at a crossing, also if that is between two places at which it is evaluated. Reference: C.
-Gosselin and J. Angeles, "Singularity analysis of closed-loop kinematic chains", IEEE Transactions
-on Robotics and Automation, 1990.
+sign at a crossing, also if that is between two places at which it is evaluated.
+Reference: C. Gosselin and J. Angeles, "Singularity analysis of closed-loop kinematic chains", IEEE
+Transactions on Robotics and Automation, 1990.
 """
 
 from __future__ import annotations

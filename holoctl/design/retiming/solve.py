@@ -4,8 +4,9 @@
 
 Terms that change with the speed are linearised in sd, first near a slow motion and then near the
 last solution. Rows with z < 0 are convex. The solution of each round satisfies the limits of the
-next one, so durations decrease. Reference: D. Verscheure et al., "Time-optimal path tracking for
-robots: a convex optimization approach", IEEE Transactions on Automatic Control, 2009.
+next one, so durations decrease.
+Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
+approach", IEEE Transactions on Automatic Control, 2009.
 """
 
 from __future__ import annotations
