@@ -107,7 +107,7 @@ class Hand:
     @property
     def told(self):
         """Above the sliders."""
-        return self._page._told.content
+        return self._page._pose_text.content
 
     @property
     def time_told(self):
@@ -116,7 +116,7 @@ class Hand:
     @property
     def words_of_the_run(self):
         """Below the chart."""
-        return self._page._told_of_run.content
+        return self._page._run_text.content
 
     @property
     def button(self):

@@ -1,4 +1,4 @@
-"""`animate`: a run as a film, one picture after the other, at the speed of the clock."""
+"""`animate`: a run as a film, in real time."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ SUFFIXES = (".gif", ".mp4")
 SIZE, DOTS = (6.0, 5.0), 100  # inches, dots per inch
 
 HUNDREDTHS = 100
-"""Of a second: the times of a gif are counted in these."""
+"""Time units of a gif in a second."""
 
 QUICKEST = 2
-"""Hundredths of a second that a picture of a gif stays at least: viewers slow down quicker ones."""
+"""Shortest duration of a picture in a gif, hundredths of a second: viewers show shorter ones
+slower."""
 
 MOST_PICTURES = 100_000
-"""Of a film: an hour."""
+"""Largest number of pictures of a film, about an hour."""
 
 
 @quiet
@@ -62,28 +63,28 @@ def animate(
     color: str = "0.55",
     progress: bool = False,
 ) -> Path:
-    """Write a run as a film, in real time unless told otherwise. Needs ``holoctl[plot]``.
+    """Write a run as a film, by default in real time. Needs ``holoctl[plot]``.
 
-    Each picture is what `draw` makes of the last instant recorded until then, and tells its time;
-    nothing is made up in between. Constraints of `mech` that do not hold are red: of a foot that
-    leaves the ground, give the mechanism without its contact (``mech.without(...)``).
+    Each picture shows the last recorded instant, as `draw` draws it, and its time; states between
+    recorded instants are not interpolated. Constraints of `mech` that do not hold are red: for a
+    foot that leaves the ground, give the mechanism without its contact (``mech.without(...)``).
 
     Parameters
     ----------
     run : Run
     path : str or Path
-        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is made.
+        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is created.
     mech : Mechanism
-        What was simulated. A run does not carry it.
+        The simulated mechanism, which is not part of a run.
     plane : str, optional
         As in `draw`.
     speed : float, optional
         1: real time; 0.1: ten times slower.
     rate : float, optional
-        Pictures per second of film. In a gif they stay for whole hundredths of a second, two at
-        the least: the nearest such rate is taken, and the time stays true.
+        Pictures per second of film. In a gif a picture lasts whole hundredths of a second, at least
+        two: the nearest such rate is taken, without a change of the speed.
     color : str, optional
-        Of the bodies, as matplotlib names it.
+        Color of the bodies, a name of matplotlib.
     progress : bool, optional
         Show a progress bar.
 
@@ -95,15 +96,15 @@ def animate(
     Raises
     ------
     InputError
-        For another suffix, a wrong plane or color, more than 100,000 pictures, or such as stay
-        longer than a gif can tell; what is no run, or none of this mechanism, without instants or
-        with such as are not in order; a file that cannot be written; without matplotlib, or for mp4
-        without ffmpeg.
+        For another suffix, a wrong plane or color, more than 100,000 pictures, or pictures that
+        last longer than a gif allows; for a value that is not a run, a run of another mechanism,
+        without instants or with instants out of order; if the file cannot be written; if matplotlib
+        is missing, or ffmpeg for mp4.
 
     See Also
     --------
     draw : one configuration.
-    plot_run : the same over time.
+    plot_run : positions, rates and efforts over time.
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
@@ -113,7 +114,7 @@ def animate(
     check_mechanism(mech)
     check_run(run, mech)
     if not run.t.size:
-        raise InputError("this run has no instants: there is nothing to show")
+        raise InputError("this run has no instants, so there is nothing to show")
     new_figure = matplotlib_or_error()
     check_color(color)
     if kind == ".mp4":
@@ -149,17 +150,18 @@ def _ffmpeg_or_error() -> None:
 
 
 def _stay(rate: float) -> int:
-    """Hundredths of a second that a picture of a gif stays."""
+    """Duration of a picture in a gif, hundredths of a second."""
     if not HUNDREDTHS / rate <= LONGEST:
         raise InputError(
-            f"a picture of a gif stays for {LONGEST / HUNDREDTHS:g} s at most; rate={rate:g} "
+            f"a picture of a gif lasts at most {LONGEST / HUNDREDTHS:g} s; rate={rate:g} "
             f"pictures per s is less than {HUNDREDTHS / LONGEST:.2g}"
         )
     return max(QUICKEST, round(HUNDREDTHS / rate))
 
 
 def _shown(run: Run, step: float) -> list[int]:
-    """The instant of each picture: the last one recorded until then, the last of all included."""
+    """The recorded instant of each picture: the last one before its time; the last of all is
+    added."""
     pictures = float(run.t[-1] - run.t[0]) / step
     if pictures > MOST_PICTURES:
         raise InputError(
@@ -173,7 +175,7 @@ def _shown(run: Run, step: float) -> list[int]:
 
 
 def _reached(run: Run, mech: Mechanism, view: Array, shown: list[int]) -> Array:
-    """Corners of what the film is to show, as it is seen: nothing leaves its frame."""
+    """Corners of a frame, as it is seen, that contains the mechanism in all pictures."""
     low, high = np.full(len(view), np.inf), np.full(len(view), -np.inf)
     for i in set(shown):
         seen = view_points(skeleton(mech, run.q[i], float(run.t[i])).points, view)
@@ -186,13 +188,13 @@ def _pictures(
     run: Run, mech: Mechanism, lines: SkeletonLines, ax: Axes, shown: list[int], decimals: int,
     bar: Any,
 ) -> Iterator[None]:  # fmt: skip
-    """Draws one picture after the other."""
+    """Draw one picture after the other."""
     for k, i in enumerate(shown):
         t = float(run.t[i])
         lines.put(skeleton(mech, run.q[i], t), rescale=False)
         ax.set_title(f"{mech.name}, t = {t:.{decimals}f} s", **AS_WRITTEN)
         if k == 1:
-            ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # as the first one is
+            ax.figure.set_layout_engine("none")  # type: ignore[union-attr] # keep the first layout
         yield
         bar.update()
 

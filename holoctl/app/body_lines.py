@@ -1,9 +1,9 @@
-"""Lines that stand for bodies, each fixed in its body: what pictures and the view both draw.
+"""Lines that represent bodies in pictures and in the view, each fixed in its body.
 
     p = X_j a ... X_j b        the line from a to b in joint j, in the world
 
-A body is lines from its joint to what is fastened to it: further joints, frames of closures; where
-there are none, its fixed frames, or its centre of mass.
+A body is drawn as lines from its joint to the joints and the frames of closures that are attached
+to it; if there are none, to its fixed frames, or to its centre of mass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class BodyLine:
     joint : int
         Index of the joint that moves the body, above 0.
     end : (3,) array
-        Where it ends, m, in the frame of the joint.
+        Its end in the frame of the joint, m.
     """
 
     joint: int
@@ -38,14 +38,14 @@ class BodyLine:
 
 
 def fastened(mech: Mechanism) -> tuple[int, ...]:
-    """Joints that are fastened to what they stand in: not those that float, or move in a plane."""
+    """Joints that are attached to their parent body: not those that float, or move in a plane."""
     lengths = np.bincount(mech.joint_of[mech.lengths[1]], minlength=mech.model.njoints)
     return tuple(j for j in range(1, mech.model.njoints) if lengths[j] < 2)
 
 
 def body_lines(mech: Mechanism) -> tuple[BodyLine, ...]:
-    """The lines of all bodies but the ground, in the order of joints, then of constraints; lines
-    of no length, and such as stand twice, are among them."""
+    """The lines of all bodies except the ground, in the order of joints, then of constraints; lines
+    of zero length and duplicates are included."""
     model, lines, held = plain(mech.model), list[BodyLine](), set(fastened(mech))
     anchors = [f for b in mech.bound for f in b.anchors if f.joint]
     anchored = {f.joint for f in anchors}
@@ -58,7 +58,8 @@ def body_lines(mech: Mechanism) -> tuple[BodyLine, ...]:
 
 
 def _ends(model: pin.Model, j: int) -> list[Vector]:
-    """Of a body that nothing is fastened to: its fixed frames, else its centre of mass."""
+    """Ends of lines in a body without attached joints or closures: its fixed frames, else its
+    centre of mass."""
     frames = [
         f.placement.translation
         for f in model.frames

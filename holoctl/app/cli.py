@@ -66,8 +66,8 @@ log = logging.getLogger(__name__)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code.
 
-    0; or 1 after an error of holoctl's own family, for a mechanism that does not close, and for
-    torques that are not certified. (2, by argparse, for a command line that cannot be read.)
+    0; 1 after a `HoloctlError`, for a mechanism that does not close, and for torques that are not
+    certified. (2, by argparse, for a command line that cannot be parsed.)
     """
     parser = _parser()
     given = parser.parse_args(arguments)
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HoloctlError as error:
         print(f"holoctl: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader, such as `head`, has had enough
+    except BrokenPipeError:  # the reader, such as `head`, has ended
         sys.stderr.close()
         return 1
 
@@ -102,24 +102,24 @@ def _parser() -> argparse.ArgumentParser:
         "Examine a robot at the configuration next to its reference. The exit code is 1 if it "
         "does not close, or only with axes in opposite directions.",
         "holoctl doctor five_bar.urdf",
-        [("--measured", "the sensors, joints with commas between (default: the motors): are they "
-          "enough, and which one more would help most", {"metavar": "NAMES"})],
+        [("--measured", "the sensors, joints separated by commas (default: the motors): are they "
+          "sufficient, and which additional one would help most", {"metavar": "NAMES"})],
         [("--json", "for programs", FLAG),
          ("--snap", "instead, move rounded axes and points until they are exact, and write the "
-          "YAML file that does so, for --closures; a file that is there is not overwritten",
+          "YAML file that does so, for --closures; an existing file is not overwritten",
           {"metavar": "YAML", "type": Path})],
     )  # fmt: skip
     robot_command(
         commands, "assemble", _assemble,
         "find the closed configuration next to the reference",
-        "Close all loops and print where the joints then are. Joints named by --set stay there.",
+        "Close all loops and print the positions of the joints. Joints named by --set keep them.",
         "holoctl assemble five_bar --set motor_left=2.0 --json", (), FORMATS,
     )  # fmt: skip
     robot_command(
         commands, "torque", _torque,
         "print the motor efforts that hold the robot at rest, with their certificate",
         "Close the robot and hold it at rest against gravity. The exit code is 1 if the efforts "
-        "are not certified, such as where gravity works on a motion without motor.",
+        "are not certified, for example if gravity acts on a motion without motor.",
         "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv", (), FORMATS,
     )  # fmt: skip
     robot_command(
@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "write a controller as a C library that needs nothing but libm",
         "Write computed torque with these gains (without gains: the inverse dynamics alone) as "
         "C99, with a self-test. The library chooses its pivots around the configuration next to "
-        "the reference; --set moves that. Files of another origin are not overwritten.",
+        "the reference; --set changes it. Files of another origin are not overwritten.",
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
     for add in (
@@ -138,16 +138,15 @@ def _parser() -> argparse.ArgumentParser:
         "demo",
         help="draw a figure with a closed-chain robot under torque control",
         description="Load a robot, close it, draw a figure with it under torque control at "
-        "1 kHz for 4 s: against an exact plant, against one 10 % heavier, from its motor encoders "
-        "alone, and with motors that are too weak for it; print a table and write a picture and "
-        "the data.",
+        "1 kHz for 4 s: with an exact plant, with one 10 % heavier, with its motor encoders alone, "
+        "and with motors that are too weak for it; print a table and write a picture and the data.",
         epilog="example: holoctl demo delta --out results",
     )
     demo.set_defaults(run=_demo)
     add_options(demo, [
         ("robot", "five_bar (default), delta or stewart", {"nargs": "?", "default": "five_bar"}),
         ("--out", "folder to write to (out)", {"type": folder, "default": Path("out")}),
-        ("--duration", "seconds to draw for (4)", {"type": typed_number, "default": 4.0}),
+        ("--duration", "duration of the drawing, s (4)", {"type": typed_number, "default": 4.0}),
         ("--no-progress", "no progress bars", FLAG),
     ])  # fmt: skip
     return parser
@@ -155,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
 
 _EXPORT: list[Option] = [
     ("--out", "to write to", {"type": folder, "required": True, "metavar": "FOLDER"}),
-    ("--kp", "1/s^2; commas between one for each motor", {"metavar": "GAIN"}),
+    ("--kp", "1/s^2; one number, or one for each motor, separated by commas", {"metavar": "GAIN"}),
     ("--kd", "1/s; likewise", {"metavar": "GAIN"}),
     ("--compensation", "of the whole dynamics (default), or of gravity alone: gains in N m/rad, "
      "N m s/rad", {"choices": ["full", "gravity"]}),
@@ -163,23 +162,23 @@ _EXPORT: list[Option] = [
      {"choices": ["reference", "measured"]}),
     ("--no-limits", "leave out the limits of the file; default: the torque is kept within them",
      FLAG),
-    ("--policy", "what to do past a limit: the nearest motion (default), or the same motion, "
-     "slower", {"choices": ["nearest", "scale"]}),
+    ("--policy", "motion at a limit: the nearest one (default), or the same motion, slower",
+     {"choices": ["nearest", "scale"]}),
     ("--dt", "the tick of the loop, over which limits of joints are kept (default: 0.001)",
      {"type": typed_number, "metavar": "SECONDS"}),
-    ("--name", "of the library (default: that of the robot)", {}),
+    ("--name", "name of the library (default: that of the robot)", {}),
     ("--closure-limit", "scaled closure error above which there is no torque (%(default)s)",
      {"type": typed_number, "default": CLOSURE_LIMIT, "metavar": "ERROR"}),
     ("--velocity-limit", "likewise for rates, as a share of the speed (%(default)s)",
      {"type": typed_number, "default": VELOCITY_LIMIT, "metavar": "ERROR"}),
-    ("--in-trouble", "what to give where there is no torque: the last good one (default), or zero",
+    ("--in-trouble", "output if there is no torque: the last good one (default), or zero",
      {"choices": ["hold", "zero"], "default": "hold"}),
-    ("--hold-limit", "for how many ticks in a row the last good one is held; zero behind "
-     "(%(default)s)", {"type": typed_whole, "default": HOLD_LIMIT, "metavar": "TICKS"}),
-    ("--measured", "what the robot measures: motors (default where it has other joints, and they "
-     "tell where these are), all, or names of joints with commas between; C then finds the others",
+    ("--hold-limit", "number of consecutive ticks for which the last good one is held, followed by "
+     "zero (%(default)s)", {"type": typed_whole, "default": HOLD_LIMIT, "metavar": "TICKS"}),
+    ("--measured", "the measured joints: motors (default if there are other joints, and the motors "
+     "determine them), all, or names of joints separated by commas; the C computes the others",
      {"metavar": "WHAT"}),
-    ("--plant", "also the plant, for trials", FLAG),
+    ("--plant", "also export the plant, for trials", FLAG),
 ]  # fmt: skip
 
 
@@ -191,7 +190,7 @@ def _doctor(given: argparse.Namespace) -> int:
     measured = names_of(given.measured)
     if given.snap is not None:
         if measured is not None:
-            raise InputError("--measured is for the report, which --snap takes the place of")
+            raise InputError("--measured is for the report, which --snap replaces: leave one out")
         return _snap(given, mech, q)
     large = sys.stderr.isatty() and mech.nv > _LARGE
     report = mobility(mech, q, progress=large, measured=measured)
@@ -200,13 +199,13 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 _LARGE = 60
-"""Mechanisms with more coordinates take a while to be examined."""
+"""The examination of mechanisms with more coordinates shows a progress bar."""
 
 
 def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
-    repaired_yaml(given.file, (), given.closures)  # refused here, not after the work
+    repaired_yaml(given.file, (), given.closures)  # refuses wrong files before the computation
     if given.snap.exists():
-        raise InputError(f"--snap: {given.snap} is there already; give the name of a new file")
+        raise InputError(f"--snap: {given.snap} exists already; give the name of a new file")
     result = repaired_geometry(mech, q)
     text = repaired_yaml(given.file, result.moves, given.closures)
     try:
@@ -291,7 +290,7 @@ def _export(given: argparse.Namespace) -> int:
     }
     if given.kp is None and law:
         option = min(law).replace("_", "-")
-        raise InputError(f"--{option} is of a controller: give --kp and --kd too, or leave it out")
+        raise InputError(f"--{option} needs a controller: give --kp and --kd too, or leave it out")
     what: Mechanism | ComputedTorque = mech
     kept = _exported_limits(mech, given)
     options: dict[str, Any] = {
@@ -320,35 +319,36 @@ def _export(given: argparse.Namespace) -> int:
             f"{kept['policy']!r}, for ticks of {kept['dt']:g} s"
         )
     if given.friction_at and not any(force.friction for force in mech.bound_forces):
-        log.warning("--friction-at: no friction acts; that of the file does with --losses")
+        log.warning("--friction-at: there is no friction; --losses takes that of the file")
     for text in given.set:
         log.warning(
-            "--set %s: in the C this joint is as free as others; pivots are chosen around there, "
-            "and the state is followed from there", text,
+            "--set %s: in the C this joint is as free as others; its value is used to choose "
+            "pivots, and as the start of the state estimation", text,
         )  # fmt: skip
     return 0
 
 
 def _exported_limits(mech: Mechanism, given: argparse.Namespace) -> dict[str, Any]:
-    """The limits of the file with the options that belong to them; empty without."""
+    """The limits of the file and their options; empty without limits."""
     policy = "nearest" if given.policy is None else given.policy
     dt = positive("--dt", 1e-3 if given.dt is None else given.dt, "s")
     limits = Limits() if given.no_limits else limits_of(mech)
     try:
         limits_law_of(mech, limits, policy, dt)
-    except InputError as error:  # such as files that tell positions, and no efforts
+    except InputError as error:  # for example files with limits of positions, but not of efforts
         log.warning("%s; no limit of position is in the C", error)
         limits = dataclasses.replace(limits, position=None)
     if limits != Limits():
         return {"limits": limits, "policy": policy, "dt": dt}
     if given.policy is not None or given.dt is not None:
-        why = "--no-limits leaves them out" if given.no_limits else "there are none"
-        raise InputError(f"--policy and --dt are of limits, and {why}")
+        why = "--no-limits leaves them out" if given.no_limits else "the file has none"
+        raise InputError(f"--policy and --dt are options of limits, and {why}")
     return {}
 
 
 def _exported_sensors(mech: Mechanism, text: str | None) -> dict[str, Any]:
-    """What C is told of sensors; the motors by default, unless there are no other joints."""
+    """The argument `measured` of `export_c`: by default the motors, or "all" without other
+    joints."""
     if text is None:
         return {"measured": "all"} if set(mech.actuated) == set(mech.coordinate_names) else {}
     if text == "motors":

@@ -1,8 +1,8 @@
-"""The main job as a program: a closed-chain robot draws a figure under torque control.
+"""The demo: a closed-chain robot draws a figure under torque control.
 
     description -> Mechanism -> assemble -> reference motion -> ComputedTorque -> simulate
 
-`holoctl demo` runs it. It is also the long example: every step is a call of the public face.
+`holoctl demo` runs it. It is also a long example: every step is a call of a public function.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ __all__ = [
 
 
 PointAt = Callable[[float], Vector]
-"""The point that is drawn at a time."""
+"""A function of the time, s: the point of the figure, m."""
 
 DURATIONS = 0.1, 600.0
 """The shortest and the longest figure, s."""
 
 ENCODERS = Sensors(counts=2**16, noise=(2e-5, 5e-3))
-"""Of the motors alone: 16 bits a turn (or a metre), and noise, rad and rad/s (m and m/s)."""
+"""Encoders of the motors: 16 bits per turn (or metre), and noise, rad and rad/s (m and m/s)."""
 
 KP, KD = 900.0, 60.0  # natural frequency 30 rad/s, critically damped
 
 BETWEEN_HOLDING_AND_MOVING = 0.8
-"""What motors that are too weak give: from the most that holds the robot to the most that moves it
-along the figure."""
+"""Effort limit of motors that are too weak, as a share of the interval from the largest holding
+effort to the largest effort along the figure."""
 
 STATES = 41
-"""Looked at along a run."""
+"""Number of states of a run that are checked."""
 
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """What a robot draws: a figure in a plane of two world axes, lengths in m.
+    """A figure in a plane of two world axes, lengths in m.
 
-    `hold` are the axes of the tip that the reference fixes; they leave the robot no freedom.
-    `start` is how far the first motor is off at the start, rad or m.
+    `hold` are the axes of the tip that the reference determines; they leave the robot no freedom.
+    `start` is the error of the first motor at the start, rad or m.
     """
 
     tip: str
@@ -88,7 +88,7 @@ DEMOS = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """One simulated run and how well it tracked; `most` is what the motors give, at the most."""
+    """One simulated run and its tracking error; `most` is the effort limit of the motors."""
 
     label: str
     run: Run
@@ -103,7 +103,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo found."""
+    """The results of the demo."""
 
     mech: Mechanism
     figure: Array
@@ -148,9 +148,9 @@ def demo(
     rate: float = 1000.0,
     progress: bool = False,
 ) -> Demo:
-    """Draw a figure with a robot: exact plant at `rate`, exact plant continuously, exact plant of
-    which only the encoders of the motors are read, a plant whose masses are 10 % off, and one whose
-    motors are too weak for the figure, as the controller knows.
+    """Draw a figure with a robot in five scenarios: exact plant at `rate`; exact plant with a
+    continuous controller; exact plant with the encoders of the motors alone; a plant with masses
+    10 % larger; and one whose motors are too weak for the figure, which the controller knows.
 
     Parameters
     ----------
@@ -164,14 +164,14 @@ def demo(
     Raises
     ------
     InputError
-        For an unknown name, a duration outside `DURATIONS`, a rate that is not above zero.
+        For an unknown name, a duration outside `DURATIONS`, a rate that is not positive.
     """
     duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
     if not DURATIONS[0] <= duration <= DURATIONS[1]:
         shortest, longest = DURATIONS
         raise InputError(
-            f"duration must be from {shortest:g} to {longest:g} s; got {duration:g}: faster is "
-            "more than the motors of a model can follow, and slower shows nothing more"
+            f"duration must be from {shortest:g} to {longest:g} s; got {duration:g}: a faster "
+            "motion exceeds the motors of a model, and a slower one shows nothing more"
         )
     drawing = DEMOS[known_name(name, list(DEMOS), "demo", "demo")]
     mech = load(robot_file(name))
@@ -218,7 +218,7 @@ def demo(
 
 
 def clover(drawing: DrawnFigure, duration: float) -> PointAt:
-    """A three-leaved figure, run through once, at rest at both ends."""
+    """A three-leaved figure, traversed once, at rest at both ends."""
 
     def point(t: float) -> Vector:
         s = min(max(t / duration, 0.0), 1.0)
@@ -236,9 +236,8 @@ def motion(
 ) -> tuple[Reference, Vector]:
     """Motor positions, rates and accelerations that draw the figure, and the first configuration.
 
-    Inverse kinematics is assembly with one more closure: the tip held at a point. The motor
-    positions at the knots, 200 a second, become a spline of degree 7, smooth enough to
-    differentiate.
+    Inverse kinematics is assembly with one more closure, which holds the tip at a point. A spline
+    of degree 7 through the motor positions at the knots, 200 per second, is differentiated.
     """
     from scipy.interpolate import make_interp_spline
 
@@ -250,7 +249,7 @@ def motion(
         if i == 0:
             start = q
         guess, motors[i] = q, mech.motor_positions(q)
-    motors = np.unwrap(motors, axis=0)  # continuous joints count their turns
+    motors = np.unwrap(motors, axis=0)  # count the turns of continuous joints
     position = make_interp_spline(times, motors, k=7)
     rate, acceleration = position.derivative(1), position.derivative(2)
 
@@ -269,7 +268,7 @@ def reach(mech: Mechanism, drawing: DrawnFigure, point: Vector, guess: Vector) -
 
 
 def displaced(mech: Mechanism, q: Vector, by: float) -> tuple[Vector, Vector]:
-    """A start at rest, the first motor a little off, so that there is a transient."""
+    """A start at rest with an error of the first motor, so that there is a transient."""
     step = by * mech.B[:, 0]
     return assemble(mech, pin.integrate(mech.model, q, step), locked=mech.actuated, restarts=0)
 
@@ -284,8 +283,8 @@ def heavier(mech: Mechanism, factor: float) -> Mechanism:
 
 
 def too_little(mech: Mechanism, run: Run, transient: float) -> float:
-    """An effort that holds the robot anywhere along a run, and is too little to move it as it moves
-    after the transient."""
+    """An effort limit that allows holding the robot anywhere along a run, but not moving it along
+    the figure."""
     rest, still = np.zeros(mech.nv), np.zeros(mech.nu)
     places = run.q[np.linspace(0, len(run.q) - 1, STATES).astype(int)]
     holding = max(np.abs(inverse_dynamics(mech, q, rest, still).u).max() for q in places)

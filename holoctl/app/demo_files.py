@@ -1,4 +1,4 @@
-"""What the demo writes: its runs, and a picture of the figure and of how well it was drawn."""
+"""The files of the demo: its runs, and a picture of the figure and the tracking error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write(result: Demo, out: Path) -> list[Path]:
 
 
 def make_folder(out: Path) -> None:
-    """The folder to write to, or a `HoloctlError`: to be asked before the work is done."""
+    """Create the output folder; `HoloctlError` if that fails. Called before the computation."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -43,7 +43,7 @@ def make_folder(out: Path) -> None:
 def _tracking_picture(result: Demo, path: Path) -> Path:
     """Path, tracking error and motor efforts of a demo, as a PNG.
 
-    Where the figure lies level, it is shown from above and the robot from the side.
+    If the figure is horizontal, it is shown from above and the robot from the side.
     """
     fig = new_figure(11.0, 7.5)
     grid = fig.add_gridspec(2, 2, width_ratios=(1.0, 1.25))

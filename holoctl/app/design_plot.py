@@ -29,7 +29,7 @@ def save(figure: Figure, path: Path) -> None:
     Raises
     ------
     InputError
-        Where it cannot be written.
+        If the file cannot be written.
     """
     try:
         figure.savefig(path, dpi=120)
@@ -39,13 +39,13 @@ def save(figure: Figure, path: Path) -> None:
 
 @singledispatch
 def draw_result(result: Any) -> Figure:
-    """A picture of what a command found."""
+    """A picture of the result of a command."""
     raise TypeError(f"no picture of {type(result).__name__}")
 
 
 @draw_result.register(Linearization)
 def _modes(lin: Linearization) -> Figure:
-    """Eigenvalues in the complex plane, with a number and a sentence each."""
+    """Eigenvalues in the complex plane, each with a number and a sentence."""
     modes = lin.modes()
     figure = new_figure(7.0, 5.0 + 0.22 * len(modes))
     ax = figure.add_subplot()
@@ -69,7 +69,7 @@ def _modes(lin: Linearization) -> Figure:
 
 @draw_result.register(Trajectory)
 def _trajectory(trajectory: Trajectory) -> Figure:
-    """Motors, rates and efforts over time, efforts with their limits."""
+    """Positions, rates and efforts of the motors over time, efforts with their limits."""
     mech, t = trajectory.mech, trajectory.t
     figure = new_figure(8.0, 8.0)
     axes = figure.subplots(3, 1, sharex=True)
@@ -95,7 +95,7 @@ def _trajectory(trajectory: Trajectory) -> Figure:
 
 @draw_result.register(MotorMap)
 def _map(found: MotorMap) -> Figure:
-    """All that was asked for, side by side."""
+    """All quantities of the map, side by side."""
     figure = new_figure(4.5 * len(found.what), 4.2)
     for ax, what in zip(
         figure.subplots(1, len(found.what), squeeze=False)[0], found.what, strict=True

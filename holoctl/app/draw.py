@@ -34,7 +34,7 @@ __all__ = ["draw", "draw_mechanism"]
 
 
 _COLORS = ("tab:red", "tab:green", "tab:blue")
-"""Of the axes of a frame: x, y, z."""
+"""Colors of the axes of a frame: x, y, z."""
 
 FRAME_SHARE = 0.12
 """Length of the axes of a frame, as a share of the size of the picture."""
@@ -54,10 +54,10 @@ def draw(
     """Draw a mechanism at a configuration, closed or not. Needs ``holoctl[plot]``.
 
     Bodies are lines between joints and the frames of closures; a body that ends there shows its
-    fixed frames, or its centre of mass. Slides are thin lines along their way. Motors are filled,
-    closures are rings, and triangles are fastened to the world. What does not hold at q is red:
-    both ends, with a dashed line between them, and a sentence that names the constraints. A
-    constraint without frames, such as a `Coupling`, appears in that sentence alone.
+    fixed frames, or its centre of mass. Prismatic joints are thin lines along their travel. Motors
+    are filled circles, closures are rings, and triangles are fixed to the world. Constraints that
+    do not hold at q are red: both ends, with a dashed line between them, and a sentence that names
+    them. A constraint without frames, such as a `Coupling`, appears in that sentence alone.
 
     Parameters
     ----------
@@ -65,14 +65,14 @@ def draw(
     q : (nq,) array_like
         Configuration; it need not be closed. ``error.q`` of an `AssemblyError` is one.
     ax : matplotlib Axes, optional
-        Where to draw: flat ones, or such with ``projection="3d"``. Default: new ones.
+        Axes to draw in, flat or with ``projection="3d"``. Default: new ones.
     plane : str, optional
         Two axes of the world, to the right and up, as ``"xz"``. Default: the plane of the
-        mechanism, where all its joints turn about one direction; else a view in space.
+        mechanism, if all its joints rotate about one direction; else a view in space.
     frames : FrameTask, str or (str, pin.SE3), or iterable of these, optional
-        Frames of which the axes are drawn, x red, y green, z blue.
+        Frames whose axes are drawn, x red, y green, z blue.
     color : str, optional
-        Of the bodies, as matplotlib names it.
+        Color of the bodies, a name of matplotlib.
     t : float, optional
         Time, s, for constraints that depend on it.
 
@@ -83,8 +83,8 @@ def draw(
     Raises
     ------
     InputError
-        For a wrong shape, plane or color, axes that are flat where the mechanism is not, or not
-        linear, names that do not exist; without matplotlib.
+        For a wrong shape, plane or color, flat axes for a mechanism that is not planar, axes that
+        are not linear, names that do not exist; if matplotlib is missing.
 
     See Also
     --------
@@ -130,7 +130,7 @@ def draw(
 
 
 def _frames(given: Any) -> list[FrameLike]:
-    """The frames of frames and tasks, one or several."""
+    """The frames in the argument `frames`, which has one or several frames or tasks."""
     alone = isinstance(given, (str, FrameTask)) or (
         isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], pin.SE3)
     )
@@ -150,7 +150,7 @@ def _new_axes(view: Array) -> Axes:
 def draw_mechanism(
     axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
 ) -> None:
-    """Draw bodies and slides, as `draw` does, as lines alone."""
+    """Draw bodies and prismatic joints as `draw` does, with lines alone."""
     look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
     found = skeleton(mech, q)
     for line in (*found.bodies, *found.slides):

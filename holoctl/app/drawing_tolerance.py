@@ -1,4 +1,4 @@
-"""How far rows may stay open, for what is drawn: as far as a certificate lets them."""
+"""The closure error up to which a constraint is drawn as closed: that of a certificate."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["closure_limit"]
 
 
 def closure_limit(mech: Mechanism, q: Vector, t: float, error: float) -> float:
-    """What the closure error may be at most, scaled; `error` is how large it is at q.
+    """The largest accepted closure error, scaled; `error` is that at q.
 
-    The tolerance of a mechanism counts where its geometry is rounded, and `partition` knows whether
-    it is. Asked for where it matters, and once.
+    The tolerance of a mechanism applies only if its geometry is rounded, which `partition` decides.
+    That is computed once, and only if `error` is between the two limits.
     """
     exact, rounded = limit("closure", 0.0), limit("closure", mech.tolerance)
     if rounded == exact or not exact < error <= rounded:
@@ -27,7 +27,7 @@ def closure_limit(mech: Mechanism, q: Vector, t: float, error: float) -> float:
             "closure_limit", lambda: np.float64(limit("closure", partition(mech, q, t=t).tolerance))
         )
     except InconsistentError:
-        return exact  # nothing is rounded: it is open
+        return exact  # the geometry is not rounded: the constraint is open
     except SingularityError:
-        return rounded  # no rank to tell by
+        return rounded  # the rank is undecided
     return float(found)

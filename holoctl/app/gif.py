@@ -1,9 +1,10 @@
-"""A film as a gif, written picture by picture: a long one needs no more memory than a short one.
+"""A film as a gif, written picture by picture, so that memory does not grow with its length.
 
-    film = head, for ever | (how long, where, colors, picture) for each | end        GIF89a
+    film = head, for ever | (duration, place, colors, picture) for each | end        GIF89a
 
-Each picture is what has changed since the one before, with colors of its own. What is alike is one
-picture that stays as long. Pillow packs the pictures; by itself it would keep all of them first.
+Each picture is the part that has changed since the one before, with its own colors. Equal pictures
+are written once, with their total duration. Pillow encodes the pictures; its own writer of films
+would keep all of them in memory.
 """
 
 from __future__ import annotations
@@ -20,33 +21,33 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "write_gif"]
 
 LONGEST = 65535
-"""Hundredths of a second that a picture can stay: sixteen bits."""
+"""Longest duration of a picture, hundredths of a second (sixteen bits)."""
 
 COLORS = 128
-"""Of a picture."""
+"""Number of colors of a picture."""
 
 _FOR_EVER = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
 _END = b"\x3b"
-_KEPT = 1 << 2  # what was drawn stays under the next picture
+_KEPT = 1 << 2  # the picture stays under the next one
 _OWN_COLORS, _INTERLACED = 0x80, 0x40
 
 _Box = tuple[int, int, int, int]
 
 
 def write_gif(path: Path, pictures: Iterable[Image], hundredths: int) -> None:
-    """Write pictures of one size in RGB, each to stay for some hundredths of a second."""
+    """Write pictures of one size in RGB, each with a duration in hundredths of a second."""
     with path.open("wb") as file:
-        for i, (picture, box, stays) in enumerate(_told_apart(pictures, hundredths)):
+        for i, (picture, box, stays) in enumerate(_changes(pictures, hundredths)):
             if i == 0:
                 file.write(b"GIF89a" + struct.pack("<HHBBB", *picture.size, 0, 0, 0) + _FOR_EVER)
             file.write(_block(picture, box, min(stays, LONGEST)))
-            for more in range(LONGEST, stays, LONGEST):  # a corner of it again
+            for more in range(LONGEST, stays, LONGEST):  # repeat one of its points
                 file.write(_block(picture, (0, 0, 1, 1), min(stays - more, LONGEST)))
         file.write(_END)
 
 
-def _told_apart(pictures: Iterable[Image], hundredths: int) -> Iterator[tuple[Image, _Box, int]]:
-    """Pictures that differ from the one before, where they do, and how long each stays."""
+def _changes(pictures: Iterable[Image], hundredths: int) -> Iterator[tuple[Image, _Box, int]]:
+    """Pictures that differ from the one before, the box in which they do, and their durations."""
     from PIL import ImageChops
 
     last, where, stays = None, (0, 0, 0, 0), 0
@@ -65,7 +66,7 @@ def _told_apart(pictures: Iterable[Image], hundredths: int) -> Iterator[tuple[Im
 
 
 def _block(picture: Image, box: _Box, hundredths: int) -> bytes:
-    """A part of a picture as a film has it: how long it stays, where, its colors, its points."""
+    """The bytes of a part of a picture in a film: duration, place, colors and points."""
     from PIL.Image import Quantize
 
     alone = BytesIO()
@@ -74,7 +75,7 @@ def _block(picture: Image, box: _Box, hundredths: int) -> bytes:
     size = data[10] & 7  # there are 2^(size + 1) colors
     end = 13 + 3 * 2 ** (size + 1)
     colors, at = data[13:end], end
-    while data[at] == 0x21:  # words beside the picture, in blocks that tell their length
+    while data[at] == 0x21:  # extensions, in blocks that begin with their length
         at += 2
         while data[at]:
             at += data[at] + 1

@@ -34,12 +34,12 @@ def add_linearize(commands: Any) -> None:
     robot_command(
         commands, "linearize", _linearize,
         "print the linear model at rest: modes, and the matrices of controller design",
-        "Close the robot, find where and with which efforts it rests, and linearise it there in "
-        "minimal coordinates, x = (y, yd). Joints named by --set stay where they are.",
+        "Close the robot, find an equilibrium and its efforts, and linearise it there in minimal "
+        "coordinates, x = (y, yd). Joints named by --set keep their positions.",
         "holoctl linearize five_bar --set motor_left=2.0 --json",
-        [("--effort", "motor efforts, N m or N, commas between: the robot then rests where these "
-          "hold it (default: those that hold it where it is)", {"metavar": "NUMBERS"}),
-         ("--outputs", "rows of C, commas between: joints, motors, 'd JOINT', 'force CLOSURE' "
+        [("--effort", "motor efforts, N m or N, separated by commas: the equilibrium is then one "
+          "that these hold (default: the efforts that hold the robot)", {"metavar": "NUMBERS"}),
+         ("--outputs", "rows of C, separated by commas: joints, motors, 'd JOINT', 'force CLOSURE' "
           "(default: x)", {"metavar": "NAMES"}),
          ("--dt", "in discrete time, with this tick",
           {"type": typed_number, "metavar": "SECONDS"}),
@@ -86,7 +86,7 @@ def _as_table(lin: Linearization) -> tuple[list[str], list[list[Any]]]:
 
 
 _WIDE = 8
-"""Matrices of more states are too wide to be read in a terminal."""
+"""Largest number of states of matrices that are printed in a terminal."""
 
 
 def _print_model(lin: Linearization) -> None:
@@ -99,10 +99,10 @@ def _print_model(lin: Linearization) -> None:
     for mode in lin.modes():
         print(f"  {mode.sentence}")
     if len(lin.states) > _WIDE:
-        print("\n--csv and --json tell the matrices.")
+        print("\n--csv and --json print the matrices.")
         return
     time = "d/dt x" if lin.dt is None else f"x after {lin.dt:g} s"
-    print(f"\n{time} = A x + B u, x and u against this point; A | B:")
+    print(f"\n{time} = A x + B u, with deviations x and u from this point; A | B:")
     for name, row in zip(
         lin.states, np.hstack(list(map(_for_people, (lin.A, lin.B)))), strict=True
     ):
@@ -112,5 +112,5 @@ def _print_model(lin: Linearization) -> None:
 
 
 def _for_people(x: Array) -> Array:
-    """The numbers, with what is rounding beside the largest one left out."""
+    """The numbers, with those that are rounding relative to the largest one set to zero."""
     return np.where(np.abs(x) < PRINTED_AS_ZERO * largest(x), 0.0, x)

@@ -1,4 +1,4 @@
-"""``holoctl map``: what the motors can do over a grid."""
+"""``holoctl map``: efforts and other quantities of the motors over a grid."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def add_map(commands: Any) -> None:
     """Add it to the subcommands of a parser."""
     robot_command(
         commands, "map", _map,
-        "what the motors can do over a grid of the workspace: efforts, condition, reach",
+        "print efforts, condition and reach over a grid of the workspace",
         "Map holding efforts, condition number and reach over a grid of joints, or with --frame "
-        "over x, y, z of a frame, on the branch of the reference (--set moves that).",
+        "over x, y, z of a frame, on the branch of the reference (--set changes it).",
         "holoctl map five_bar --frame tip_right --grid x=-0.4:0.4:21 --grid z=0.1:0.6:16",
-        [("--grid", "an axis of the grid, rad or m; to be repeated; NAME=VALUE where it stays the "
-          "same", {"metavar": "NAME=FROM:TO:COUNT", "action": "append", "required": True}),
-         ("--frame", "whose x, y, z the axes are", {"metavar": "NAME"}),
-         ("--what", "of torque, condition, velocity, force, reach; commas between (%(default)s)",
-          {"metavar": "WORDS", "default": "torque,condition"}),
-         ("--jobs", "processes to work with (default: this one)",
+        [("--grid", "an axis of the grid, rad or m; may be repeated; NAME=VALUE for a constant",
+          {"metavar": "NAME=FROM:TO:COUNT", "action": "append", "required": True}),
+         ("--frame", "the frame whose x, y, z the axes are", {"metavar": "NAME"}),
+         ("--what", "some of torque, condition, velocity, force, reach, separated by commas "
+          "(%(default)s)", {"metavar": "WORDS", "default": "torque,condition"}),
+         ("--jobs", "number of worker processes (default: this process alone)",
           {"type": int, "metavar": "COUNT"}),
-         picture("it: an axis or two of the grid")], FORMATS,
+         picture("the map, if the grid has one or two axes")], FORMATS,
     )  # fmt: skip
 
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?[0-9][-+0-9.e]*%?")
-"""A number, and no digits of a name."""
+"""A number that is not part of a name."""
 
 
 def _map(given: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def _map(given: argparse.Namespace) -> int:
         grid = FrameTask(given.frame, axes=" ".join(axes)), *axes.values()
     wide = [name for name, values in axes.items() if np.size(values) > 1]
     if given.picture is not None and len(wide) > 2:
-        raise InputError(f"--picture: an axis or two can be drawn, not {listing(wide)}")
+        raise InputError(f"--picture: one or two axes can be drawn, not {listing(wide)}")
     what = [word.strip() for word in given.what.split(",")]
     jobs = None if given.jobs is None else whole("--jobs", given.jobs, 1)
     found = motor_map(mech, grid, what, start=q, executor=jobs)
@@ -116,9 +116,9 @@ def _print_map(found: MotorMap) -> None:
     if found.condition is not None and found.reachable.any():
         known = found.condition[found.reachable]
         print(f"\ncondition number: {np.min(known):.4g} to {np.max(known):.4g}")
-    told = filter(None, found.reasons.reshape(-1).tolist())
-    reasons = [_NUMBER.sub("...", reason) for reason in told]
+    given = filter(None, found.reasons.reshape(-1).tolist())
+    reasons = [_NUMBER.sub("...", reason) for reason in given]
     if reasons:
-        print("\nwhy not, or what else (--csv tells the numbers):")
+        print("\nreasons and reservations (--csv prints the numbers):")
         for reason, count in Counter(reasons).most_common():
             print(f"  {count} x {reason}")

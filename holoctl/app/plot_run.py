@@ -31,13 +31,13 @@ SIZE = 8.0, 2.3
 """Width of a picture, and height of a panel, inches."""
 
 LONGEST_LINE = 80
-"""Letters in a line of the title."""
+"""Largest number of letters in a line of the title."""
 
 MOST_NAMES = 12
-"""In a legend; more would hide what is drawn."""
+"""Largest number of names in a legend; more would hide the curves."""
 
 FLOOR = 1e-17
-"""What is drawn of a closure error that is zero, on its logarithmic axis."""
+"""Value at which a closure error of zero is drawn on its logarithmic axis."""
 
 
 def plot_run(
@@ -50,22 +50,22 @@ def plot_run(
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
 
     With `mech`, positions and rates are those of its motors, by name, and limits of efforts are
-    dotted lines; without it, or without motors, of all entries of q and v. Motors on continuous
-    joints count their turns, between two instants as many as the rates there tell. Dotted among
-    closure errors is what a `Certificate` takes for closed, with `mech` in its geometry, exact or
-    rounded. Events, singular configurations that were crossed, and instants from which other rows
-    count are upright lines.
+    dotted lines; without it, or without motors, they are all entries of q and v. Turns of motors on
+    continuous joints are counted; between two instants their number follows from the rates. A
+    dotted line among the closure errors is the limit of a `Certificate`, with `mech` that of its
+    geometry, exact or rounded. Vertical lines are events, singular configurations that were
+    crossed, and instants at which other rows were selected.
 
     Parameters
     ----------
     run : Run
     mech : Mechanism, optional
-        What was simulated. A run does not carry it.
+        The simulated mechanism, which is not part of a run.
     limits : Limits, optional
-        Of efforts. Default: ``hc.limits_of(mech)``.
+        Limits of efforts. Default: ``hc.limits_of(mech)``.
     figure : matplotlib Figure, optional
-        Where to draw, such as ``plt.figure()``, which ``plt.show()`` shows; without a layout of its
-        own it gets the constrained one. Default: a new one; a notebook shows it where it is the
+        Figure to draw in, such as ``plt.figure()``, which ``plt.show()`` shows; if it has no
+        layout, it gets the constrained one. Default: a new one; a notebook shows it if it is the
         last value of a cell.
 
     Returns
@@ -76,8 +76,8 @@ def plot_run(
     Raises
     ------
     InputError
-        For what is no run, or none of this mechanism, or whose instants are not in order; without
-        matplotlib.
+        For a value that is not a run, a run of another mechanism, or one whose instants are not in
+        order; if matplotlib is missing.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def plot_run(
     check_run(run, mech)
     new_figure = matplotlib_or_error()
     if limits is not None and mech is None:
-        raise InputError("limits need the mechanism that they are of: give mech too")
+        raise InputError("limits need their mechanism: give mech too")
     if figure is not None and not hasattr(figure, "subplots"):
         raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
     panels = list(_panels(run, mech))
@@ -99,7 +99,7 @@ def plot_run(
 
         figure = new_figure(figsize=(SIZE[0], SIZE[1] * (len(panels) + 1)), layout="constrained")
     elif hasattr(figure, "set_layout_engine") and figure.get_layout_engine() is None:
-        figure.set_layout_engine("constrained")  # else legends stand outside
+        figure.set_layout_engine("constrained")  # otherwise legends are outside the figure
     axes = figure.subplots(len(panels) + 1, 1, sharex=True, squeeze=False)[:, 0].tolist()
     for ax, (what, names, values) in zip(axes, panels, strict=False):
         _curves(ax, run.t, names, values)
@@ -108,21 +108,21 @@ def plot_run(
             _limits(ax, mech, limits)
     axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
     most = _most_open(run, mech)
-    axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # what a certificate takes
+    axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # limit of a certificate
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
     _marks(axes, run)
     name = "" if mech is None else f"{mech.name}, "
     ended = f", ended by {run.ended}" if run.ended else ""
     last = f"{run.t[-1]:.4g} s" if run.t.size else "no time"
-    title = fill(f"{name}{last}{ended}", LONGEST_LINE)  # an error says whole sentences
+    title = fill(f"{name}{last}{ended}", LONGEST_LINE)  # errors have long messages
     axes[0].set_title(title, fontsize="medium", **AS_WRITTEN)
     return figure
 
 
 def check_run(run: Any, mech: Any) -> None:
-    """Raise `InputError` for what is no run, and for one of another mechanism."""
+    """Raise `InputError` for a value that is not a run, and for a run of another mechanism."""
     if not isinstance(run, Run):
-        raise InputError(f"run must be a Run, what hc.simulate returns; got {type(run).__name__}")
+        raise InputError(f"run must be a Run (hc.simulate); got {type(run).__name__}")
     _check_instants(run)
     if mech is None:
         return
@@ -138,17 +138,17 @@ def check_run(run: Any, mech: Any) -> None:
 
 
 def _check_instants(run: Run) -> None:
-    """Rows for each instant, and these one after the other: `simulate` makes no others."""
+    """Raise `InputError` unless there is a row for each instant, and instants are in order."""
     n = run.t.size
     for name in ("q", "v", "u", "closure"):
         if len(rows := getattr(run, name)) != n:
             raise InputError(f"this run has {n} instants, but {len(rows)} rows of {name}")
     if not (np.isfinite(run.t).all() and (np.diff(run.t) >= 0.0).all()):
-        raise InputError("the instants t of this run must be finite, and none before another")
+        raise InputError("the instants t of this run must be finite and must not decrease")
 
 
 def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[str], Array]]:
-    """What is drawn over time: its label, names, and (N, n) numbers."""
+    """The panels over time: label, names of the curves, and (N, n) values."""
     n, nq, nu = run.v.shape[1], run.q.shape[1], run.u.shape[1]
     own = "q (rad, m)" if nq == n else "q (as in the model)"  # with cosines, sines, quaternions
     if mech is None:
@@ -177,7 +177,7 @@ def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[st
 
 
 def _most_open(run: Run, mech: Mechanism | None) -> float:
-    """What the closure error may be at most, as a certificate judges it."""
+    """The largest closure error that a certificate accepts."""
     exact = limit("closure", 0.0)
     if mech is None or not (run.closure > exact).any():
         return exact
@@ -187,7 +187,7 @@ def _most_open(run: Run, mech: Mechanism | None) -> float:
 
 
 def _turned(t: Vector, angles: Array, rates: Array) -> Array:
-    """Angles (N, n), rad, with the turns that they made: next to what their rates tell."""
+    """Angles (N, n), rad, with turns counted so that steps are nearest to those of the rates."""
     steps = np.diff(angles, axis=0)
     moved = np.diff(t)[:, None] * (rates[1:] + rates[:-1]) / 2.0
     turns = np.round((np.nan_to_num(moved) - steps) / (2.0 * np.pi))
@@ -197,7 +197,7 @@ def _turned(t: Vector, angles: Array, rates: Array) -> Array:
 
 
 def _unit(mech: Mechanism, B: Array) -> str:
-    """Of what moves: rad, m, or both."""
+    """The unit of the coordinates with a row in B: rad, m, or both."""
     length = np.zeros(mech.nv, dtype=bool)
     length[mech.lengths[1]] = True
     moved = (B != 0.0).any(axis=1)
@@ -222,7 +222,7 @@ def _curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
 
 
 def _legend(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
-    """Beside the axes; names as they are, those too that begin with "_", which a legend skips."""
+    """A legend next to the axes, with all names, also those with "_", which matplotlib skips."""
     words = ["."] * len(lines)
     legend = ax.legend(lines, words, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -230,7 +230,7 @@ def _legend(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
-    """Dotted."""
+    """Draw limits of efforts as dotted lines."""
     bounds = bound_limits(mech, limits_of(mech) if limits is None else limits).effort
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):
@@ -239,7 +239,7 @@ def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
 
 
 def _marks(axes: Sequence[Axes], run: Run) -> None:
-    """Upright lines where something happened, explained once."""
+    """Draw events and other instants as vertical lines, with one legend."""
     marks = [
         (run.crossings, "tab:purple", "-.", "singular configuration crossed"),
         (run.repartitions, "0.7", ":", "other rows or coordinates"),

@@ -1,4 +1,4 @@
-"""What commands print: tables, CSV, JSON."""
+"""Output of commands: tables, CSV, JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer(
     show: Callable[[Any], None],
     draw: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Print a result in the format that was asked for, and draw it where a picture was."""
+    """Print a result in the requested format, and draw it if a picture was requested."""
     if getattr(given, "picture", None) is not None:
         from holoctl.app.design_plot import draw_result, save
 

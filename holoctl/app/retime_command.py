@@ -40,14 +40,14 @@ def add_retime(commands: Any) -> None:
         "motors, or with --frame x, y, z of a frame (m). --csv prints the motion at --rate.",
         "holoctl retime delta --path pick.csv --margin 0.03 --picture pick.png",
         [("--path", "the way-points", {"metavar": "CSV", "type": Path, "required": True}),
-         ("--frame", "whose positions the way-points are", {"metavar": "NAME"}),
-         ("--method", "a cone program (default), or toppra, which is quicker",
+         ("--frame", "the frame whose positions the way-points are", {"metavar": "NAME"}),
+         ("--method", "a cone program (default), or toppra, which is faster",
           {"choices": ["cvxpy", "toppra"], "default": "cvxpy"}),
-         ("--points", "intervals (%(default)s)", {"type": int, "default": 200}),
-         ("--margin", "of the limits, left to a controller (%(default)s)",
+         ("--points", "number of intervals (%(default)s)", {"type": int, "default": 200}),
+         ("--margin", "share of the limits that is left to a controller (%(default)s)",
           {"type": typed_number, "default": 0.0, "metavar": "SHARE"}),
-         ("--payload", "what is carried, kg", {"metavar": "FRAME=MASS"}),
-         ("--rate", "of the rows of --csv, 1/s (%(default)g)",
+         ("--payload", "a mass at the origin of a frame, kg", {"metavar": "FRAME=MASS"}),
+         ("--rate", "rows of --csv per second (%(default)g)",
           {"type": typed_number, "default": 1000.0, "metavar": "HZ"}),
          picture("motors and efforts over time")], FORMATS,
     )  # fmt: skip
@@ -87,20 +87,20 @@ def _path(mech: Mechanism, file: Path, frame: str | None) -> Any:
 
 
 def _table(file: Path) -> tuple[list[str], Array]:
-    """Names of columns, and the numbers below."""
+    """Names of the columns, and their numbers."""
     try:
         with file.open(newline="", encoding="utf-8") as lines:
             header, *rows = [row for row in csv.reader(lines) if any(x.strip() for x in row)]
     except OSError as error:
         raise InputError(f"--path: {file} cannot be read: {error.strerror or error}") from None
     except ValueError:
-        raise InputError(f"--path: {file} is empty, or no text") from None
+        raise InputError(f"--path: {file} is empty, or not a text file") from None
     header = [name.strip() for name in header]
     try:
         found = np.array([[decimal(x) for x in row] for row in rows])
     except ValueError as error:
         raise InputError(
-            f"--path: {file}: below the names of columns are numbers: {error}"
+            f"--path: {file}: all rows after the names of the columns must be numbers: {error}"
         ) from None
     if found.ndim != 2 or found.shape[1] != len(header):
         raise InputError(f"--path: {file} must have {len(header)} numbers in each row")
@@ -119,8 +119,8 @@ def _payload(text: str | None) -> tuple[str, float] | None:
 
 def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     found = {x: getattr(trajectory, x).tolist() for x in ("t", "q", "v", "a", "u")}
-    tells = ("duration", "smallest_singular_value", "smallest_at", "type_2_at")
-    head = {"name": trajectory.mech.name} | {x: getattr(trajectory, x) for x in tells}
+    names = ("duration", "smallest_singular_value", "smallest_at", "type_2_at")
+    head = {"name": trajectory.mech.name} | {x: getattr(trajectory, x) for x in names}
     return head | {"at_limits": trajectory.at_limits} | found
 
 

@@ -1,4 +1,4 @@
-"""What commands on a robot have in common: its file, where its joints are held, numbers."""
+"""Arguments that commands on a robot share: its file, positions of held joints, numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 TYPED_FARTHEST = 1e6  # rad, m
-"""Positions of joints beyond this, rad or m, are taken for slips of the keyboard."""
+"""Positions of joints beyond this, rad or m, are refused as typing errors."""
 
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 Option = tuple[str, str, dict[str, Any]]
-"""An option of a command: its name, what is told of it, and how argparse takes it."""
+"""An option of a command: its name, its help text, and its arguments for argparse."""
 
 FLAG = {"action": "store_true"}
 
@@ -71,15 +71,16 @@ def robot_command(
     )
     parser.set_defaults(run=run)
     add_options(parser, [
-        ("file", "a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a robot that is "
-         f"shipped: {', '.join(robot_names())}", {"type": _robot_path, "metavar": "FILE"}),
-        ("--closures", "closures and motors (default: the file beside it)", {"metavar": "YAML"}),
+        ("file", "a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a shipped "
+         f"robot: {', '.join(robot_names())}", {"type": _robot_path, "metavar": "FILE"}),
+        ("--closures", "closures and motors (default: the YAML file next to it)",
+         {"metavar": "YAML"}),
         ("--free-flyer", "the root floats; default: it is fixed", FLAG),
         ("--losses", "friction and springs of the file act; default: they are left out", FLAG),
-        ("--tolerance", "how exactly the geometry is meant, scaled; 0: exactly (default: as the "
-         f"YAML file says, else {GEOMETRY_OF_FILES:g})", {"type": typed_number, "metavar": "SIZE"}),
-        ("--set", "hold a joint there, rad or m; commas between several numbers; may be repeated",
-         {"metavar": "JOINT=VALUE", "action": "append", "default": []}),
+        ("--tolerance", "tolerance of the geometry, scaled; 0: exact (default: that of the YAML "
+         f"file, else {GEOMETRY_OF_FILES:g})", {"type": typed_number, "metavar": "SIZE"}),
+        ("--set", "hold a joint at a position, rad or m; several numbers separated by commas; may "
+         "be repeated", {"metavar": "JOINT=VALUE", "action": "append", "default": []}),
         *options,
     ])  # fmt: skip
     if instead:
@@ -87,28 +88,28 @@ def robot_command(
 
 
 def add_options(parser: Any, options: Iterable[Option]) -> None:
-    for name, told, how in options:
-        parser.add_argument(name, help=told, **how)
+    for name, text, arguments in options:
+        parser.add_argument(name, help=text, **arguments)
 
 
 def picture(what: str) -> Option:
-    """``--picture``."""
+    """The option ``--picture``."""
     return "--picture", f"also draw {what}", {"metavar": "PNG", "type": Path}
 
 
 def folder(text: str) -> Path:
-    """A folder to write to: without a name it would be the one that the shell is in."""
+    """An output folder; an empty name, which would be the working directory, is refused."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("a folder is needed, and its name is empty")
+        raise argparse.ArgumentTypeError("the name of the folder is empty")
     return Path(text)
 
 
 def decimal(text: str) -> float:
-    """A number as files have it, or one that is not finite; a `ValueError` for what Python takes
-    besides: 1_0, digits of other scripts."""
+    """A number in the syntax of files, also nan and inf; a `ValueError` for other syntax that
+    Python accepts: 1_0, digits of other scripts."""
     word = text.strip()
     if not DECIMAL.fullmatch(word) and word.lower().lstrip("+-") not in ("nan", "inf", "infinity"):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(word)
 
 
@@ -122,7 +123,7 @@ def typed_number(text: str) -> float:
 def typed_whole(text: str) -> int:
     x = typed_number(text)
     if not x.is_integer():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(x)
 
 
@@ -130,8 +131,8 @@ def typed_whole(text: str) -> int:
 
 
 def _robot_path(text: str) -> Path:
-    """The file that is meant. Where the name is that of a shipped robot, what is here under it
-    counts only if it is a file, or a folder with one; which robot is read is told."""
+    """The path of a robot. If the name is that of a shipped robot, a local file or folder of this
+    name is taken only if it is a description, or contains one; a warning says which is read."""
     if text not in robot_names():
         return Path(text)
     own, shipped = main_file(text), robot_file(text)
@@ -139,12 +140,13 @@ def _robot_path(text: str) -> Path:
         log.warning("%s: %s is read, and not the shipped robot, %s", text, own, shipped)
         return own
     if os.path.lexists(text):
-        log.warning("%s: the shipped robot is read; the one here has no %s", text, own)
+        log.warning("%s: the shipped robot is read; the local folder has no %s", text, own)
     return shipped
 
 
 def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
-    """The mechanism, the guess with the joints of ``--set`` in place, and those joints."""
+    """The mechanism, the guess with the joints of ``--set`` at their positions, and these
+    joints."""
     mech = load(
         given.file, closures=given.closures, free_flyer=given.free_flyer,
         tolerance=given.tolerance, losses=given.losses,
@@ -165,8 +167,8 @@ def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
             raise InputError(f"--set: {name} takes numbers; got {numbers!r}") from None
         if max(map(abs, values)) > TYPED_FARTHEST:
             raise InputError(
-                f"--set: {name} takes rad or m, {TYPED_FARTHEST:g} at most, so that digits are "
-                f"left for closing; got {numbers!r}"
+                f"--set: {name} takes at most {TYPED_FARTHEST:g} rad or m, as larger numbers lose "
+                f"the digits needed for closing; got {numbers!r}"
             )
         if name in held:
             raise InputError(f"--set: joint {name!r} is set twice")
@@ -177,8 +179,8 @@ def robot_of(given: argparse.Namespace) -> tuple[Mechanism, Vector, list[str]]:
 
 
 def robot_held(given: argparse.Namespace) -> tuple[Mechanism, Vector]:
-    """The mechanism and the guess; where joints are set, the closed configuration that has them
-    in place."""
+    """The mechanism and the guess; if joints are set, the closed configuration with these joints at
+    their positions."""
     mech, q, held = robot_of(given)
     return mech, assemble(mech, q, locked=held)[0] if held else q
 
@@ -194,8 +196,8 @@ def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:
 
 
 def positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
-    """Where each joint is: one number for a joint of one coordinate, the angle of a continuous
-    one."""
+    """The position of each joint: one number for a joint of one coordinate (the angle of a
+    continuous one)."""
     found: dict[str, float | list[float]] = {}
     for j in range(1, mech.model.njoints):
         x = q[mech.model.idx_qs[j] : mech.model.idx_qs[j] + mech.model.nqs[j]]
@@ -207,16 +209,16 @@ def positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
 
 
 def names_of(text: str | None, option: str = "--measured") -> list[str] | None:
-    """Names with commas between; None where nothing was given."""
+    """Names separated by commas; None for None."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise InputError(f"{option} takes names of joints, commas between; got {text!r}")
+        raise InputError(f"{option} takes names of joints separated by commas; got {text!r}")
     return names
 
 
-def numbers_of(text: str, option: str, what: str = "numbers, commas between") -> list[float]:
+def numbers_of(text: str, option: str, what: str = "numbers separated by commas") -> list[float]:
     try:
         return [decimal(x) for x in text.split(",")]
     except ValueError:

@@ -1,6 +1,6 @@
-"""What is drawn of a mechanism: points and lines in the world, before there is a picture.
+"""The points and lines in the world with which a mechanism is drawn.
 
-Bodies are the lines of `body_lines`. A slide is a line along its way, from where it is at zero.
+Bodies are the lines of `body_lines`. A prismatic joint is a line along its travel from zero.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 __all__ = ["Skeleton", "is_rod", "normal_of_plane", "skeleton"]
 
 IN_A_PLANE = 1e-9
-"""Axes of a planar mechanism are parallel to within this, or the tolerance of its geometry, and its
-slides across them."""
+"""Axes of rotation of a planar mechanism are parallel, and its prismatic joints orthogonal to them,
+to within this or the tolerance of its geometry."""
 
 
 _Line = tuple[Vector, Vector]
@@ -41,9 +41,9 @@ class Skeleton:
     bodies, slides, rods, gaps : (n, 2, 3) arrays
         Lines. Gaps are between ends that should meet and do not.
     joints, motors, closures, ground, open_ends : (n, 3) arrays
-        Points. Motors are joints too; ground is what is fastened to the world.
+        Points. Motors are joints too; ground are the points that are fixed to the world.
     off : str
-        Which constraints do not hold, and by how much; empty where all do.
+        The constraints that do not hold, and their errors, in words; empty if all hold.
     """
 
     bodies: Array
@@ -59,14 +59,14 @@ class Skeleton:
 
     @property
     def points(self) -> Array:
-        """All of it, (n, 3)."""
+        """All points and ends of lines, (n, 3)."""
         lines = (self.bodies, self.slides, self.rods, self.gaps)
         there = (self.joints, self.closures, self.ground, self.open_ends)
         return np.vstack([*(x.reshape(-1, 3) for x in lines), *there])
 
 
 def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
-    """What is drawn of a mechanism at q: a checked configuration, closed or not."""
+    """The skeleton of a mechanism at q: a checked configuration, closed or not."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), t)
     amounts = _amounts(mech, kin)
     most = closure_limit(mech, q, t, max(amounts.values(), default=0.0))
@@ -85,27 +85,28 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
         closures=_points(held),
         ground=_points([*hung, *ground]),
         open_ends=_points(ends),
-        off=_told(off),
+        off=_sentence(off),
     )
 
 
 def normal_of_plane(mech: Mechanism, q: Vector) -> Vector | None:
-    """(3,): what all joints turn about, and slide across, from q on; None where there is no such.
+    """(3,): the direction about which all joints rotate, and across which they slide, at q; None if
+    there is none.
 
-    Where nothing turns, and all slides go one way, the plane is upright.
+    If no joint rotates, and all slide along one direction, the plane is vertical.
     """
     J = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0).J
     near = max(IN_A_PLANE, mech.tolerance)
-    shift, turn = J[:3].T, J[3:].T  # of what a turn makes of a point, any point serves
+    shift, turn = J[:3].T, J[3:].T  # velocities of an arbitrary point, and angular velocities
     turning = np.linalg.norm(turn, axis=1) > near
     if turning.any():
         n: Vector = turn[turning][0] / np.linalg.norm(turn[turning][0])
     else:
-        ways = np.linalg.svd(shift)[2]
+        directions = np.linalg.svd(shift)[2]
         flat = np.linalg.matrix_rank(shift, near)
         if flat > 2:
             return None
-        n = ways[2] if flat == 2 else np.cross(ways[0], [0.0, 0.0, 1.0])
+        n = directions[2] if flat == 2 else np.cross(directions[0], [0.0, 0.0, 1.0])
         if (size := float(np.linalg.norm(n))) <= near:
             n, size = np.array([0.0, 1.0, 0.0]), 1.0  # along z: seen from the front
         n = n / size
@@ -120,7 +121,8 @@ def normal_of_plane(mech: Mechanism, q: Vector) -> Vector | None:
 
 
 def _bodies(mech: Mechanism, kin: Kinematics) -> tuple[list[_Line], list[_Line], list[Vector]]:
-    """Lines of all bodies, of slides, and where joints are fastened to the world."""
+    """Lines of all bodies, lines of prismatic joints, and the points of joints fixed to the
+    world."""
     model, X = plain(mech.model), kin.placements
     slides, ground = list[_Line](), list[Vector]()
     for j in fastened(mech):
@@ -139,7 +141,8 @@ def _closures(
     mech: Mechanism, kin: Kinematics, off: Collection[str]
 ) -> tuple[list[Vector], list[_Line], list[_Line], list[Vector],
            list[Vector]]:  # fmt: skip
-    """Where closures hold; rods; gaps; the ends of what does not hold; places on the ground."""
+    """Points of closures that hold; rods; gaps; ends of constraints that do not hold; points on the
+    ground."""
     held, rods, gaps = list[Vector](), list[_Line](), list[_Line]()
     ends, ground = list[Vector](), list[Vector]()
     for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
@@ -167,12 +170,12 @@ def is_rod(rows: WrenchRows, pair: int) -> bool:
 
 
 def _amounts(mech: Mechanism, kin: Kinematics) -> dict[str, float]:
-    """How far each constraint is off, scaled."""
+    """The largest error of each constraint, scaled."""
     errors = constraint_errors(mech, kin.q, t=kin.t).position * mech.row_scale
     return {name: largest(rows) for name, rows in by_constraint(mech, errors).items()}
 
 
-def _told(off: Mapping[str, float]) -> str:
+def _sentence(off: Mapping[str, float]) -> str:
     if not off:
         return ""
     which = f"{counted(len(off), 'constraint')} open: {listing(list(off), 3)}"
@@ -180,7 +183,7 @@ def _told(off: Mapping[str, float]) -> str:
 
 
 def _points(found: list[Vector]) -> Array:
-    """One of several that are the same."""
+    """The points without duplicates."""
     once = dict[tuple[float, ...], Vector]()
     for p in found:
         once.setdefault(tuple(np.round(p, 9).tolist()), p)

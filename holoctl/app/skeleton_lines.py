@@ -1,4 +1,4 @@
-"""The lines: how a skeleton is seen, and the lines of it in axes of matplotlib."""
+"""The lines of a skeleton in axes of matplotlib, and the view of it."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ _LOOKS: dict[str, dict[str, Any]] = {
         "label": "does not meet",
     },
 }  # fmt: skip
-"""How each part of a skeleton is drawn, by matplotlib's names."""
+"""Style of each part of a skeleton, by matplotlib's names."""
 
 AS_WRITTEN: dict[str, Any] = {"parse_math": False, "usetex": False}
-"""Of a text with names in it: no `$` or `_` of theirs is mathematics."""
+"""Style of texts with names, in which `$` and `_` are not mathematics."""
 
 ALONG_AN_AXIS = 1.0 - 1e-6
-"""Cosine from which on a plane is seen along an axis of the world."""
+"""Cosine of the normal and a world axis above which a plane is seen along that axis."""
 
 THINNEST = 0.4
-"""Of a box in space, its shortest side as a share of the longest."""
+"""Smallest side of a box in space, as a share of its longest side."""
 
 
 # ----------------------------------------------------------------------- the view of it
@@ -74,12 +74,13 @@ THINNEST = 0.4
 def view_of(
     mech: Mechanism, q: Vector, plane: str | None, ax: Axes | None = None
 ) -> tuple[Array, tuple[str, ...]]:
-    """(2, 3) or (3, 3) what makes points of a picture from points, and the names of its axes.
+    """The matrix (2, 3) or (3, 3) from points of the world to points of a picture, and the names of
+    the axes.
 
     Raises
     ------
     InputError
-        For a wrong plane, and axes that it cannot be drawn in.
+        For a wrong plane, and axes in which it cannot be drawn.
     """
     in_space = None if ax is None else getattr(ax, "name", "") == "3d"
     if plane is not None:
@@ -104,7 +105,7 @@ def view_of(
 
 
 def _across(normal: Vector) -> tuple[Array, tuple[str, ...]]:
-    """The view along a direction, with z up where it is seen."""
+    """The view along a direction, with z up if z is visible."""
     if np.abs(normal).max() > ALONG_AN_AXIS:
         kept = [i for i in range(3) if i != int(np.argmax(np.abs(normal)))]
         return np.eye(3)[kept], tuple(LETTERS[i] for i in kept)
@@ -165,10 +166,10 @@ class SkeletonLines:
             **AS_WRITTEN,
         }
         text: Any = ax.text2D if len(view) == 3 else ax.text  # type: ignore[attr-defined]
-        self.told = text(0.01, 0.01, "", **where)
+        self.message = text(0.01, 0.01, "", **where)
 
     def put(self, found: Skeleton, rescale: bool = True) -> None:
-        """Draw it as it is now; on request within the limits that the axes have."""
+        """Draw a skeleton; with `rescale` the limits of the axes follow it."""
         for part, line in self.lines.items():
             points = view_points(_joined(getattr(found, part)), self.view)
             if len(self.view) == 3:
@@ -177,7 +178,7 @@ class SkeletonLines:
                 line.set_data(*points.T)
             known = _LOOKS[part].get("label", "_")
             line.set_label(known if len(points) else "_")
-        self.told.set_text(found.off)
+        self.message.set_text(found.off)
         if not rescale:
             return
         if len(self.view) == 3:
@@ -189,7 +190,7 @@ class SkeletonLines:
 
 
 def _joined(x: Array) -> Array:
-    """Points as they are; lines one after the other, nothing between them."""
+    """Points unchanged; lines one after the other, separated by nan."""
     if x.ndim == 2:
         return x
     cut = np.full((len(x), 1, 3), np.nan)
@@ -200,12 +201,12 @@ def _joined(x: Array) -> Array:
 
 
 def check_axes(ax: Any) -> None:
-    """Raise `InputError` for what is no axes, and for such as show lengths in another way."""
+    """Raise `InputError` for a value that is not axes, and for axes that are not to scale."""
     if not hasattr(ax, "has_data"):
         raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
     kind = getattr(ax, "name", "")
     if kind not in ("rectilinear", "3d"):
-        raise InputError(f"ax must be flat axes, or such with projection='3d'; got {quoted(kind)}")
+        raise InputError(f"ax must be flat, or have projection='3d'; got {quoted(kind)}")
     for letter in LETTERS[: 3 if kind == "3d" else 2]:
         if (scale := getattr(ax, f"get_{letter}scale")()) != "linear":
             raise InputError(
@@ -214,7 +215,7 @@ def check_axes(ax: Any) -> None:
 
 
 def matplotlib_or_error() -> type[Figure]:
-    """Matplotlib's Figure; an `InputError` where matplotlib is missing."""
+    """Matplotlib's class Figure; `InputError` if matplotlib is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -225,12 +226,12 @@ def matplotlib_or_error() -> type[Figure]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Of so many inches; an `InputError` where matplotlib is missing."""
+    """A figure of a width and a height in inches; `InputError` if matplotlib is missing."""
     return matplotlib_or_error()(figsize=(width, height), layout="constrained")
 
 
 def check_color(color: Any) -> None:
-    """Raise `InputError` for what matplotlib does not know as a color."""
+    """Raise `InputError` for a value that is not a color of matplotlib."""
     from matplotlib.colors import is_color_like
 
     if not isinstance(color, str) or not is_color_like(color):

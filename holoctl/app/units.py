@@ -1,4 +1,4 @@
-"""Efforts in words: the units of what is printed, and what motors leave."""
+"""Units of efforts, and a sentence on unbalanced efforts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["motor_units", "unbalanced_words"]
 
 
 def motor_units(mech: Mechanism) -> list[str]:
-    """The unit of each motor: N where it drives lengths alone, N m where angles, else none."""
+    """The unit of each motor: N if it drives lengths alone, N m for angles alone, else empty."""
     length = translational(mech.model)
     found = []
     for column in (mech.B != 0.0).T:
@@ -23,6 +23,6 @@ def motor_units(mech: Mechanism) -> list[str]:
 
 
 def unbalanced_words(found: InverseDynamics) -> str:
-    """How much the motors leave of what a motion without motor needs."""
+    """A sentence on the effort that motions without motor need and the motors cannot produce."""
     left = largest(found.unbalanced)
     return f"On motions without motor {left:.2g} N m or N are left unbalanced."

@@ -17,19 +17,19 @@ def add_view(commands: Any) -> None:
         commands, "view", _view,
         "show a robot in the browser, and move it along its closed motions",
         "Serve a page with the robot: a slider for each motor, the efforts that hold it, the "
-        "doctor's words, its motions; or a run with a time bar. Ends with Ctrl-C. Only this "
-        "machine can see it, unless told otherwise; from another one: ssh -L 8080:localhost:8080. "
+        "doctor's report, its motions; or a run with a time bar. Ends with Ctrl-C. By default only "
+        "this computer can reach it; from another one: ssh -L 8080:localhost:8080. "
         "Needs holoctl[view].",
         "holoctl view stewart",
-        [("--run", "a saved run, Run.save, that plays",
+        [("--run", "a saved run (Run.save), which can be played",
           {"dest": "recording", "metavar": "NPZ", "type": Path}),
-         ("--save", "instead, write a page that stands alone: the run, or each motion in turn",
+         ("--save", "instead, write a standalone page: the run, or each motion in turn",
           {"metavar": "HTML", "type": Path}),
-         ("--host", "who can see it: this machine alone (%(default)s); 0.0.0.0 is everyone who "
-          "reaches it", {"default": "127.0.0.1"}),
-         ("--port", "to serve at (%(default)s, the next if it is taken)",
+         ("--host", "the address to serve at: this computer alone (%(default)s); 0.0.0.0 for every "
+          "computer that reaches it", {"default": "127.0.0.1"}),
+         ("--port", "the port to serve at (%(default)s, or the next free one)",
           {"type": int, "default": 8080}),
-         ("--browser", "also open the browser of this machine", FLAG)],
+         ("--browser", "also open the browser of this computer", FLAG)],
     )  # fmt: skip
 
 

@@ -1,13 +1,14 @@
-"""Over a singular configuration, on the smooth branch: by collocation at Gauss's points.
+"""A step over a singular configuration on the smooth branch, by collocation at Gauss points.
 
     x(t) = x_a + int x'        x'_j = (D^-1 v_j, a(t_j, q_j, v_j))        j: nodes inside (t_a, t_b)
 
-The accelerations are smooth along a branch, but cannot be computed where the rows get dependent,
-nor well close by. A collocation step over it needs them at its nodes only, and these lie off it.
-The states at the nodes are projected onto the manifold, so that what is left to be found is one
-smooth motion; a prediction need only be good enough to land on the right branch.
-Whether the motion does pass a singular configuration is then told by the rows: all of them stay
-closed along the polynomial, and s changes its sign. Where bars are not quite equal they open.
+The accelerations are smooth along a branch, but cannot be computed where the rows are dependent,
+and are inaccurate close to it. A collocation step evaluates them at its nodes only, and the nodes
+are chosen away from the singular configuration. The states at the nodes are projected onto the
+manifold, so that the unknown is one smooth motion; a prediction need only be good enough to
+converge to the right branch. The motion passes the singular configuration if all rows stay closed
+along the polynomial and s changes its sign. In a mechanism that is only nearly singular, such as a
+parallelogram whose bars are not quite equal, the rows open along it.
 References: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, the section
 on collocation methods; docs/derivations.md, "Simulation".
 """
@@ -37,21 +38,33 @@ from holoctl.simulation.rank_monitor import RankMonitor, SingularPairs, singular
 
 __all__ = ["AcceptedState", "Crossing", "States", "StepStart", "crossing", "predicted"]
 
-NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
-"""Nodes of the step over a singular configuration, and of the one it is compared with: the first
-of these counts with which they stay away from it by this share of the step."""
+NODES = (8, 9, 10, 5, 4)
+"""Numbers of nodes of the step over a singular configuration, in order of preference."""
 
-PICARD, PICARD_STEPS = 1e-13, 40  # scaled; a count
-"""Its iteration ends where x changes by less, or falls no more near the root of it; and has so many
-steps."""
+FEWER_NODES = (6, 7, 3)
+"""Likewise of the coarser step, which estimates the error of the first."""
 
-BESIDE, REFINED_INSTANTS = 0.02, 4  # a share; a count
-"""The instant of a singular configuration is found with singular vectors of a state beside it, by
-this share of the step; so many times."""
+NODES_APART = 0.0375
+"""A number of nodes is taken if each node is farther from the singular configuration than this
+share of the step."""
+
+PICARD = 1e-13  # scaled
+"""The iteration for the nodes has converged if x changes by less; or if it changes by less than the
+square root of this and the change no longer halves."""
+
+PICARD_STEPS = 40
+"""The largest number of iterations for the nodes."""
+
+BESIDE = 0.02
+"""The singular vectors that locate a singular configuration are those of a state at this distance
+from it, as a share of the step."""
+
+REFINED_INSTANTS = 4
+"""The largest number of times that the instant of a singular configuration is refined."""
 
 
 States = Callable[[float], tuple[Vector, Vector]]
-"""A function of the time, s, that gives two vectors: (v, a), or (q, v)."""
+"""A function of the time, s, that returns two vectors: (v, a), or (q, v)."""
 
 
 class AcceptedState(NamedTuple):
@@ -63,7 +76,7 @@ class AcceptedState(NamedTuple):
 
 
 class StepStart(NamedTuple):
-    """Where the step starts: the state, and the slope of a motion in its tangent space."""
+    """The state at which a step starts, and the slope of the motion in its tangent space."""
 
     mech: Mechanism
     part: Partition
@@ -80,17 +93,18 @@ class Crossing:
     Attributes
     ----------
     stop : float
-        Up to where the polynomial serves, s.
+        Time up to which the polynomial is valid, s.
     x : function (t) -> (d, v)
-        The state in the tangent space of where it starts, as the polynomial has it.
+        The polynomial: the state in the tangent space of the start.
     rates : function (t) -> (v, a)
-        Likewise; beyond the end the acceleration stays.
+        Velocity and acceleration of the polynomial; constant acceleration after its end.
     instant : float
-        When the rows are singular, s; nan where that is not ahead.
+        Time at which the rows are singular, s; nan if they are not within the step.
     open : float
-        The largest scaled error of the rows along it; that of a motion that passes is rounding.
+        The largest scaled error of the rows along the polynomial; rounding, if the motion passes
+        the singular configuration.
     error : float
-        Scaled difference to the same with fewer nodes.
+        Scaled difference from the same step with fewer nodes.
     """
 
     stop: float
@@ -104,10 +118,9 @@ class Crossing:
 def crossing(
     start: StepStart, stop: float, guess: States, monitor: RankMonitor, zero: float
 ) -> Crossing | None:
-    """From `start` to the time `stop`, with a zero of s expected `zero` from now; None where there
-    is no such motion, or it cannot be told.
+    """The motion from `start` to the time `stop`, with a zero of s expected after `zero` seconds.
 
-    `guess` says v and a at a time.
+    None if there is no such motion, or the iteration does not find it. `guess` predicts (v, a).
     """
     mech, t, h, nv = start.mech, start.t, stop - start.t, start.mech.nv
     try:
@@ -116,13 +129,13 @@ def crossing(
         if fine is None or coarse is None:
             return None
         c, speed = mech.column_scale, largest(start.v / mech.column_scale)
-        off = (fine.x(1.0) - coarse.x(1.0)) / np.concatenate([c, c * (1.0 + speed)])
+        error = (fine.x(1.0) - coarse.x(1.0)) / np.concatenate([c, c * (1.0 + speed)])
         instant = _instant(fine, monitor)
         places = np.linspace(0.0, 1.0, 9)[1:].tolist()
         places += [instant] if np.isfinite(instant) else []
         opened = max(largest(fine.rows(theta).error) for theta in places)
-    except HoloctlError as error:
-        if hasattr(error, "time"):  # of the caller's own functions
+    except HoloctlError as failure:
+        if hasattr(failure, "time"):  # raised by a function of the caller
             raise
         return None
     except np.linalg.LinAlgError:
@@ -134,11 +147,11 @@ def crossing(
         return v_there + max(0.0, time - stop) * a, a
 
     x = lambda time: fine.x((time - t) / h)  # noqa: E731
-    return Crossing(stop, x, rates, t + instant * h, opened, largest(off))
+    return Crossing(stop, x, rates, t + instant * h, opened, largest(error))
 
 
 def predicted(nodes: Sequence[AcceptedState]) -> States:
-    """v and a at times soon after the last node: a polynomial through the last of them."""
+    """v and a at times soon after the last of `nodes`, by a polynomial through the last states."""
     nodes = nodes[-PREDICTED_BY:]
     last = nodes[-1]
     if len(nodes) < 2:
@@ -152,7 +165,7 @@ def predicted(nodes: Sequence[AcceptedState]) -> States:
         1,
     )
     right = np.vstack([[node.v for node in nodes], [length * node.a for node in nodes]])
-    # those next to the end count most
+    # the nodes next to the end have the largest weight
     weight = 1.0 / (np.abs(s) + 1e-3)
     w = np.concatenate([weight, weight * np.maximum(np.abs(s), 1e-3)])[:, None]
     coefficients = np.linalg.lstsq(w * np.vstack([values, slopes]), w * right, rcond=1e-13)[0]
@@ -193,8 +206,8 @@ def _integral(basis: Array, x: Vector) -> Array:
 
 
 def _rule(counts: Sequence[int], zero: float) -> _Rule:
-    """The first of these whose nodes stay away from a zero at this share of the step; else the one
-    that does best."""
+    """The first of these numbers of nodes whose nodes are away from a zero at this share of the
+    step; if there is none, the number with the largest distance."""
     rules = [_gauss(count) for count in counts]
     apart = [float(np.abs(rule.c - zero).min()) for rule in rules]
     good = [rule for rule, gap in zip(rules, apart, strict=True) if gap > NODES_APART]
@@ -203,7 +216,7 @@ def _rule(counts: Sequence[int], zero: float) -> _Rule:
 
 @dataclass(frozen=True, eq=False)
 class _Polynomial:
-    """x(theta), 0 <= theta <= 1, by its slopes at the nodes."""
+    """The polynomial x(theta), 0 <= theta <= 1, given by its slopes K at the nodes."""
 
     start: StepStart
     h: float
@@ -231,7 +244,7 @@ class _Polynomial:
 
 
 def _collocated(start: StepStart, h: float, guess: States, rule: _Rule) -> _Polynomial | None:
-    """Picard's iteration; None where it does not settle."""
+    """The polynomial by Picard's iteration; None if it does not converge."""
     mech, part, slope, t, q, v = start
     model, x0 = mech.model, from_rest(v)
     times = t + h * rule.c
@@ -256,15 +269,15 @@ def _collocated(start: StepStart, h: float, guess: States, rule: _Rule) -> _Poly
     return None
 
 
-# --------------------------------------------------------------------------- does it pass?
+# ------------------------------------------------------ the instant of the singular configuration
 
 
 def _instant(p: _Polynomial, monitor: RankMonitor) -> float:
-    """Where s vanishes, as a share of the step; nan where it keeps its sign.
+    """The zero of s, as a share of the step; nan if s keeps its sign.
 
-    ``u' G' w`` is s with its sign as long as u and w are its singular vectors: those of the start
-    turn on the way. So it is solved again with those of a state beside the zero; at the zero
-    itself they are not unique.
+    ``u' G' w`` is s with its sign if u and w are the singular vectors of s. These rotate along the
+    step, so the zero is found with those of the start, and again with those of a state next to the
+    zero; at the zero itself they are not unique.
     """
     rank = p.start.part.rank
     instant = _zero(p, monitor.pairs, 0.0, 1.0)
@@ -282,7 +295,7 @@ def _instant(p: _Polynomial, monitor: RankMonitor) -> float:
 
 
 def _zero(p: _Polynomial, pairs: SingularPairs | None, first: float, last: float) -> float:
-    """Where ``u' G' w`` vanishes between two shares of the step; nan where it keeps its sign."""
+    """The zero of ``u' G' w`` between two shares of the step; nan if it keeps its sign."""
     if pairs is None:
         return float("nan")
     u, w = pairs.U[:, -1], pairs.W[:, -1]
@@ -296,7 +309,7 @@ def _zero(p: _Polynomial, pairs: SingularPairs | None, first: float, last: float
 
 
 def _least(p: _Polynomial, rank: int, theta: float) -> float:
-    """s there; nan where there is no such place."""
+    """s at a share of the step; nan at nan."""
     if not np.isfinite(theta):
         return theta
     return float(singular_values(p.rows(theta).jacobian)[rank - 1])

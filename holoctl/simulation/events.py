@@ -1,4 +1,4 @@
-"""Events: zeros of functions of the state along a motion, and what happens there."""
+"""Events: zeros of functions of the state along a motion, and the reactions to them."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ __all__ = [
 ]
 
 EVENT_HALVES = 30
-"""Where a motion starts, or something has happened, they are also looked at where the step is
-halved so many times."""
+"""Functions of events are also evaluated where the step is halved, up to this number of times, in
+the first step of a motion and in the first step after an event."""
 
 EVENT_LEFT = 1e-9
-"""A function of an event that is below this counts as zero where a motion starts, and after the
-event, until it was larger."""
+"""The function of an event counts as zero below this at the start of a motion and after the event,
+until it was larger once."""
 
 EVENT_STOPPED = 1e-3
-"""An event whose function goes on by less than this part of its rate was stopped by its
-reaction."""
+"""A reaction has stopped its event if the function of the event then changes at less than this
+share of its earlier rate."""
 
 
 EventFunction = Callable[[float, Vector, Vector], Any]
 """function(t, q, v): a number that is zero at the event."""
 
 Reaction = Callable[[float, Vector, Vector], tuple[Mechanism, Any]]
-"""reaction(t, q, v) -> (mech, v): what goes on from there, and how fast."""
+"""reaction(t, q, v) -> (mech, v): the mechanism and the velocity with which the plant continues."""
 
 States = Callable[[float], tuple[Vector, Vector]]
 """at(t) -> (q, v)"""
@@ -62,30 +62,32 @@ class Event:
     ----------
     function : callable
         ``function(t, q, v)``, continuous along the motion: the height of a foot, the force that
-        holds it. It is looked at within every step at several instants, also some after the
-        event itself, so it must not count its calls; what goes through zero and back between two
-        of them is missed.
+        holds it. It is evaluated at several instants within every step, also at some after the
+        event itself, so it must not count its calls; a function that goes through zero and back
+        between two of these instants is missed.
     direction : float, optional
-        Above zero: only where it rises through zero; below: only where it falls; zero: both.
+        Positive: only a function that rises through zero is an event; negative: only one that
+        falls; zero: both.
     terminal : bool, optional
-        Whether the run ends there.
+        Whether the run ends at the event.
     reaction : callable, optional
-        ``reaction(t, q, v) -> (mech, v)``: with which mechanism (of the same coordinates and
-        motors) and which velocity the plant goes on, such as those of `impulse` where a foot
-        lands. What it makes jump over zero is no event.
+        ``reaction(t, q, v) -> (mech, v)``: the mechanism (with the same coordinates and motors) and
+        the velocity with which the plant continues, such as those of `impulse` when a foot lands.
+        A function that jumps over zero because of a reaction is no event.
 
     Raises
     ------
     InputError
-        For what is no function of (t, q, v), or a direction that is no number.
+        If `function` or `reaction` is not a function of (t, q, v), or `direction` is not a number.
 
     Notes
     -----
-    What is within 1e-9 of zero where a run starts happens at once if it goes on the way that is
-    asked for, and not if it stays: a foot that stands does not land. An event that has happened is
-    asked again once its function was larger than that. Where its reaction stopped it, and it goes
-    through zero all the same, the run ends with an `InconsistentError`: a ball that bounces ever
-    faster would fall through the ground.
+    If the function is within 1e-9 of zero at the start of a run, the event happens at once if the
+    function then changes in the given direction, and does not happen if it stays: a foot that
+    stands on the ground does not land. After an event the function is checked for a zero again once
+    it was larger than 1e-9. If the reaction stopped the event and the function still goes through
+    zero, the run ends with an `InconsistentError`: a ball that bounces at ever shorter intervals
+    would fall through the ground.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def _check_signature(name: str, given: Any) -> None:
             f"the {name} of an event must be a function of (t, q, v); this one cannot be called "
             f"with three arguments: {error}"
         ) from None
-    except ValueError:  # one that does not tell
+    except ValueError:  # a function without a signature
         return
 
 
@@ -156,21 +158,22 @@ def value_of(event: Event, i: int, t: float, q: Vector, v: Vector) -> float:
 
 @dataclass
 class PendingEvent:
-    """An event on its way.
+    """An event that a run watches.
 
     Attributes
     ----------
     event : Event
     value : float
-        Of its function, at the last accepted state; nan where it is to be asked anew.
+        Its function at the last accepted state; nan if that must be evaluated again.
     away : bool
-        Whether it has left zero since the start, or since it happened.
+        Whether the function has left zero since the start, or since the event happened.
     side : float
-        Where it has not left since it happened: +1 if it rose through zero, -1 if it fell; else 0.
+        If the function has not left zero since the event: +1 if it rose through zero, -1 if it
+        fell; else 0.
     rate : float
-        Of its function before it happened, per s.
+        Rate of the function before the event, per s.
     stopped : bool
-        Whether it no longer went that way after that.
+        Whether the function no longer changed in that direction after the event.
     """
 
     event: Event
@@ -181,13 +184,13 @@ class PendingEvent:
     stopped: bool = False
 
     def left(self, value: float, t: float) -> bool:
-        """Whether a value is not that of an event that has just happened."""
+        """Whether a value of the function is larger than that of an event that just happened."""
         return abs(value) > max(EVENT_LEFT, 10.0 * abs(self.rate) * EVENT_TIME * max(1.0, abs(t)))
 
 
 class EventCrossing(NamedTuple):
-    """That an event happens: when, which one, how its function changes there, per s, and whether
-    it is continuous."""
+    """An event that happens: its time, its index, the rate of its function there, per s, and
+    whether the function is continuous there."""
 
     t: float
     i: int
@@ -197,8 +200,9 @@ class EventCrossing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StepInterval:
-    """What one step covered: states between two instants, and the same put back on the
-    constraints; `fresh` where the motion starts, or something has just happened."""
+    """An interval of one step: the states in it as integrated (`at`) and projected onto the
+    manifold (`closed`); `fresh` if it is the first after the start of the motion or after an
+    event."""
 
     start: float
     stop: float
@@ -210,17 +214,17 @@ class StepInterval:
 def first_event(
     watched: Sequence[PendingEvent], over: StepInterval, value: Value
 ) -> EventCrossing | None:
-    """The first event of a step; where there is none, what the functions are at its end is kept.
+    """The first event of a step; if there is none, the values at the end of the step are stored.
 
     Parameters
     ----------
     value : function (i, t, q, v) -> float
-        The i-th of them.
+        The function of the i-th event.
 
     Raises
     ------
     InconsistentError
-        Where one that was stopped by its reaction goes through zero all the same.
+        If an event that was stopped by its reaction goes through zero again.
     """
     for i, w in enumerate(watched):
         if np.isnan(w.value):
@@ -241,11 +245,13 @@ def first_event(
 def _followed(
     i: int, w: PendingEvent, over: StepInterval, value: Value
 ) -> EventCrossing | tuple[float, bool, bool]:
-    """Where it happens; or its value at the end, whether it has left zero, and was stopped."""
+    """The crossing if the event happens; else its `value` at the end, `away` and `stopped`."""
     length = over.stop - over.start
     shares = [(k + 1) / EVENT_LOOKS for k in range(EVENT_LOOKS)]
     away, stopped = w.away, w.stopped
-    if over.fresh and not away:  # it may leave zero and return to it in a small part of the step
+    if (
+        over.fresh and not away
+    ):  # the function may leave zero and return in a small part of the step
         shares = sorted({*shares, *(0.5**k for k in range(EVENT_HALVES))})
         if w.side and w.event.reaction is not None and length > EVENT_SHORT:
             stopped = _rate_after(i, w, over, value) * w.side <= EVENT_STOPPED * abs(w.rate)
@@ -263,16 +269,16 @@ def _followed(
             if stopped and g * w.side > 0.0:
                 raise InconsistentError(
                     f"event {i} goes through zero again right after its reaction, which had "
-                    "stopped it: does something bounce ever faster, or does nothing hold what "
-                    "came to rest? Let it rest by a reaction, such as one that switches a contact "
-                    "on"
+                    "stopped it: does a body bounce at ever shorter intervals, or does no contact "
+                    "hold a body that came to rest? Return a mechanism with that contact from the "
+                    "reaction"
                 )
         last = t
     return g, away, stopped
 
 
 def _rate_after(i: int, w: PendingEvent, over: StepInterval, value: Value) -> float:
-    """By differences that are exact for parabolas."""
+    """The rate of the function at the start, by differences that are exact for parabolas."""
     h = (over.stop - over.start) / 8.0
     half, whole = (value(i, t, *over.closed(t)) for t in (over.start + 0.5 * h, over.start + h))
     return (4.0 * half - whole - 3.0 * w.value) / h
@@ -286,14 +292,14 @@ def _through_zero(event: Event, before: float, after: float) -> bool:
 def _hit(
     i: int, start: float, stop: float, after: float, over: StepInterval, value: Value
 ) -> EventCrossing:  # fmt: skip
-    """The zero between two instants, of states put back, as in all that follows; the first of them
-    where the function has jumped there."""
+    """The zero between two instants, along projected states; `start` if the function has jumped
+    there."""
 
     def along(t: float) -> float:
         return value(i, t, *over.closed(t))
 
     first, last = along(start), along(stop)
-    t = start if last * after > 0.0 else stop  # stop: only what was not put back went through
+    t = start if last * after > 0.0 else stop  # stop: only unprojected states went through zero
     if first * last < 0.0:
         xtol = EVENT_TIME * max(1.0, abs(stop))
         t = float(brentq(along, start, stop, xtol=xtol, rtol=1e-15))

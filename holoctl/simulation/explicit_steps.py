@@ -1,10 +1,11 @@
-"""Explicit Runge-Kutta steps of a motion, in the tangent space of where each step starts.
+"""Explicit Runge-Kutta steps of a motion, in the tangent space of the start of each step.
 
     q = q0 (+) d        d' = D(d)^-1 v        v' = a(t, q, v)        (d, v) from (0, v0)
 
-D is the right Jacobian of the joint spaces: the identity but for rotations in space. One kernel,
-methods as coefficients, those of scipy's classes. To add one: (1) A, B, C of its stages; (2) the
-norm of its error by all slopes; (3) the polynomial within a step.
+D is the right Jacobian of the joint spaces: the identity except for rotations in space. One
+function computes the stages of all methods; a method is a value with the coefficients of scipy's
+classes. A new method needs (1) A, B, C of its stages; (2) the norm of its error as a function of
+all slopes; (3) the polynomial within a step.
 References: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, chapter II
 (embedded methods, dense output, detection of stiffness).
 """
@@ -38,8 +39,8 @@ __all__ = [
 ]
 
 STIFF = {"RK45": 2.5, "DOP853": 3.0}
-"""A step counts as shortened by stability, and not by accuracy, from this size on of h times the
-fastest rate: half of what the methods bear; regular motions have up to 1.5."""
+"""A step counts as limited by stability, and not by accuracy, if h times the fastest rate is larger
+than this: half of the stability limit of the method; regular motions have up to 1.5."""
 
 
 Acceleration = Callable[[float, Vector, Vector], Vector]
@@ -49,8 +50,8 @@ Slope = Callable[[float, Vector, Vector, Vector], Vector]
 Stages = Callable[
     ["Coefficients", float, Vector, Vector, Vector | None, float], tuple[Vector, Vector, Array]
 ]
-"""stages(method, t, q0, v0, first, h): x at the end, that of the stage before, and all slopes K.
-`first` is the slope at the start, None where it is not known."""
+"""stages(method, t, q0, v0, first, h): x at the end, x of the stage before, and all slopes K.
+`first` is the slope at the start, None if it is not known."""
 
 ErrorNorm = Callable[[Array, Vector, float], float]
 Within = Callable[["Trial", Slope], Callable[[float], Vector]]
@@ -58,11 +59,10 @@ Within = Callable[["Trial", Slope], Callable[[float], Vector]]
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """A method: stages ``x0 + h A K`` at ``t + C h``, and what is made of the slopes K.
+    """A method: stages ``x0 + h A K`` at ``t + C h``, end ``x0 + h B K``.
 
-    `error` is the norm of the error of a step by its slopes, the one at its end included, and a
-    scale; `within` the polynomial x(theta), 0 <= theta <= 1; `stiff` the size of h times the
-    fastest rate from which on stability shortens the steps, and not accuracy.
+    `error` returns the norm of the error of a step from its slopes K (that at its end included), a
+    scale and h; `within` the polynomial x(theta), 0 <= theta <= 1; `stiff` is an entry of `STIFF`.
     """
 
     name: str
@@ -76,8 +76,8 @@ class Coefficients:
 
 
 class Trial(NamedTuple):
-    """A step that was tried: from (t, q0, v0) by h to x = (d, v), with slopes K; `error` at most 1
-    is accurate enough."""
+    """A trial step: from (t, q0, v0) by h to x = (d, v), with slopes K; it is accurate enough if
+    `error` is at most 1."""
 
     t: float
     q0: Vector
@@ -90,7 +90,7 @@ class Trial(NamedTuple):
 
 
 def in_tangent_space(mech: Mechanism) -> Callable[[Acceleration], Slope]:
-    """What makes the slope of x = (d, v) of the acceleration at a state."""
+    """A function that turns an acceleration a(t, q, v) into the slope of x = (d, v)."""
     model, nv = mech.model, mech.nv
     turning_in_space = [
         slice(j.idx_v, j.idx_v + j.nv) for j in model.joints if j.nq != j.nv and j.nv > 1
@@ -123,7 +123,7 @@ def in_tangent_space(mech: Mechanism) -> Callable[[Acceleration], Slope]:
 
 
 def by_slopes(slope: Slope) -> Stages:
-    """The stages of a step one by one."""
+    """The stages of a step, each by one call of `slope`."""
 
     def stages(
         method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector | None, h: float
@@ -158,7 +158,7 @@ def tried(
     stages: Stages, method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector | None,
     h: float, scale: Callable[[Vector, Vector], Vector],
 ) -> Trial:  # fmt: skip
-    """One step; `first` is the slope where it starts, `scale(x0, x)` what errors are counted by."""
+    """One trial step; `first` is the slope at its start, `scale(x0, x)` the unit of its errors."""
     x, last, K = stages(method, t, q0, v0, first, h)
     x0 = from_rest(v0)
     error = h * method.error(K, scale(x0, x), h)
@@ -173,7 +173,7 @@ def _times(method: Coefficients, h: float) -> tuple[tuple[Vector, ...], Vector, 
 
 
 def _table(A: Array) -> Array:
-    """All stages by all: scipy leaves out what none needs."""
+    """A as a square array; scipy leaves out columns that are zero."""
     table = np.zeros((len(A), len(A)))
     table[:, : A.shape[1]] = A[:, : len(A)]
     return table

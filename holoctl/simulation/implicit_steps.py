@@ -1,13 +1,14 @@
 """An accepted step by one of scipy's implicit solvers, for stiff forces.
 
-They go on from where they are; a projected state, or other efforts, is a new start. They
-ask for the derivative of the slope,
+A solver continues from its own last state; it is restarted after a projection of the state or a
+change of the efforts. It needs the derivative of the slope,
 
     x = (d, v)        d slope / d x = [0  I; A_q  A_v]        A_v = P (F_v - h_v)
 
-P = da/dtau, by the efforts on the coordinates, on which the acceleration depends linearly. F_v,
-which is what is stiff in friction and dampers, is known; what the constraints turn by the velocity
-is left out, for an implicit method needs no exact derivative. A_q is by differences.
+P = da/dtau, the derivative by the efforts on the coordinates, on which the acceleration depends
+linearly. F_v, the stiff part of friction and dampers, is known in closed form. The derivative of
+the drift of the constraints by v is left out, as an implicit method needs no exact derivative. A_q
+is computed by differences.
 """
 
 from __future__ import annotations
@@ -41,31 +42,31 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["implicit_step"]
 
 SLOPE_STEP = 1e-7  # scaled
-"""Accelerations are differenced by positions over this."""
+"""Step of the positions in the differences of accelerations."""
 
 PUT_IMPLICIT = (1e13, 1e5)
-"""Implicit methods are put back where they are off by so many times rtol times `PUT_BACK`, or by
-the second number times it: each time they start anew."""
+"""States of implicit methods are projected onto the manifold if their error exceeds `PUT_BACK`
+times the smaller of (the first number times rtol) and the second number; each projection restarts
+the solver."""
 
 COARSEST_STEPS = 1e-8
-"""LSODA and BDF have tolerances of this at the most: with coarser ones each of their steps is put
-back, so that they start anew, and errors add up."""
+"""Largest tolerances of LSODA and BDF: with coarser ones each step would be projected, so that the
+solver restarts at each step and errors add up."""
 
 
 def implicit_step(motion: PlantMotion, stop: float, longest: float) -> StepSolution:
-    """A step of scipy's solvers; they start anew where the state was put back, or efforts
-    changed."""
+    """A step of one of scipy's solvers, restarted if the state was projected or efforts changed."""
     plant, nv, start = motion.plant, motion.plant.nv, motion.t
     while True:
         check_effort(motion)
-        given = motion.solver
-        if given is None or given.solver.t != start or longest > 4.0 * given.longest:
-            given = ImplicitSolver(_solver(motion, stop, longest), motion.q, longest)
-        motion.solver, (solver, q0, _) = given, given
+        current = motion.solver
+        if current is None or current.solver.t != start or longest > 4.0 * current.longest:
+            current = ImplicitSolver(_solver(motion, stop, longest), motion.q, longest)
+        motion.solver, (solver, q0, _) = current, current
         try:
             message = solver.step()
             if solver.status == "failed":
-                raise InconsistentError(f"{plant.name}: the integrator gave up: {message}")
+                raise InconsistentError(f"{plant.name}: the integrator failed: {message}")
             motion.tally.steps += 1
             landed = judged(motion, q0, solver.y, solver.t, _put_from(motion))
         except SingularityError as error:
@@ -103,13 +104,13 @@ def _solver(motion: PlantMotion, stop: float, longest: float) -> Any:
 
 
 def _put_from(motion: PlantMotion) -> float:
-    """Implicit steps go on from where they are: each correction costs a new start."""
+    """The factor of `PUT_BACK` for implicit steps."""
     return max(1.0, min(PUT_IMPLICIT[0] * motion.settings.rtol, PUT_IMPLICIT[1]))
 
 
 def _slope_derivative(motion: PlantMotion) -> Callable[[float, Vector], Array]:
-    """The derivative of the slope, a function (t, x) of states in the tangent space of where the
-    motion is; see the head of this file."""
+    """The derivative of the slope, a function (t, x) in the tangent space of the current state; see
+    the head of this file."""
     plant, q0, tau, acceleration = motion.plant, motion.q, motion.tau, motion.dynamics.acceleration
     model, nv, tally = plant.model, plant.nv, motion.tally
     data = workspace(plant)

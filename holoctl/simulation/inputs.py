@@ -1,7 +1,7 @@
-"""What acts on a plant: the caller's controller and loads, and what motors give of a command.
+"""Efforts on a plant: the caller's controller and loads, and the saturation of the motors.
 
-The caller's functions run under the caller's settings for floating-point errors, and what they
-return is checked.
+The caller's functions run under the caller's settings for floating-point errors, and their results
+are checked.
 """
 
 from __future__ import annotations
@@ -32,19 +32,22 @@ from holoctl.simulation.plant import Load
 __all__ = ["Inputs", "check_controller", "check_tick", "motors_of", "target_of"]
 
 SAME_TICK = 1e-6
-"""By this share the tick of a controller may differ from that of a simulation."""
+"""Largest relative difference between the tick of a controller and that of a simulation."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlantMotors:
-    """The motors of a plant: they give what lies within their limits; `curved`, where that depends
-    on how fast they turn. A plant has no end stops: limits of joints are none of it."""
+    """The motors of a plant, which saturate at their effort limits.
+
+    `curved` if a limit depends on the rate of its motor. Limits of joints do not count here, as a
+    plant has no end stops.
+    """
 
     bound: BoundLimits
     curved: bool
 
     def given(self, plant: Mechanism, u: Vector, v: Vector) -> Vector:
-        """The efforts that act where they are told u."""
+        """The efforts that the motors produce under the command u."""
         lower, upper = self.bound.effort
         if self.curved:
             lower, upper = effort_bounds(self.bound, plant.B.T @ v)
@@ -52,7 +55,7 @@ class PlantMotors:
         return acting
 
     def held(self, plant: Mechanism, u: Vector) -> Vector | Callable[[Vector], Vector]:
-        """The same while u is held: efforts, or a function of v."""
+        """The efforts while u is held: an array, or a function of v."""
         lower, upper = self.bound.effort
         if self.curved:
             lower, upper = effort_bounds_at_any_rate(self.bound)
@@ -93,13 +96,13 @@ class Inputs:
     def called(
         self, t: float, function: Callable[[], Any], check: Callable[[Any], Any] | None = None
     ) -> Any:
-        """What a function of the caller gives, checked; an error on the way tells the time t."""
+        """The checked result of a function of the caller; its errors get the attribute `time`."""
         try:
             with np.errstate(**self.settings):
                 found = function()
             return found if check is None else check(found)
         except Exception as error:
-            with suppress(Exception):  # of a class that lets nothing be added
+            with suppress(Exception):  # a class that allows no new attributes
                 error.time = t  # type: ignore[attr-defined]
             raise
 
@@ -116,18 +119,20 @@ class Inputs:
         return found
 
     def repartitioned(self, q: Vector, v: Vector, t: float) -> Inputs:
-        """With the controller that goes on from here, if it says that it can."""
-        anew = getattr(self.controller, "repartitioned", None)
-        if anew is None:
+        """The same inputs with the controller that its method `repartitioned` returns, if any."""
+        repartition = getattr(self.controller, "repartitioned", None)
+        if repartition is None:
             return self
-        what = "what controller.repartitioned(q, v, t) returns"
+        what = "the result of controller.repartitioned(q, v, t)"
         controller = self.called(
-            t, lambda: anew(q.copy(), v.copy(), t), lambda given: check_controller(given, what)
+            t,
+            lambda: repartition(q.copy(), v.copy(), t),
+            lambda given: check_controller(given, what),
         )
         return self if controller is self.controller else replace(self, controller=controller)
 
     def loads(self, plant: Mechanism) -> Callable[[float, Vector, Vector], Vector] | None:
-        """Efforts of loads from outside; None where there are none."""
+        """Efforts of external loads on the coordinates; None if there are no loads."""
         both = self.f_ext, self.efforts
         if not any(load is not None for load in both):
             return None
@@ -144,7 +149,7 @@ class Inputs:
         return loaded
 
     def acting(self, plant: Mechanism, u: Vector, v: Vector) -> Vector:
-        """What the motors give of u."""
+        """The efforts that the motors produce under the command u."""
         return u if self.motors is None else self.motors.given(plant, u, v)
 
     def held(self, plant: Mechanism, u: Vector) -> Efforts:
@@ -158,7 +163,7 @@ class Inputs:
         return tau if loads is None else _sum(lambda t, q, v: tau, loads)
 
     def continuous(self, plant: Mechanism) -> Efforts:
-        """The same with the controller asked at every instant."""
+        """Efforts on the coordinates with the controller evaluated at every instant."""
         loads, rest = self.loads(plant), np.zeros(plant.nv)
         if self.controller is None:
             return loads or (lambda t, q, v: rest)
@@ -178,7 +183,7 @@ def _sum(tau: _Function, loads: _Function | None) -> _Function:
 
 
 def target_of(controller: Any) -> str:
-    """What a controller of the library follows, in words; empty for one of somebody else."""
+    """The targets of a controller of the library, in words; empty for a user-defined one."""
     if not isinstance(controller, Tracking):
         return ""
     law = in_python(controller.controller)
@@ -190,14 +195,14 @@ def target_of(controller: Any) -> str:
 
 
 def check_tick(controller: Any, rate: float, hold: bool) -> None:
-    """Raise `InputError` where a controller counts on another tick than it gets."""
+    """Raise `InputError` if a controller was designed for another tick than that of the run."""
     if isinstance(controller, Feedback):
         dt = controller.feedback.dt
         if hold and dt is not None and not abs(dt * rate - 1.0) < SAME_TICK:
             raise InputError(
                 f"the gains of the controller are for ticks of dt = {dt:g} s, and the simulation "
-                f"asks it every {1.0 / rate:g} s; give dt={1.0 / rate:g} where they are designed, "
-                f"or rate={1.0 / dt:g}"
+                f"calls it every {1.0 / rate:g} s; design them with dt={1.0 / rate:g}, or give "
+                f"rate={1.0 / dt:g}"
             )
         return
     if not isinstance(controller, Tracking):
@@ -214,9 +219,9 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
     of_joints = limits is not None and not (limits.position is None and limits.velocity is None)
     if (integrates or of_joints) and hold and not abs(law.dt * rate - 1.0) < SAME_TICK:
         raise InputError(
-            f"the controller has ticks of dt = {law.dt:g} s, by which it "
+            f"the controller has ticks of dt = {law.dt:g} s, with which it "
             f"{'integrates and ' if of_motors else ''}keeps limits of joints, and the simulation "
-            f"asks it every {1.0 / rate:g} s; give hc.{type(law).__name__}(..., "
+            f"calls it every {1.0 / rate:g} s; give hc.{type(law).__name__}(..., "
             f"dt={1.0 / rate:g}), or rate={1.0 / law.dt:g}"
         )
 
@@ -225,11 +230,13 @@ _LAWS = (ComputedTorque, TaskSpaceControl, Impedance, Compiled, CompiledTasks)
 
 
 def check_controller(controller: Any, name: str = "controller") -> Any:
-    """The controller; `InputError` for what is no function. `name` says where it comes from."""
+    """The controller; `InputError` if it is not a function. `name` is the subject of the
+    message."""
     of = getattr(controller, "__self__", None)
     if isinstance(of if callable(controller) else controller, StateFeedback):
         raise InputError(
-            f"{name} must be a function (t, q, v) -> u; of a StateFeedback law.controller() is one"
+            f"{name} must be a function (t, q, v) -> u; got a StateFeedback, whose controller() "
+            "makes one"
         )
     name_of = getattr(controller, "__name__", "")
     its_own = isinstance(of, (*_LAWS, Loop)) and hasattr(type(of), name_of)
@@ -238,13 +245,13 @@ def check_controller(controller: Any, name: str = "controller") -> Any:
         from_motors = isinstance(given, Loop) or (its_own and "motors" in name_of)
         hint = ""
         if from_motors:
-            hint = "; ctl.track_from_motors(reference) makes one of what is measured"
+            hint = "; ctl.track_from_motors(reference) makes one that uses the measurements"
         elif isinstance(given, _LAWS):
             hint = "; ctl.track(reference) makes one"
         if hint:
             law = in_python(getattr(given, "controller", given))
             of_motors = not isinstance(law, (TaskSpaceControl, Impedance))
-            what = "(q_ref, v_ref, a_ref)" if of_motors else "what torque takes as reference"
+            what = "(q_ref, v_ref, a_ref)" if of_motors else "the reference argument of torque"
             hint += f", with reference(t) -> {what}"
         what = (
             f"{type(of).__name__}.{controller.__name__}" if its_own else type(controller).__name__

@@ -1,4 +1,4 @@
-"""A run on its way: step by step, through events, from one plant to the next."""
+"""Integration of a run, step by step, through events that may change the plant."""
 
 from __future__ import annotations
 
@@ -48,21 +48,24 @@ __all__ = [
     "started",
 ]
 
-AS_CLOSED, STARTS = 4e-16, 2e-6  # scaled
-"""A start that is off by no more than the first stays as it is: next to a singular configuration,
-to put it back would turn its velocity. By more than the second, relative, nothing may."""
+AS_CLOSED = 4e-16  # scaled
+"""A start with errors of at most this is not projected: next to a singular configuration a
+projection would change the direction of its velocity."""
+
+STARTS = 2e-6  # scaled, relative
+"""Largest change of the velocity by the projection of a start."""
 
 EVENT_AGAIN = 5
-"""How often at most the step to an event is taken again, to end at its instant."""
+"""Largest number of times that the step to an event is repeated, to end at its instant."""
 
 MOST_EVENTS = 1000
-"""So many events within one tick, and a run counts as gone wild."""
+"""Number of events within one tick at which a run is given up."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlantDecisions:
-    """What is decided once for a plant: its partition, and what is usual for the independence of
-    its rows."""
+    """The choices made once for a plant: its partition, and the `usual_independence` of its
+    rows."""
 
     plant: Mechanism
     partition: Partition
@@ -71,8 +74,12 @@ class PlantDecisions:
 
 @dataclass
 class RunInProgress:
-    """A run on its way; u is what its motors are told, `fresh` where nothing was asked of the
-    events since it started or one happened, `ended` why it ended."""
+    """A run while it is integrated.
+
+    u is the command to the motors; `known` are the decisions for each plant, by its id; `fresh` is
+    true until a step after the start, or after an event, has been checked for events; `ended` says
+    why the run ended, empty if it has not.
+    """
 
     motion: PlantMotion
     events: tuple[PendingEvent, ...]
@@ -86,7 +93,7 @@ class RunInProgress:
     ended: str = ""
 
     def command(self, t: float, q: Vector, v: Vector) -> Vector:
-        """The motor efforts that act in a state: those of the tick, or of a continuous
+        """The motor efforts at a state: under the command of the tick, or of a continuous
         controller."""
         plant = self.motion.plant
         u = self.u if self.held else self.inputs.command(plant, t, q, v)
@@ -102,12 +109,12 @@ class RunInProgress:
 
 
 def decided(plant: Mechanism, q: Vector, v: Vector, t: float) -> PlantDecisions:
-    """At a start: rank, rows and coordinates, and what is usual for their independence.
+    """Rank, rows and coordinates at a start, and the usual independence of the rows.
 
     Raises
     ------
     InconsistentError
-        If it is not on the constraints.
+        If the start is not on the constraints.
     SingularityError
         If it is a singular configuration.
     """
@@ -125,9 +132,9 @@ def started(
     v: Vector,
     tau: Efforts,
 ) -> PlantMotion:
-    """A motion from there."""
+    """A motion that starts at (t, q, v)."""
     plant, part, c = at.plant, at.partition, at.plant.column_scale
-    allowed = max(CLOSED, part.tolerance)  # only where it is rounded
+    allowed = max(CLOSED, part.tolerance)  # the tolerance is zero unless the geometry is rounded
     off, slip, speed = _check_start(plant, q, v, t, allowed)
     if not (off <= AS_CLOSED and slip <= AS_CLOSED * speed):
         q, closed = projected_onto_manifold(plant, part.rows, q, v, t, CLOSEST)
@@ -135,7 +142,7 @@ def started(
         if not change <= max(STARTS, part.tolerance) * speed:
             raise SingularityError(
                 f"{plant.name}: the start is so near to a singular configuration that its velocity "
-                f"cannot be told (putting it back on the constraints changes it by {change:.1e}, "
+                f"is not determined (projecting it onto the manifold changes it by {change:.1e}, "
                 "scaled); start farther from it"
             )
         v = closed
@@ -145,7 +152,7 @@ def started(
 def _check_start(
     plant: Mechanism, q: Vector, v: Vector, t: float, allowed: float
 ) -> tuple[float, float, float]:
-    """Error, rate and speed at a start, scaled; `InconsistentError` where it is off by more."""
+    """Error, rate and speed at a start, scaled; `InconsistentError` above `allowed`."""
     rows = scaled_rows_at(plant, q, v, t)
     off, slip = largest(rows.error), largest(rows.rate)
     speed = 1.0 + largest(v / plant.column_scale)
@@ -159,7 +166,7 @@ def _check_start(
 
 
 def integrate_to(run: RunInProgress, stop: float) -> None:
-    """Step by step, through all events, to an instant."""
+    """Integrate a run step by step, through all events, to an instant."""
     while run.motion.t < stop and not run.ended:
         if not run.events:
             _keep(run, advanced(run.motion, stop))
@@ -169,9 +176,9 @@ def integrate_to(run: RunInProgress, stop: float) -> None:
             piece = advanced(run.motion, stop)
             hit = _event_within(run, piece)
             pieces = [piece] if hit is None else _up_to(run, before, hit)
-        except BaseException:  # what was not looked at is not told
-            _go_back(run, before)
-            _forget(run.record.events, (before.t, np.inf))
+        except BaseException:  # record nothing of a step whose events were not all found
+            _restore(run, before)
+            _remove_later(run.record.events, (before.t, np.inf))
             raise
         for piece in pieces:
             _keep(run, piece)
@@ -180,15 +187,15 @@ def integrate_to(run: RunInProgress, stop: float) -> None:
 
 
 def _keep(run: RunInProgress, piece: StepSolution) -> None:
-    """What is recorded of a piece, and what is read later."""
+    """Record a piece, and keep the states of it that sensors read later."""
     keep_piece(run.record, run.motion, piece, run.command)
     if run.sensors is not None:
         run.sensors.keep(run.motion, piece)
 
 
 def keep_last(run: RunInProgress, after_error: bool = False) -> None:
-    """The state where a run ends, unless it is there already; a controller that raised an error has
-    no efforts there."""
+    """Record the state at which a run ends, unless it is recorded already; the efforts are nan
+    after an error if the controller raises another one."""
     record, motion = run.record, run.motion
     if record.count and not motion.t > record.t[record.count - 1]:
         return
@@ -197,7 +204,7 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
         try:
             return run.command(t, q, v)
         except Exception:
-            if after_error:  # there is one already
+            if after_error:  # the first error is the one to report
                 return np.full(run.u.size, np.nan)
             raise
 
@@ -209,7 +216,8 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
 
 
 def _event_within(run: RunInProgress, piece: StepSolution) -> EventCrossing | None:
-    """The first event of a piece that has a reaction, or ends the run; others are told."""
+    """The first event of a piece that has a reaction or ends the run; events before it are
+    recorded."""
     motion, start, stop = run.motion, piece.start.t, piece.stop.t
 
     def closed_at(t: float) -> tuple[Vector, Vector]:
@@ -225,20 +233,21 @@ def _event_within(run: RunInProgress, piece: StepSolution) -> EventCrossing | No
         event = run.events[hit.i].event
         if event.terminal or event.reaction is not None:
             return hit
-        _happens(run, hit.t, hit)
+        _record_event(run, hit.t, hit)
         start = hit.t
     return None
 
 
-def _happens(run: RunInProgress, t: float, hit: EventCrossing) -> None:
-    """Tell an event; from there all are asked anew."""
+def _record_event(run: RunInProgress, t: float, hit: EventCrossing) -> None:
+    """Record an event; the functions of all events are then evaluated again."""
     motion, found, w = run.motion, run.record.events, run.events[hit.i]
     found.append((t, hit.i))
     recent = found[-MOST_EVENTS:]
     if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < motion.settings.tick:
         raise InconsistentError(
-            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they set each other "
-            "off, or does something bounce ever faster? Let it rest by a reaction"
+            f"{motion.plant.name}: {MOST_EVENTS} events within one tick; do they cause each other, "
+            "or does a body bounce at ever shorter intervals? Return a mechanism in which it rests "
+            "from the reaction"
         )
     for other in run.events:
         other.value = np.nan
@@ -247,17 +256,18 @@ def _happens(run: RunInProgress, t: float, hit: EventCrossing) -> None:
 
 
 def _up_to(run: RunInProgress, before: PlantMotion, hit: EventCrossing) -> list[StepSolution]:
-    """The motion goes to an event from before the step that it was found in.
+    """Integrate from the start of the step in which an event was found to the event itself.
 
-    The step that ends there differs from the longer one by its error, and the event moves by that.
+    A step that ends at the event differs from the longer one by its error, and so does the instant
+    of the event; the step is repeated until that instant is right.
     """
     t, latest = hit.t, run.motion.t
     for _ in range(EVENT_AGAIN):
-        _go_back(run, copy(before))
+        _restore(run, copy(before))
         pieces = list[StepSolution]()
         while run.motion.t < t:
             pieces.append(advanced(run.motion, t))
-        _put_back(run.motion)
+        _project(run.motion)
         if not pieces or not hit.smooth:
             break
         motion = run.motion
@@ -269,8 +279,8 @@ def _up_to(run: RunInProgress, before: PlantMotion, hit: EventCrossing) -> list[
     return pieces
 
 
-def _put_back(motion: PlantMotion) -> None:
-    """Where an event happens the state is closed, so that what goes on from there is the same."""
+def _project(motion: PlantMotion) -> None:
+    """Project the state at an event, so that the motion continues from a closed state."""
     here = motion.state
     state = closed(motion, motion.part, here)
     if state.q is not here.q:
@@ -278,25 +288,25 @@ def _put_back(motion: PlantMotion) -> None:
         motion.first, motion.solver = None, None
 
 
-def _go_back(run: RunInProgress, before: PlantMotion) -> None:
-    """To before a step that went too far."""
-    for told in (run.motion.tally.crossings, run.motion.tally.repartitions):
-        _forget(told, before.t)
+def _restore(run: RunInProgress, before: PlantMotion) -> None:
+    """Return a run to the motion before a step, and remove the records of that step."""
+    for recorded in (run.motion.tally.crossings, run.motion.tally.repartitions):
+        _remove_later(recorded, before.t)
     before.solver = None
     run.motion = before
 
 
-def _forget(told: list[Any], since: Any) -> None:
-    """Take away what was told of later than an instant."""
-    while told and told[-1] > since:
-        told.pop()
+def _remove_later(recorded: list[Any], since: Any) -> None:
+    """Remove the entries of an ascending list that are later than an instant."""
+    while recorded and recorded[-1] > since:
+        recorded.pop()
 
 
 def _react(run: RunInProgress, hit: EventCrossing) -> None:
-    """What an event does, where the motion is now."""
+    """Apply the reaction of an event at the current state, and end the run if it is terminal."""
     motion, i = run.motion, hit.i
     event = run.events[i].event
-    _happens(run, motion.t, hit)
+    _record_event(run, motion.t, hit)
     if event.reaction is not None:
         reaction = event.reaction
         given = run.inputs.called(
@@ -310,13 +320,13 @@ def _react(run: RunInProgress, hit: EventCrossing) -> None:
         plant, v = given
         check_plant(motion.plant, plant, f"the mechanism that the reaction of event {i} returns")
         v = vector(f"v of the reaction of event {i}", v, plant.nv, "velocity")
-        _go_on(run, plant, v, i)
+        _continue_with(run, plant, v, i)
     if event.terminal:
         run.ended = f"event {i}"
 
 
-def _go_on(run: RunInProgress, plant: Mechanism, v: Vector, i: int) -> None:
-    """With another plant, or another velocity."""
+def _continue_with(run: RunInProgress, plant: Mechanism, v: Vector, i: int) -> None:
+    """Continue a run with the plant and the velocity that the reaction of event i returned."""
     motion, record, known, inputs = run.motion, run.record, run.known, run.inputs
     t, q, settings = motion.t, motion.q, motion.settings
     tau = inputs.held(plant, run.u) if settings.ticks else inputs.continuous(plant)
@@ -328,8 +338,8 @@ def _go_on(run: RunInProgress, plant: Mechanism, v: Vector, i: int) -> None:
         run.motion = started(at, settings, motion.tally, t, q, v, tau)
     except (InconsistentError, SingularityError) as error:
         error.add_note(
-            f"after the reaction of event {i}: with what it returns the plant is to be on its "
-            "constraints, with the velocity of hc.impulse, say"
+            f"after the reaction of event {i}: the mechanism and the velocity that it returns must "
+            "satisfy the constraints; hc.impulse, for example, computes such a velocity"
         )
         raise
     if plant is not motion.plant:

@@ -1,9 +1,9 @@
-"""A motion of a plant: where it is, and what an accepted step must be.
+"""The motion of a plant: its state, and the conditions for accepting a step.
 
 A step is accepted if its error is within the tolerance, the state at its end satisfies all rows,
-its projection onto the manifold moves it by next to nothing, and the rows did not get singular on
-the way. Then the rank of the rows is monitored (rank_monitor.py), and rows are selected anew where
-those kept get dependent.
+the projection of that state onto the manifold changes it by next to nothing, and the rows did not
+become singular within the step. The rank of the rows is then monitored (rank_monitor.py), and other
+rows are selected if those kept become dependent.
 """
 
 from __future__ import annotations
@@ -66,34 +66,46 @@ __all__ = [
     "too_fast",
 ]
 
-JUMPS, JUMPS_NEAR = (1e5, 1e-6), 1e-2
-"""Putting a state back may change its velocity by so many times rtol and this, relative; close to a
-singular configuration, where another path is near, by that times the last."""
+JUMPS = (1e5, 1e-6)  # -; relative
+"""The projection of a state may change its velocity by at most the first number times rtol plus the
+second."""
 
-MOST_JUMP = 0.1
-"""But never by more than this."""
+JUMPS_NEAR = 1e-2
+"""Factor of that limit close to a singular configuration, where another branch is near."""
+
+MOST_JUMP = 0.1  # relative
+"""Upper bound of that limit, whatever rtol is."""
 
 OFF = 1e-6  # scaled
-"""A state that is open by more is no result."""
+"""Largest closure error of an accepted state."""
 
 PUT_BACK = (1e-12, 1e-12)  # scaled
-"""States are put back where they are open, or slide, by more."""
+"""A state is projected onto the manifold if its closure error exceeds the first number, or the rate
+of that error the second."""
 
 MOST_STEPS = 10_000
-"""Evaluations of the dynamics within one tick before a run counts as gone wild."""
+"""Largest number of evaluations of the dynamics within one tick; a run that needs more is given
+up."""
 
-HOPELESS = (1000, 30.0, 0.01)  # a count; -; -
-"""It counts as that after so many already, where all of the tick would take as many times the most
-at the same pace, and accelerations are not below this part of the largest within the tick."""
+HOPELESS_EVALUATIONS = 1000
+"""A run is given up after this number of evaluations within one tick already, if the pace is that
+of `HOPELESS_PACE` and the motion does not decay (`DECAYED`)."""
+
+HOPELESS_PACE = 30.0
+"""The whole tick would take more than this factor times `MOST_STEPS` evaluations."""
+
+DECAYED = 0.01
+"""A motion decays if its acceleration is below this share of the largest within the tick: a stiff
+motion that decays continues in longer steps."""
 
 
 Efforts = Vector | Callable[[float, Vector, Vector], Vector]
-"""tau on the coordinates, where they are held; or tau(t, q, v)."""
+"""Efforts on the coordinates: an array if they are held, else a function tau(t, q, v)."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlantDynamics:
-    """Forward dynamics of a partition, and what it can do in one call.
+    """Forward dynamics of a partition.
 
     Attributes
     ----------
@@ -101,9 +113,11 @@ class PlantDynamics:
     rows : function (q, v, t) -> ScaledRows
         All rows.
     again : function (tau) -> a or None, or None
-        With other efforts at the state that was evaluated last; None where it cannot.
+        The acceleration under other efforts at the state that was evaluated last, or None if it is
+        not available there; None if there is no such function.
     step : Step or None
-        Whole steps with efforts held.
+        Computes all stages of a step in one call, with held efforts; None if there is no such
+        function.
     """
 
     acceleration: Callable[[Vector, Vector, Vector, float], Vector]
@@ -121,7 +135,7 @@ class ImplicitSolver(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where a motion was, and how far its rows were off (scaled)."""
+    """A state of a motion, and the largest scaled error of its rows."""
 
     t: float
     q: Vector
@@ -130,7 +144,7 @@ class State(NamedTuple):
 
 
 class StepSolution(NamedTuple):
-    """What one step covered, made with the partition `part`: x(t) = (d, v) between its ends, in the
+    """An accepted step of a plant with the partition `part`: x(t) = (d, v) between its ends, in the
     tangent space of q0."""
 
     start: State
@@ -155,7 +169,8 @@ def state_at(model: pin.Model, q0: Vector, x: Vector) -> tuple[Vector, Vector]:
 
 @dataclass
 class RunTally:
-    """What a run took, and what happened on the way."""
+    """Counts of steps and evaluations of a run, and the instants, s, of repartitions and of
+    crossings of singular configurations."""
 
     steps: int = 0
     evaluations: int = 0
@@ -173,18 +188,20 @@ class Settings:
         Makes the forward dynamics of a partition.
     method : str
         One of `METHODS`.
+    rtol, atol : float
+        Tolerances of a step, as in `Integrator`.
     cross : bool
-        Whether it goes over singular configurations.
+        Whether the motion may pass singular configurations.
     tick : float
-        s; evaluations are counted for that long.
+        Period of the controller, s; evaluations are counted over one tick.
     ticks : bool
         Whether efforts are held for a tick.
     end : float
-        When the run ends, s.
+        Time at which the run ends, s.
     longest : float
-        s; no step is longer, as what acts depends on time.
+        Largest length of a step, s; finite if efforts depend on time.
     target : str
-        What the controller follows, in words; empty where that is not known.
+        The targets of the controller, in words; empty if they are not known.
     """
 
     dynamics: Callable[[Mechanism, Partition], PlantDynamics]
@@ -201,12 +218,59 @@ class Settings:
 
 @dataclass
 class PlantMotion:
-    """The state of a plant on its way, on its constraints, and what its next step needs.
+    """The state of a plant on its constraints, and the data of its next step.
 
-    `tau` are the efforts that act; `monitor` is the rank monitor, `usual` the independence of rows
-    where nothing is singular. `first` is the slope where it is, None where it is not known; `nodes`
-    are the last accepted states, under the same efforts. `guess` tells v and a beyond a step over a
-    singular configuration, `ahead` when such a one stops it; `missed`, that it passes beside.
+    Attributes
+    ----------
+    plant, part, settings, tally
+        Mechanism, partition, `Settings` of the integration and counts of the run.
+    usual : float
+        The independence s of the rows in configurations that are not singular.
+    t, q, v
+        The state: s, (nq,) and (nv,).
+    tau : Efforts
+        Efforts on the coordinates from here on.
+    dynamics : PlantDynamics
+        Forward dynamics of the plant with its partition.
+    in_tangent_space : function
+        Turns an acceleration a(t, q, v) into the slope of x = (d, v).
+    slope, stages : function
+        Slope of x, and the stages of an explicit step, both under `tau`.
+    monitor : RankMonitor
+        Singular values of the rows at the state.
+    closure : float
+        Largest scaled error of the rows at the state.
+    h : float
+        Length of the next explicit step, s.
+    method : str
+        The integration method in use; ``"auto"`` is resolved, and may change to an implicit one.
+    scale : function (x0, x) -> (2 nv,)
+        Unit of the error of a step in each entry of x.
+    first : (2 nv,) array or None
+        The slope at the state; None if it is not known.
+    evaluated : int
+        The count of evaluations after the last explicit step; if it has not grown since, the last
+        evaluation was at the state.
+    nodes : list of AcceptedState
+        The last accepted states under the same efforts.
+    guess : function (t) -> (v, a), or None
+        Prediction after a step over a singular configuration that ended before its polynomial did.
+    missed : bool
+        Whether the motion was found to pass next to the singular configuration, and not through it.
+    ahead : float or None
+        Instant of a singular configuration at which the run must stop, s; None if there is none.
+    opened : float
+        The error of the rows in the last attempt of a step over a singular configuration, scaled.
+    stiff : int
+        Number of recent explicit steps that were limited by stability.
+    solver : ImplicitSolver or None
+        The implicit solver at the state; None if it must be restarted.
+    since : float
+        Start of the interval in which evaluations are counted, s.
+    spent : int
+        The count of evaluations at `since`.
+    sharpest : float
+        Largest acceleration since then.
     """
 
     plant: Mechanism
@@ -255,12 +319,12 @@ class PlantMotion:
 
     @property
     def state(self) -> State:
-        """Where it is."""
+        """The current state."""
         return State(self.t, self.q, self.v, self.closure)
 
 
 def _scale(plant: Mechanism, settings: Settings) -> Callable[[Vector, Vector], Vector]:
-    """What errors are counted by: angles by one, rates by themselves."""
+    """The unit of errors: positions by the scale of the coordinate, rates relative and absolute."""
     nv, rtol, atol = plant.nv, settings.rtol, settings.atol
     positions = (atol + rtol) * plant.column_scale
 
@@ -275,7 +339,7 @@ def _scale(plant: Mechanism, settings: Settings) -> Callable[[Vector, Vector], V
 
 
 def begin_tick(motion: PlantMotion) -> None:
-    """Count evaluations anew from here on."""
+    """Start a new count of evaluations at the current time."""
     motion.since, motion.spent, motion.sharpest = motion.t, motion.tally.evaluations, 0.0
 
 
@@ -285,7 +349,8 @@ def efforts_at(tau: Efforts, t: float, q: Vector, v: Vector) -> Vector:
 
 
 def new_efforts(motion: PlantMotion, tau: Efforts) -> None:
-    """Other efforts from here on: accelerations so far say nothing of those to come."""
+    """Set the efforts from here on; predictions from accelerations under the old ones are
+    dropped."""
     dynamics, tally, held = motion.dynamics, motion.tally, isinstance(tau, np.ndarray)
     motion.first = _first_with(motion, tau)
     motion.tau, motion.solver, motion.nodes = tau, None, []
@@ -301,7 +366,7 @@ def new_efforts(motion: PlantMotion, tau: Efforts) -> None:
 
 
 def _first_with(motion: PlantMotion, tau: Efforts) -> Vector | None:
-    """The slope where the motion is with other efforts, if the last evaluation was there."""
+    """The slope at the current state under other efforts, if the last evaluation was there."""
     again, evaluated = motion.dynamics.again, motion.evaluated == motion.tally.evaluations
     if again is None or not evaluated or motion.first is None or callable(tau):
         return None
@@ -310,7 +375,7 @@ def _first_with(motion: PlantMotion, tau: Efforts) -> Vector | None:
 
 
 def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: RunTally) -> Stages:
-    """All stages in one call, with efforts held; one by one where that has doubts."""
+    """All stages in one call of `step`, with held efforts; `one_by_one` if that call refuses."""
 
     def stages(
         method: Coefficients, t: float, q0: Vector, v0: Vector, first: Vector | None, h: float
@@ -326,7 +391,7 @@ def _at_once(step: Step, tau: Vector, one_by_one: Stages, tally: RunTally) -> St
 
 
 def slope_here(motion: PlantMotion) -> Vector:
-    """The slope where the motion is; kept for its next step."""
+    """The slope at the current state; it is stored for the next step."""
     if motion.first is None:
         x = from_rest(motion.v)
         motion.first = motion.slope(motion.t, motion.q, x, np.empty(x.size))
@@ -337,7 +402,7 @@ def slope_here(motion: PlantMotion) -> Vector:
 
 
 class StepEnd(NamedTuple):
-    """The end of a step that may be accepted; `moved` where it was put back."""
+    """The end of a step that may be accepted; `moved` if the state was projected."""
 
     q: Vector
     v: Vector
@@ -348,8 +413,10 @@ class StepEnd(NamedTuple):
 def judged(
     motion: PlantMotion, q0: Vector, x: Vector, end: float, put: float = 1.0
 ) -> StepEnd | SingularityError | InconsistentError:
-    """The state that x = (d, v) from q0 leads to, put back on the constraints where it is off by
-    more than `put` times what is usual; or why it is none."""
+    """The state that x = (d, v) from q0 leads to, or the error that says why it is not accepted.
+
+    The state is projected onto the manifold if its errors exceed `put` times `PUT_BACK`.
+    """
     plant, part, nv = motion.plant, motion.part, motion.plant.nv
     model, c = plant.model, plant.column_scale
     d, v = x[:nv], x[nv:]
@@ -361,7 +428,7 @@ def judged(
     allowed, jump = max(OFF, part.tolerance), largest_jump(motion)
     if not (off <= allowed and slip <= (jump + part.tolerance) * speed):
         return _left(motion, rows)
-    near = put == 1.0 and motion.monitor.near_zero  # then errors count more, by one over s
+    near = put == 1.0 and motion.monitor.near_zero  # errors then grow with 1 / s
     if off <= put * PUT_BACK[0] and slip <= put * PUT_BACK[1] * speed and not near:
         return StepEnd(q, v, rows, False)
     try:
@@ -371,7 +438,7 @@ def judged(
     change = largest((v_back - v) / c)
     if not change <= jump * speed:
         return InconsistentError(
-            f"{plant.name}: putting the state back on the constraints changes its velocity by "
+            f"{plant.name}: projecting the state onto the manifold changes its velocity by "
             f"{change:.1e} (scaled)",
             residual=change,
         )
@@ -380,7 +447,7 @@ def judged(
 
 
 def largest_jump(motion: PlantMotion) -> float:
-    """By how much putting a state back may change its velocity, relative."""
+    """Largest relative change of the velocity by a projection of the state."""
     jump = min(JUMPS[0] * motion.settings.rtol + JUMPS[1], MOST_JUMP)
     near = motion.monitor.of_all.value < NEAR_SINGULAR * motion.usual
     return jump * JUMPS_NEAR if near else jump
@@ -390,8 +457,8 @@ def arrive(
     motion: PlantMotion, t: float, landed: StepEnd, a: Vector, h: float, q0: Vector,
     x: Callable[[float], Vector],
 ) -> StepSolution:  # fmt: skip
-    """Take an accepted state, h later, with the acceleration a there; update the rank monitor,
-    and select rows anew if need be. The step to it is ``x(t)`` from q0."""
+    """Move to an accepted state, h later, with the acceleration a; update the rank monitor, and
+    select other rows if need be. The step to that state is ``x(t)`` from q0."""
     plant, q, v, start, part = motion.plant, landed.q, landed.v, motion.state, motion.part
     motion.t, motion.q, motion.v, motion.closure = t, q, v, largest(landed.rows.error)
     motion.nodes = [*motion.nodes[1 - PREDICTED_BY :], AcceptedState(t, v, a)]
@@ -417,27 +484,25 @@ def arrive(
 
 
 def check_effort(motion: PlantMotion) -> None:
-    """Raise where a motion asks for too many evaluations within one tick, or would at this pace;
-    and where it is so fast that no law takes it."""
+    """Raise `InconsistentError` if a motion needs too many evaluations within one tick, would need
+    them at its present pace, or is faster than `FASTEST`."""
     if largest(motion.v[motion.plant.lengths[1]]) > FASTEST:
         raise too_fast(motion)
     spent = motion.tally.evaluations - motion.spent
     share = (motion.t - motion.since) / motion.settings.tick
-    few, times, dying = HOPELESS
-    slow = spent > few and spent > times * MOST_STEPS * share
-    # a stiff motion that dies away goes on in longer steps
-    goes_on = not motion.nodes or largest(motion.nodes[-1].a) > dying * motion.sharpest
-    if spent > MOST_STEPS or (slow and goes_on):
+    slow = spent > HOPELESS_EVALUATIONS and spent > HOPELESS_PACE * MOST_STEPS * share
+    decayed = bool(motion.nodes) and not largest(motion.nodes[-1].a) > DECAYED * motion.sharpest
+    if spent > MOST_STEPS or (slow and not decayed):
         raise too_fast(motion)
 
 
 def lost(motion: PlantMotion) -> SingularityError:
-    """The error of a motion at a singular configuration, or too near by one."""
+    """The error of a motion at a singular configuration, or too close to one."""
     s = motion.monitor.of_all.value
     return SingularityError(
-        f"{motion.plant.name}: the motion is at a singular configuration, or passes one by so "
-        f"little that it cannot be told (the least singular value that counts is {s:.1e}, usual "
-        f"are {motion.usual:.1e})",
+        f"{motion.plant.name}: the motion is at a singular configuration, or so close to one that "
+        f"its branch is not determined (smallest nonzero singular value of the rows {s:.1e}, "
+        f"usually {motion.usual:.1e})",
         condition=motion.usual / s if s > 0.0 else float("inf"),
     )
 
@@ -448,20 +513,20 @@ def _left(motion: PlantMotion, rows: ScaledRows) -> InconsistentError:
     worst = int(np.argmax(off))
     if part.tolerance > 0.0 and worst in part.left_out:
         return InconsistentError(
-            f"{plant.name}: {plant.row_names[worst]} was left out as it repeats other rows nearly, "
-            f"but it is open by {off[worst]:.1e} now, more than the tolerance of the geometry, "
-            f"{part.tolerance:g}: it holds the mechanism after all",
+            f"{plant.name}: {plant.row_names[worst]} was left out as nearly dependent on other "
+            f"rows, but its error is {off[worst]:.1e} now, more than the tolerance of the "
+            f"geometry, {part.tolerance:g}: it does constrain the motion and may not be left out",
             residual=float(off[worst]),
         )
     return InconsistentError(
-        f"{plant.name}: the motion leaves its constraints: {plant.row_names[worst]} is open by "
-        f"{off[worst]:.1e} (scaled), and rows slide by up to {largest(rows.rate):.1e}",
+        f"{plant.name}: the motion leaves its constraints: the error of {plant.row_names[worst]} "
+        f"is {off[worst]:.1e} (scaled), the largest velocity error {largest(rows.rate):.1e}",
         residual=float(off[worst]),
     )
 
 
 def too_fast(motion: PlantMotion) -> InconsistentError:
-    """The error of a motion that asks for too many steps, with what may be the cause."""
+    """The error of a motion that needs too many steps, with possible causes."""
     plant = motion.plant
     cause = "are the gains too high for the rate, or is the loop unstable?"
     tau = efforts_at(motion.tau, motion.t, motion.q, motion.v)
@@ -473,7 +538,7 @@ def too_fast(motion: PlantMotion) -> InconsistentError:
     elif motion.settings.target:
         cause = (
             "is the loop unstable, with gains too high for the rate, or does the target "
-            f"{motion.settings.target} contradict {_what_holds(motion, tau)}?"
+            f"{motion.settings.target} contradict {_opposing_constraint(motion, tau)}?"
         )
     if plant.forces:
         cause += (
@@ -490,14 +555,14 @@ def too_fast(motion: PlantMotion) -> InconsistentError:
     )
 
 
-def _what_holds(motion: PlantMotion, tau: Vector) -> str:
-    """The constraint that bears most of the efforts; a base that floats, where nothing holds it."""
+def _opposing_constraint(motion: PlantMotion, tau: Vector) -> str:
+    """The constraint that bears most of the efforts; if there is none, a floating base."""
     plant, found = motion.plant, "what its motors can give"
     if plant.model.joints[1].shortname() == "JointModelFreeFlyer":
         found = f"the base {plant.model.names[1]!r}, which floats, and which no motor drives"
     G = scaled_rows_at(plant, motion.q, motion.v, motion.t).jacobian
     if not G.size or not np.isfinite(G).all():
         return found
-    sizes = np.abs(least_squares(G.T, plant.column_scale * tau))  # all of them N m, or N
+    sizes = np.abs(least_squares(G.T, plant.column_scale * tau))  # N m, or N, for all rows
     name = constraint_of(plant.row_names[int(np.argmax(sizes))])
     return f"constraint {name!r}, which takes most of these efforts; or {found}"

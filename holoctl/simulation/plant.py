@@ -1,4 +1,4 @@
-"""What a caller asks of a simulation, together: the plant, and how its motion is integrated."""
+"""Two groups of options of a simulation: the plant, and the integration of its motion."""
 
 from __future__ import annotations
 
@@ -17,40 +17,41 @@ from holoctl.simulation.stepping import METHODS
 __all__ = ["Integrator", "Load", "Plant", "check_dynamics", "integrator_of", "plant_of"]
 
 Load = Callable[[float, Vector, Vector], Any]
-"""load(t, q, v): forces from outside, or efforts on the coordinates."""
+"""load(t, q, v): external forces, or efforts on the coordinates."""
 
 AT_SINGULAR = ("raise", "cross")
 
 FINEST, COARSEST = 1e-14, 1e-2
-"""Tolerances of a simulation are between these."""
+"""The smallest and the largest tolerance of a simulation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """What is simulated: a mechanism, with what its motors can give and what acts from outside.
+    """What is simulated: a mechanism, the effort limits of its motors and external loads.
 
     Parameters
     ----------
     mech : Mechanism, optional
         With the same coordinates and motors as the controller's model. Default: that model.
     dynamics : Compiled, optional
-        Compiled forward dynamics of it, to be quicker: whole steps, where efforts are held, and the
-        rows that are looked at after them, are machine code too.
+        Compiled forward dynamics of `mech`, for speed: with held efforts whole steps are compiled
+        code, and so are the rows that are evaluated after each step.
     limits : Limits, optional
-        Of its motors: what a controller asks for is clipped to `effort`, and to `speed_torque` at
+        Of its motors: the controller's command is clipped to `effort`, and to `speed_torque` at
         the rates that the motors have at each instant. Positions, velocities and accelerations of
-        joints are not limited: a plant has no end stops. Default: none; ``hc.limits_of(mech)`` are
-        those of its description.
+        joints are not limited: a plant has no end stops. Default: no limits;
+        ``hc.limits_of(mech)`` are those of its description.
     f_ext : callable, optional
         ``f_ext(t, q, v)``: external forces at any instant, as `inverse_dynamics` takes them. The
-        controller is not told.
+        controller does not know them.
     efforts : callable, optional
         ``efforts(t, q, v)``: (nv,) efforts on the coordinates, N m or N, likewise.
 
     Raises
     ------
     InputError
-        For what is no mechanism or no function; what does not match is refused by `simulate`.
+        If `mech` is not a mechanism, or a load is not a function; `simulate` refuses values that do
+        not match each other.
 
     Examples
     --------
@@ -78,12 +79,12 @@ class Plant:
 
 
 def plant_of(given: Any, mech: Mechanism) -> tuple[Mechanism, Plant]:
-    """The plant that a caller gave, in any form, and its mechanism; by default `mech`.
+    """The mechanism, by default `mech`, and the `Plant` of a caller's argument in any form.
 
     Raises
     ------
     InputError
-        For what is none.
+        If the argument is neither a mechanism, nor compiled dynamics, nor a `Plant`.
     """
     if isinstance(given, Compiled):
         given = Plant(given.mech, given)
@@ -92,7 +93,7 @@ def plant_of(given: Any, mech: Mechanism) -> tuple[Mechanism, Plant]:
 
 
 def check_dynamics(dynamics: Any, plant: Mechanism) -> None:
-    """Raise `InputError` unless it is compiled forward dynamics of this very plant."""
+    """Raise `InputError` unless `dynamics` is compiled forward dynamics of this plant object."""
     if not isinstance(dynamics, Compiled):
         raise InputError(
             f"dynamics must be compiled forward dynamics; got {type(dynamics).__name__}; "
@@ -101,12 +102,12 @@ def check_dynamics(dynamics: Any, plant: Mechanism) -> None:
     if "forward_dynamics" not in dynamics.functions:
         raise InputError(
             f"dynamics has {', '.join(dynamics.functions)}; "
-            'hc.compile(plant, ["forward_dynamics"]) makes what is needed'
+            'hc.compile(plant, ["forward_dynamics"]) makes the function that is needed'
         )
     if dynamics.mech is not plant:
         raise InputError(
-            f"dynamics was compiled for {dynamics.mech.name!r}, which is not the very plant, "
-            f"{plant.name!r}"
+            f"dynamics was compiled for {dynamics.mech.name!r}, which is a different object from "
+            f"the plant being simulated, {plant.name!r}; compile dynamics of that object"
         )
 
 
@@ -118,21 +119,21 @@ class Integrator:
     ----------
     method : str, optional
         ``"DOP853"`` or ``"RK45"`` (explicit), ``"LSODA"``, ``"Radau"`` or ``"BDF"`` (for stiff
-        forces; scipy's). ``"auto"``: DOP853, or RK45 with one step for each tick; where forces
-        turn out to be stiff, LSODA or Radau from there on.
+        forces; scipy's). ``"auto"``: DOP853, or RK45 with one step for each tick if efforts are
+        held; once forces are found to be stiff, LSODA or Radau.
     rtol, atol : float, optional
         Tolerances of a step: of rates relative and absolute, of positions per rad, or per size of
         the mechanism.
     at_singular : str, optional
-        At a configuration where the constraints lose rank and paths branch: ``"raise"`` stops
-        before it, ``"cross"`` follows the smooth path over it and records the instant.
+        At a configuration in which the constraints lose rank and paths branch: ``"raise"`` stops
+        before it, ``"cross"`` follows the smooth path through it and records the instant.
     hold : bool, optional
         False: evaluate the controller continuously, as an ideal analog controller.
 
     Raises
     ------
     InputError
-        For unknown words, and numbers that make no sense.
+        For an unknown method or option, or a tolerance out of range.
 
     Examples
     --------
@@ -158,12 +159,12 @@ class Integrator:
 
 
 def integrator_of(given: Any) -> Integrator:
-    """How a caller wants it integrated.
+    """The `Integrator` of a caller's argument; the default one for None.
 
     Raises
     ------
     InputError
-        For what is no `Integrator`.
+        If the argument is not an `Integrator`.
     """
     if given is None:
         return Integrator()

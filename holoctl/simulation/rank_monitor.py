@@ -2,8 +2,8 @@
 
     s   the rank-th singular value of G', all rows        k   the smallest one of G'[rows]
 
-k falls and s does not: rows are selected anew. s goes to zero: a singular configuration is ahead,
-and no step may jump over it.
+If k falls and s does not, other rows are selected. If s goes to zero, a singular configuration is
+ahead, and no step may jump over it.
 Derivation: docs/derivations.md, "Simulation".
 """
 
@@ -36,23 +36,30 @@ __all__ = [
     "usual_independence",
 ]
 
-DECOMPOSE_AGAIN, STEPS_AHEAD = 0.1, 5.0
-"""Singular values are taken anew where the scaled rows may have changed them by this share; and
-where so many steps like the last could make one vanish, with their rates."""
+DECOMPOSE_AGAIN = 0.1
+"""Singular values are computed again if the change of the scaled rows may have changed them by this
+share."""
 
-PASSED_ZERO, MOST_PASSED = 0.5, 24  # -; a count
-"""A singular value that is larger than what the scaled rows change by, over this, does not go
-through zero; so many of the smallest are asked whether they did."""
+STEPS_AHEAD = 5.0
+"""Rates of singular values are computed if this number of steps like the last one could make a
+singular value vanish."""
+
+PASSED_ZERO = 0.5
+"""A singular value larger than the change of the scaled rows divided by this has not passed
+zero."""
+
+MOST_PASSED = 24
+"""Largest number of singular values, the smallest ones, that are checked for having passed zero."""
 
 RATE_STEP = 1e-4  # scaled
-"""Rates of singular values are differences over this (scaled) to either side."""
+"""Rates of singular values are differences over a step of this to either side."""
 
 NEARBY_CONFIGURATIONS = 2
-"""What is usual for the independence of rows is asked along so many directions, both ways."""
+"""The usual independence of the rows is evaluated along this number of directions, both ways."""
 
 
 class SingularValueTrend(NamedTuple):
-    """A singular value along the motion: its value, its rate and the rate of that."""
+    """A singular value along the motion: its value and its first and second derivative by time."""
 
     value: float
     rate: float = 0.0
@@ -60,16 +67,16 @@ class SingularValueTrend(NamedTuple):
 
     @property
     def zero(self) -> float:
-        """The time to its first zero ahead, s; inf where it has none."""
+        """The time until its first zero, s; inf if it has no zero ahead."""
         inside = self.rate**2 - 2.0 * self.curvature * self.value
         if not inside >= 0.0:
             return float("inf")
-        falls = sqrt(inside) - self.rate  # the form that does not cancel
+        falls = sqrt(inside) - self.rate  # the root in the form without cancellation
         return 2.0 * self.value / falls if falls > 0.0 else float("inf")
 
 
 class SingularPairs(NamedTuple):
-    """Singular vectors and values that count, ``G' = U s W'``."""
+    """The first `rank` singular vectors and values of the scaled rows, ``G' = U s W'``."""
 
     U: Array
     s: Vector
@@ -82,12 +89,12 @@ class RankMonitor(NamedTuple):
     Attributes
     ----------
     of_all, of_kept : SingularValueTrend
-        s and k; those of an earlier state where the rows have not moved since by what matters, and
-        without rates where no zero is near.
+        s and k; those of an earlier state if the rows have hardly changed since, and without rates
+        if no zero is near.
     decomposed, last : (m, nv) arrays
-        The scaled Jacobian where s and k were taken, and at the last state.
+        The scaled Jacobian from which s and k were computed, and that at the last state.
     pairs : SingularPairs or None
-        Those of the last state, where a zero may be near.
+        Those of the last state if a zero may be near, else None.
     """
 
     of_all: SingularValueTrend
@@ -98,21 +105,21 @@ class RankMonitor(NamedTuple):
 
     @property
     def near_zero(self) -> bool:
-        """Whether a zero may be near; then s and k are those of the last state, with rates."""
+        """Whether a zero may be near; s and k are then those of the last state, with rates."""
         return self.pairs is not None
 
 
 def singular_pairs(G: Array, rank: int) -> SingularPairs:
-    """Of a scaled Jacobian."""
+    """Singular pairs of a scaled Jacobian of a known rank."""
     U, s, Wt = np.linalg.svd(in_range(G), full_matrices=False)
     return SingularPairs(U[:, :rank], s[:rank], Wt[:rank].T)
 
 
 def passed_zero(monitor: RankMonitor, part: Partition, G: Array) -> bool:
-    """Whether a singular value went through zero on the way from the last state to one with this
-    Jacobian: then ``U' G W`` has turned it over.
+    """Whether a singular value went through zero between the last state and one with the Jacobian
+    G: an eigenvalue of ``U' G W / s`` is then negative.
 
-    Those that are larger than what the matrix changed by cannot have (Weyl).
+    A singular value larger than the change of the matrix cannot have passed zero (Weyl).
     """
     change = _distance(G, monitor.last)
     if part.rank == 0 or change < PASSED_ZERO * monitor.of_all.value:
@@ -124,7 +131,7 @@ def passed_zero(monitor: RankMonitor, part: Partition, G: Array) -> bool:
 
 
 def usual_independence(mech: Mechanism, part: Partition, q: Vector, t: float) -> float:
-    """s where nothing is singular: the largest here and at configurations nearby."""
+    """The usual value of s: the largest at this configuration and at configurations nearby."""
     rest, places = np.zeros(mech.nv), [q]
     if part.rank:
         places += nearby_configurations(mech, q, t, count=NEARBY_CONFIGURATIONS)
@@ -135,7 +142,7 @@ def usual_independence(mech: Mechanism, part: Partition, q: Vector, t: float) ->
 def monitor_at(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, a: Vector | None, t: float
 ) -> RankMonitor:
-    """At the start of a motion, or of another partition."""
+    """The monitor at the start of a motion, or after a change of the partition."""
     G = scaled_rows_at(mech, q, v, t).jacobian
     return _with_rates(mech, part, independence(G, part), G, q, v, a, t, np.inf)
 
@@ -144,9 +151,9 @@ def after_step(
     mech: Mechanism, part: Partition, before: RankMonitor, G: Array, q: Vector, v: Vector,
     a: Vector, t: float, h: float,
 ) -> RankMonitor:  # fmt: skip
-    """After a step h to a state with acceleration a and scaled Jacobian G.
+    """The monitor after a step h to a state with acceleration a and scaled Jacobian G.
 
-    Singular values change by no more than the norm of what the matrix changes by (Weyl), so most
+    Singular values change by no more than the norm of the change of the matrix (Weyl), so most
     states need no decomposition.
     """
     moved = _distance(G, before.decomposed)
@@ -162,8 +169,8 @@ def after_step(
 
 
 def better_rows(mech: Mechanism, part: Partition, monitor: RankMonitor, h: float) -> Partition:
-    """The partition with other rows where those kept get dependent and not the mechanism; else the
-    same one."""
+    """A partition with other rows if those kept become dependent and all rows together do not; else
+    the same object."""
     k, s = monitor.of_kept, monitor.of_all
     ahead = k.zero < 2.0 * h and not s.zero < 2.0 * h
     if not ahead and not ill_conditioned(part, Independence(s.value, k.value)):
@@ -175,7 +182,7 @@ def _with_rates(
     mech: Mechanism, part: Partition, here: Independence, G: Array, q: Vector, v: Vector,
     a: Vector | None, t: float, h: float,
 ) -> RankMonitor:  # fmt: skip
-    """With rates, by a short step to either side along the motion."""
+    """The monitor with rates of s and k, by a short step to either side along the motion."""
     speed = largest(v / mech.column_scale)
     if part.rank == 0 or speed == 0.0:
         return RankMonitor(SingularValueTrend(here.of_all), SingularValueTrend(here.of_kept), G, G)

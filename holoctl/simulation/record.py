@@ -1,4 +1,4 @@
-"""What of a motion is kept: states at instants that were asked for."""
+"""The record of a run: states at the requested instants."""
 
 from __future__ import annotations
 
@@ -37,20 +37,24 @@ __all__ = [
 ]
 
 LAST_TICK, ROUNDED_INSTANT = 1e-9, 1e-12  # a share of a tick; of the duration
-"""A last tick that is shorter is no tick; an instant to record that is no farther from the end is
-the end."""
+"""A last tick that is shorter than the first does not count; an instant to record that is closer to
+the end than the second is the end."""
 
 RECORDED = 1e-12  # scaled
-"""States between the ends of a step are put back where they are off by more."""
+"""States between the ends of a step are projected onto the manifold if their error is larger."""
 
 
 Command = Callable[[float, Vector, Vector], Vector]
-"""u(t, q, v) that acts."""
+"""u(t, q, v): the motor efforts that act at a state."""
 
 
 @dataclass
 class Record:
-    """Rows of a run, as many as `count` of them filled."""
+    """The arrays of a run while it is recorded: one row for each instant, `count` of them filled.
+
+    `spent` is the time of the last call of the controller, s; `plants` and `events` are pairs
+    (first row, mechanism) and (instant, index of the event); `bar` is a progress bar or None.
+    """
 
     t: Vector
     q: Array
@@ -67,21 +71,21 @@ class Record:
 
     @property
     def next(self) -> float:
-        """The instant that is asked for next; inf where none is."""
+        """The next instant to record, s; inf if there is none."""
         return float(self.t[self.count]) if self.count < self.t.size - 1 else np.inf
 
 
 def ticks_of(duration: float, rate: float) -> Vector:
-    """The ticks, and the end."""
+    """The instants of all ticks, and the end, s."""
     count = max(1, int(np.ceil(duration * rate - LAST_TICK)))
     return np.append(np.arange(count) / rate, duration)
 
 
 def checked_output(output: Any, duration: float) -> Vector:
-    """The instants to record, s: ascending, from 0 to the duration."""
+    """The instants to record, s: increasing, from 0 to the duration."""
     instants = numbers("output", output, "instants, s")
     if instants.ndim != 1 or instants.size == 0:
-        raise InputError(f"output must be instants in a row, s; got shape {instants.shape}")
+        raise InputError(f"output must be an (n,) array of instants, s; got shape {instants.shape}")
     if not np.isfinite(instants).all():
         bad = int(np.flatnonzero(~np.isfinite(instants))[0])
         raise InputError(f"output must be finite, s; entry {bad} is {instants[bad]}")
@@ -93,8 +97,8 @@ def checked_output(output: Any, duration: float) -> Vector:
     if not (np.diff(instants) > 0.0).all():
         bad = 1 + int(np.flatnonzero(~(np.diff(instants) > 0.0))[0])
         raise InputError(
-            f"output must ascend, each instant after the one before; entry {bad}, "
-            f"{instants[bad]:g} s, does not"
+            f"output must be increasing; entry {bad}, {instants[bad]:g} s, is not after the entry "
+            "before it"
         )
     if not (instants[0] >= 0.0 and instants[-1] <= duration):
         raise InputError(
@@ -105,7 +109,7 @@ def checked_output(output: Any, duration: float) -> Vector:
 
 
 def record_for(plant: Mechanism, instants: Vector, sensors: Sensors | None) -> Record:
-    """An empty record of these instants, with a row more for where a run ends early."""
+    """An empty record of these instants, with one more row for the end of a run that ends early."""
     n = instants.size
     return Record(
         np.append(instants, np.inf), np.empty((n + 1, plant.nq)), np.empty((n + 1, plant.nv)),
@@ -114,7 +118,7 @@ def record_for(plant: Mechanism, instants: Vector, sensors: Sensors | None) -> R
 
 
 def keep(record: Record, motion: PlantMotion, state: State, command: Command) -> None:
-    """Keep a state at the next instant, with the efforts that act there."""
+    """Record a state at the next instant, with the efforts that act there."""
     i = record.count
     if state.closure > RECORDED:
         state = closed(motion, motion.part, state)
@@ -127,7 +131,7 @@ def keep(record: Record, motion: PlantMotion, state: State, command: Command) ->
 
 
 def keep_piece(record: Record, motion: PlantMotion, piece: StepSolution, command: Command) -> None:
-    """Keep the states of a piece at all instants that are asked for, but for its end."""
+    """Record the states of a piece at all requested instants before its end."""
     while record.next < piece.stop.t:
         keep(record, motion, state_within(motion, piece, record.next), command)
 
@@ -140,7 +144,8 @@ def state_within(motion: PlantMotion, piece: StepSolution, t: float) -> State:
 
 
 def closed(motion: PlantMotion, part: Partition, state: State) -> State:
-    """The state put back on its constraints, if it is off by what matters and can be."""
+    """The state projected onto the manifold, if its error is above `RECORDED` and the projection
+    succeeds."""
     plant, (t, q, v, _) = motion.plant, state
     rows = scaled_rows_at(plant, q, v, t)
     off = largest(rows.error)
@@ -157,7 +162,7 @@ def closed(motion: PlantMotion, part: Partition, state: State) -> State:
 
 
 def finished(record: Record, tally: RunTally, ended: str) -> Run:
-    """The run so far."""
+    """The `Run` of the states recorded so far."""
     n, sensors = record.count, record.sensors
     arrays = {name: getattr(record, name)[:n].copy() for name in _RECORDED}
     stored = np.zeros((len(KINDS), n))

@@ -1,4 +1,4 @@
-"""What a simulation returns."""
+"""The result of a simulation, and how it is printed and saved."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["KINDS", "Run", "versions"]
 
 
 KINDS = ("kinetic", "gravity", "springs")
-"""Of energy."""
+"""Kinds of energy that a run records."""
 
 
 MOST_MOTORS = 8
-"""In the table of a run."""
+"""Largest number of motors in the table of a run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,34 +42,35 @@ class Run:
     v : (N + 1, nv) array
         Velocities of the plant.
     u : (N + 1, nu) array
-        Motor efforts that act from each instant on: held from tick to tick, or evaluated there,
-        when the controller runs continuously; zero without a controller. With `limits`, what the
-        motors give of it at that instant. Where an error or Ctrl-C ended a continuous one, the last
-        row is nan: it was not asked there.
+        Motor efforts that act from each instant on: held from tick to tick, or evaluated at the
+        instant if the controller is continuous; zero without a controller. With `limits`, the
+        efforts that the saturated motors produce at that instant. If an error or Ctrl-C ended a run
+        with a continuous controller, the last row is nan: the controller was not called there.
     closure : (N + 1,) array
-        Largest scaled error of all rows; where the geometry is rounded, rows that were left out
-        are open by that.
+        Largest scaled error of all rows; if the geometry is rounded, it includes the error of rows
+        that were left out.
     energy : dict of str to (N + 1,) array
-        What the plant stores, J: ``"kinetic"``, ``"gravity"`` and ``"springs"``; see `energy`.
+        Energy stored in the plant, J: ``"kinetic"``, ``"gravity"`` and ``"springs"``; see `energy`.
     tick_time : (N + 1,) array
-        Wall-clock time of the call of the controller that gave u, s.
+        Wall-clock time of the call of the controller that returned u, s.
     repartitions : (k,) array
-        Instants from which on other rows and coordinates count, s.
+        Instants at which other rows and coordinates were selected, s.
     crossings : (k,) array
-        Instants at which the motion went over a singular configuration, on the smooth branch, s:
-        which branch a mechanism takes there is a choice of the model.
+        Instants at which the motion passed a singular configuration on the smooth branch, s; which
+        branch a mechanism takes there is a choice of the model.
     events : (k, 2) array
-        Instants of events, s, and which of the events they were.
+        Instants of events, s, and the index of each event.
     steps, evaluations : int
-        Steps of the integrator, those not accepted included, and evaluations of the dynamics.
+        Number of steps of the integrator, those not accepted included, and of evaluations of the
+        dynamics.
     ended : str
-        Why before the duration was over: empty where it was not.
+        Why the run ended before the duration was over; empty if it did not.
     sensors : str
-        What the controller was shown, as `Sensors` prints it; empty: the exact state.
+        The sensors of the controller, as `Sensors` prints them; empty: the exact state.
     seed : int
         Seed of the noise of the sensors.
     versions : str
-        What the run was made with.
+        Versions of Python and of the packages that the run was made with.
     """
 
     t: Vector
@@ -93,7 +94,7 @@ class Run:
         last = f"{self.t[-1]:g} s" if self.t.size else "no time"
         marks = (
             (self.crossings, "singular configuration", "crossed"),
-            (self.repartitions, "time", "rows decided anew"),
+            (self.repartitions, "time", "rows selected again"),
             (self.events, "event", ""),
         )
         more = [f"{counted(len(x), what)} {done}".strip() for x, what, done in marks if len(x)]
@@ -143,7 +144,7 @@ class Run:
 
 
 def _parts(run: Run) -> Iterator[Cells]:
-    """What a notebook shows of a run."""
+    """The lines of the table that a notebook shows for a run."""
     if not run.t.size:
         return
     yield "time", f"{run.t[0]:g} to {run.t[-1]:g} s", counted(run.t.size, "instant")
@@ -157,7 +158,7 @@ def _parts(run: Run) -> Iterator[Cells]:
         if E.any():
             yield f"{kind} energy", f"{E[0]:.4g} to {E[-1]:.4g} J"
     yield "off the constraints", f"at most {largest(run.closure):.1e}", "scaled"
-    for x, what in ((run.crossings, "crossed"), (run.repartitions, "rows decided anew")):
+    for x, what in ((run.crossings, "crossed"), (run.repartitions, "rows selected again")):
         if len(x):
             yield what, named([f"{t:.4g}" for t in x]) + " s"
     if len(run.events):
@@ -171,7 +172,7 @@ def _parts(run: Run) -> Iterator[Cells]:
 
 @cache
 def versions() -> str:
-    """Of what takes part in a run."""
+    """Versions of Python and of the packages that a run depends on."""
     packages = ("holoctl", "pin", "numpy", "scipy")
     return " ".join(
         [f"python=={platform.python_version()}", *(f"{p}=={version(p)}" for p in packages)]

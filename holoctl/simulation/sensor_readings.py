@@ -1,4 +1,4 @@
-"""What the sensors of a simulation read at a tick: of the state some time ago, noise, rounding."""
+"""Readings of simulated sensors at a tick: the delayed state with noise and quantisation."""
 
 from __future__ import annotations
 
@@ -29,23 +29,27 @@ __all__ = ["SimulatedSensors", "simulated_sensors"]
 
 @dataclass(frozen=True, eq=False)
 class SensorModel:
-    """What sensors see of a plant.
+    """The measured positions and rates of a plant.
 
     Attributes
     ----------
     plant : Mechanism
-    readings : Readings or None
-        None where the whole state is measured.
+    readings : MeasurementModel or None
+        None if the whole state is measured.
     labels : tuple of m str
         A name for each rate.
     single : (k,) int array
-        The rates whose coordinate has a position.
+        Indices of the rates whose coordinate is a single position; parts of a ball, a free or a
+        planar joint are not.
     places : (k,) int array
-        Where these positions stand among the numbers that are read; of a continuous joint in a
-        whole configuration, the cosine.
-    cosine, linear, turns : (k,) bool arrays
-        Whether a cosine and a sine stand there; whether it is a length; whether it is an angle that
-        is known up to turns.
+        Indices of these positions in the measured vector; for a continuous joint in a whole
+        configuration, the index of the cosine, which is followed by the sine.
+    cosine : (k,) bool array
+        Whether the position is measured as a cosine and a sine.
+    linear : (k,) bool array
+        Whether the position is a length.
+    turns : (k,) bool array
+        Whether the position is an angle that is known up to whole turns.
     """
 
     plant: Mechanism
@@ -58,7 +62,7 @@ class SensorModel:
     turns: Mask
 
     def positions(self, q: Vector, noise: Vector | None) -> Vector:
-        """The numbers that are read at a configuration, with a step in the tangent space."""
+        """The measured positions at a configuration; noise is a step in the tangent space."""
         model, sensors = self.plant.model, self.readings
         if sensors is None:
             return q.copy() if noise is None else pin.integrate(model, q, noise)
@@ -68,22 +72,22 @@ class SensorModel:
         step = np.zeros(model.nv)
         step[sensors.columns[own]] = noise[own]
         x = sensors.at(pin.integrate(model, q, step))
-        if sensors.of_cut.size:  # these are not moved by the noise of others
+        if sensors.of_cut.size:  # cut joints get their own noise, not that of the tree joints
             x[sensors.of_cut] = sensors.at(q)[sensors.of_cut] + noise[~own]
         return x
 
     def rates(self, q: Vector, v: Vector) -> Vector:
-        """The rates at a state."""
+        """The measured rates at a state."""
         return v.copy() if self.readings is None else self.readings.rates(q, v)
 
     def singles(self, x: Vector) -> Vector:
-        """Positions of single coordinates, among the numbers x."""
+        """The single positions in the measured vector x."""
         found, there = x[self.places], self.places[self.cosine]
         found[self.cosine] = np.arctan2(x[there + 1], x[there])
         return found
 
     def put(self, x: Vector, singles: Vector) -> None:
-        """Write these among the numbers x."""
+        """Write single positions into the measured vector x."""
         there, angles = self.places[self.cosine], singles[self.cosine]
         x[self.places[~self.cosine]] = singles[~self.cosine]
         x[there], x[there + 1] = np.cos(angles), np.sin(angles)
@@ -91,20 +95,31 @@ class SensorModel:
 
 @dataclass
 class SimulatedSensors:
-    """The sensors of a run; they remember what is read later.
+    """The sensors of a run; they store the states that are read after a delay.
 
     Attributes
     ----------
     names : tuple of str or None
-        What is measured; None for the whole state.
+        Names of the measured joints; None for the whole state.
     model : SensorModel
-        Of the plant that was read last.
+        Model of the plant that was read last.
+    noise : pair of (m,) arrays
+        Standard deviations of positions and of rates.
     step : (k,) array
-        To what positions are rounded; 0 where they are not.
+        Resolution of the single positions; 0 for those that are not rounded.
+    rate, delay : float
+        Ticks per second; delay, s.
+    random : numpy.random.Generator
     coming : iterator
-        Instants from which something is still to be read, ascending; `next` is the first.
+        Increasing instants of the states that are still to be stored; `next` is the first, s.
+    filter : RateFilter or None
+        Makes the rates of single positions; None if rates are measured.
     kept : deque
-        States that were there, not read yet: plant, q, v.
+        Stored states that have not been read yet: plant, q, v.
+    last : float
+        Time of the last reading, s; negative before the first.
+    start : (plant, q, v) or None
+        The state at the start, which is read until the delay is over.
     """
 
     names: tuple[str, ...] | None
@@ -125,14 +140,14 @@ class SimulatedSensors:
         self.next = next(self.coming, np.inf)
 
     def keep(self, motion: PlantMotion, piece: StepSolution) -> None:
-        """Keep the states of a piece that are read later, but for its end."""
+        """Store the states of a piece, without its end, that are read later."""
         while self.next < piece.stop.t:
             state = state_within(motion, piece, self.next)
             self.kept.append((motion.plant, state.q, state.v))
             self.next = next(self.coming, np.inf)
 
     def at_tick(self, motion: PlantMotion, t: float) -> tuple[Vector, Vector]:
-        """Positions and rates, as they are read at a tick."""
+        """The measured positions and rates at a tick."""
         now = motion.plant, motion.q, motion.v
         if self.start is None:
             self.start = now
@@ -158,13 +173,13 @@ class SimulatedSensors:
         if rounding.any():
             singles, step = model.singles(x), self.step[rounding]
             count = singles[rounding] / step
-            fine = np.abs(count) < 2.0**52  # else a float is a whole count as it is
+            fine = np.abs(count) < 2.0**52  # larger floats are whole numbers already
             singles[rounding] = np.where(fine, np.rint(count) * step, singles[rounding])
             model.put(x, singles)
         return x, rates
 
     def _filter(self, by: RateFilter, x: Vector, rates: Vector, t: float) -> None:
-        """Put the rates of a filter where there is a position for each."""
+        """Replace the rates of single positions by those of the filter `by`."""
         single, singles = self.model.single, self.model.singles(x)
         if self.last < 0.0:
             by.reset(singles, rates[single])
@@ -178,14 +193,14 @@ def simulated_sensors(
     controller: Any, sensors: Any, mech: Mechanism, plant: Mechanism, ticks: Sequence[float],
     rate: float,
 ) -> SimulatedSensors | None:  # fmt: skip
-    """The sensors that show a controller the plant, from the start on; None for the state as it is.
+    """The sensors of a run, which read the plant for the controller; None for the exact state.
 
     Raises
     ------
     InputError
-        For what are no sensors, names of no joints, shapes that do not match what is measured, a
-        bandwidth beyond the ticks, a plant in which other coordinates are measured, or a controller
-        that is known to be one of something else.
+        If `sensors` is not a `Sensors` value, a name is not that of a joint, a shape does not match
+        the measurements, the bandwidth is too large for the ticks, the measured coordinates of the
+        plant differ from those of the model, or the controller uses other measurements.
     """
     if sensors is not None and not isinstance(sensors, Sensors):
         raise InputError(
@@ -208,8 +223,8 @@ def simulated_sensors(
         left = ~np.isin(np.arange(m), single)
         if np.any(rates) and not left.any():
             raise InputError(
-                "noise of rates, but with rate_bandwidth they are those of a filter and not "
-                "measured: give noise=(positions, 0)"
+                "noise of rates was given, but with rate_bandwidth the rates come from a filter "
+                "and are not measured: give noise=(positions, 0)"
             )
         try:
             rate_filter = RateFilter(sensors.rate_bandwidth, 1.0 / rate, model.turns)
@@ -228,7 +243,8 @@ def simulated_sensors(
 
 
 def _instant(t: float, delay: float, rate: float) -> float:
-    """From when what is read at a tick is; of a tick where that is one but for rounding."""
+    """The instant of the state that is read at a tick, s; rounded to a tick if it is close to
+    one."""
     then = t - delay
     k = np.rint(then * rate)
     return float(k / rate) if abs(then * rate - k) <= TICK_ROUNDED else then
@@ -252,12 +268,13 @@ def _model(plant: Mechanism, names: tuple[str, ...] | None) -> SensorModel:
 def _same_model(
     plant: Mechanism, names: tuple[str, ...] | None, before: SensorModel
 ) -> SensorModel:
-    """The same of another plant."""
+    """The sensor model of another plant; `InputError` if it measures other coordinates."""
     model = _model(plant, names)
     if model.labels != before.labels:
         raise InputError(
-            f"of the plant {plant.name!r} the sensors read {listing(model.labels)}; of "
-            f"{before.plant.name!r} {listing(before.labels)}"
+            f"the sensors read {listing(model.labels)} of the plant {plant.name!r}, but "
+            f"{listing(before.labels)} of {before.plant.name!r}; both must have the same "
+            "measured coordinates"
         )
     return model
 
@@ -289,8 +306,9 @@ def _of_joints(plant: Mechanism, sensors: MeasurementModel) -> SensorModel:
 
 
 class _MeasuredJoint(NamedTuple):
-    """Rates and numbers of a joint among those that are read; which of its coordinates are lengths;
-    whether each has a position, as a cosine with the sine behind it, or as it is."""
+    """A measured joint: its numbers of rates and of positions, which of its coordinates are
+    lengths, whether each coordinate is a single position, and whether that is a cosine followed by
+    a sine."""
 
     rates: int
     numbers: int
@@ -327,41 +345,44 @@ def _spread(name: str, given: float | tuple[float, ...], m: int) -> Vector:
 
 
 def _steps(model: SensorModel, counts: float | tuple[float, ...]) -> Vector:
-    """To what single positions are rounded; 0 where they are not."""
+    """Resolution of the single positions, rad or m; 0 for those that are not rounded."""
     all_counts = _spread("counts", counts, len(model.labels))
     rest = ~np.isin(np.arange(all_counts.size), model.single)
     if isinstance(counts, tuple) and np.isfinite(all_counts[rest]).any():
         wrong = [model.labels[i] for i in np.flatnonzero(rest & np.isfinite(all_counts))]
         raise InputError(
-            f"counts of the sensors: {listing(wrong)} have no position for each coordinate, which "
+            f"counts of the sensors: the coordinates {listing(wrong)} are no single positions that "
             "could be rounded; give inf for them"
         )
     with np.errstate(over="ignore"):
         step = np.where(model.linear, 1.0, 2.0 * np.pi) / all_counts[model.single]
     if not np.isfinite(step).all():
-        raise InputError(f"counts of the sensors are so few that no position is left: {counts}")
+        raise InputError(
+            f"counts of the sensors are too small: the resolution 1 / counts is not finite; got "
+            f"{counts}"
+        )
     return step
 
 
 def _check_controller(controller: Any, names: tuple[str, ...] | None) -> None:
-    """Raise `InputError` for one that is made for something else than what it is shown."""
+    """Raise `InputError` if a controller of the library uses other measurements than `names`."""
     if not isinstance(controller, Tracking):
         return
     if controller.loop is None:
         if names is None:
             return
         raise InputError(
-            f"the controller follows by the whole state, and the sensors read {listing(names)}; "
-            'ctl.track_from_motors(reference) goes by these, hc.Sensors("all") reads all'
+            f"the controller needs the whole state, and the sensors read {listing(names)}; "
+            'take ctl.track_from_motors(reference), which uses these, or hc.Sensors("all")'
         )
     measured = controller.loop.measured
     if names is None:
         raise InputError(
-            f"the controller goes by what is measured, {listing(measured)}: give sensors="
-            "hc.Sensors(measured), or take ctl.track(reference), which follows by the whole state"
+            f"the controller needs measurements of {listing(measured)}: give sensors="
+            "hc.Sensors(measured), or take ctl.track(reference), which uses the whole state"
         )
     if names != measured:
         raise InputError(
-            f"the controller goes by {listing(measured)}, in this order; the sensors read "
-            f"{listing(names)}"
+            f"the controller needs measurements of {listing(measured)}, in this order; the sensors "
+            f"read {listing(names)}"
         )

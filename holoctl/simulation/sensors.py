@@ -1,4 +1,4 @@
-"""What the controller of a simulation is shown: which joints, how exactly, how late."""
+"""Options of simulated sensors: which joints are measured, with what noise, rounding and delay."""
 
 from __future__ import annotations
 
@@ -12,47 +12,48 @@ from holoctl.base.errors import InputError
 __all__ = ["WHOLE_STATE", "Sensors"]
 
 WHOLE_STATE = "all"
-"""That every coordinate is measured."""
+"""The value of `measured` with which every coordinate is measured."""
 
 
 @dataclass(frozen=True)
 class Sensors:
-    """What the controller of a simulation is shown.
+    """The sensors of the controller of a simulation.
 
-    The controller is then a function ``(t, q_m, v_m) -> u`` of what is measured: positions in the
-    order of ``hc.ClosedStateEstimator(mech, measured).measured``, and their rates. With ``"all"``
-    it is one of the whole state, (t, q, v), as without sensors.
+    The controller is then a function ``(t, q_m, v_m) -> u`` of the measured positions, in the order
+    of ``hc.ClosedStateEstimator(mech, measured).measured``, and of their rates. With ``"all"`` it
+    is a function of the whole state, (t, q, v), as without sensors.
 
-    Positions are read so: the state `delay` ago, noise, then the rounding of `counts`.
+    A reading of a position is that of the state `delay` ago, plus noise, rounded to `counts`.
 
     Parameters
     ----------
     measured : iterable of str or "all", optional
         Joints, coordinates of joints, and closures that are joints. Default: the motors. A floating
-        base is measured whole, in front of all others where it is not named.
+        base is measured with all its coordinates, before all others unless it is named.
     noise : (positions, rates), optional
         Standard deviations, each a number or (m,) of them: of positions, rad or m, in the tangent
         space; of rates, rad/s or m/s. Drawn at every tick, independently.
     counts : float or (m,) array_like, optional
         Resolution of encoders: counts per turn, or per m. Positions are rounded to it. One number
-        is that of all joints that have a position for each coordinate; of m numbers that of a part
-        of a ball, a free or a planar joint, and of what is not to be rounded, is inf. Default:
-        nothing is rounded.
+        applies to all joints that have one position for each coordinate. Of m numbers, those of
+        the parts of a ball, a free or a planar joint must be inf; inf also means no rounding.
+        Default: no position is rounded.
     delay : float, optional
-        s: what is read at t is that of t - `delay`; before the start, that of the start.
+        s: a reading at t is that of the state at t - `delay`; before the start, of the state at the
+        start.
     rate_bandwidth : float, optional
-        rad/s, for drives that give no rates: those of `RateFilter` with this bandwidth, of the
-        positions that are read, at the rate of the simulation. It starts with the rates at the
-        start. What has no position for each coordinate keeps its rates, and their noise. Default:
-        rates are measured.
+        rad/s, for drives that do not measure rates: the rates are those of a `RateFilter` with this
+        bandwidth, applied to the measured positions at the rate of the simulation. It starts with
+        the rates at the start. Joints without one position for each coordinate keep measured rates
+        and their noise. Default: rates are measured.
     seed : int, optional
-        Of the noise, at least 0.
+        Seed of the noise, at least 0.
 
     Raises
     ------
     InputError
-        For what are no names, numbers that are below zero or not finite, and noise of rates that
-        are not measured; other shapes and names of no joints are refused where they are used.
+        If `measured` has no names, a number is negative or not finite; other shapes, names that are
+        not joints, and noise of rates that are not measured are refused by `simulate`.
 
     Examples
     --------
@@ -77,7 +78,8 @@ class Sensors:
         put(self, "delay", number("delay", self.delay, "s"))
         if self.delay < 0.0:
             raise InputError(
-                f"delay must not be negative, s; got {self.delay:g}: nobody reads what is to come"
+                f"delay must not be negative, s; got {self.delay:g}: a sensor cannot read the "
+                "future"
             )
         if self.rate_bandwidth is not None:
             bandwidth = positive("rate_bandwidth", self.rate_bandwidth, "rad/s")
@@ -115,7 +117,8 @@ def _noise(given: Any) -> tuple[Any, Any]:
 
 
 def _row(name: str, given: Any, bound: str) -> float | tuple[float, ...]:
-    """A number, or some in a row; finite and not below zero, or above zero and inf as well."""
+    """A number, or a tuple of them; finite and not negative, or, if `bound` is "above", positive
+    with inf allowed."""
     x = numbers(name, given)
     if x.ndim > 1 or not x.size:
         raise InputError(f"{name} must be a number, or (m,) of them; got shape {x.shape}")

@@ -58,7 +58,8 @@ from holoctl.simulation.sensors import Sensors
 __all__ = ["simulate"]
 
 TIMED_TICKS = 10.0
-"""Where what acts depends on time, no step is longer than so many ticks, not to jump over it."""
+"""If forces may depend on time, no step is longer than this number of ticks, so that a step does
+not jump over a short force."""
 
 
 @formerly(
@@ -86,12 +87,12 @@ def simulate(
 ) -> Run:
     """Simulate a mechanism, alone or under a controller.
 
-    At every tick the controller sees the state, or what its sensors read of it, and its effort is
+    At every tick the controller gets the state, or the readings of its sensors, and its efforts are
     held to the next tick. The forces of the plant, such as friction, act at every instant. Without
-    a controller, or with one that is not held, there is one adaptive run.
+    a controller, or with a continuous one, there is one adaptive integration.
 
     After every step all rows are evaluated: the state is projected onto the manifold, other rows
-    and coordinates are chosen where those in use get dependent, and no step jumps over a singular
+    and coordinates are chosen if those in use become dependent, and no step jumps over a singular
     configuration. A result that leaves the constraints, or whose velocity jumps, is not returned.
 
     Parameters
@@ -101,30 +102,31 @@ def simulate(
     controller : callable or None
         ``controller(t, q, v) -> u`` with u (nu,); `ComputedTorque.track` makes one. With `sensors`
         ``controller(t, q_m, v_m) -> u``, as `ComputedTorque.track_from_motors` makes one. None: no
-        motor acts. One with a method ``repartitioned`` is asked for itself between ticks: with
-        (q, v, t), or what the sensors read.
+        motor acts. If the controller has a method ``repartitioned``, it is called between ticks
+        with (q, v, t), or the readings of the sensors, and returns the controller to use from
+        there.
     q0, v0 : (nq,) and (nv,) array_like
         Start, on the manifold: see `assemble`.
     duration : float
-        s. Where it is not a multiple of the tick, the last tick is shorter.
+        s. If it is not a multiple of the tick, the last tick is shorter.
     plant : Mechanism, Compiled or Plant, optional
         What is simulated, with the same coordinates and motors as `mech`: a mechanism, compiled
-        forward dynamics of one, or a `Plant`, which has limits of motors and loads from outside
-        too. Default: `mech`.
+        forward dynamics of one, or a `Plant`, which also has limits of motors and external loads.
+        Default: `mech`.
     rate : float, optional
-        Ticks per second. Where something may depend on time (loads, a continuous controller,
-        functions of a `Custom` or `CustomForce`), no step is longer than ten of them: what acts
-        for less may be missed.
+        Ticks per second. If a force may depend on time (loads, a continuous controller, functions
+        of a `Custom` or `CustomForce`), no step is longer than ten ticks: a force that acts for a
+        shorter time may be missed.
     sensors : Sensors, optional
-        What the controller is shown at a tick: which joints, with what noise, how late. Default:
-        the exact state. Not with a continuous controller.
+        The sensors of the controller: which joints are measured, with what noise and delay.
+        Default: the exact state. Not with a continuous controller.
     events : Event or sequence of Event, optional
-        What ends the run, or changes plant and velocity, on the way.
+        Zeros of functions at which the run ends, or the plant and its velocity change.
     output : (n,) array_like, optional
-        Instants to record, ascending, from 0 to `duration`. Default: the ticks of `rate`, the end
+        Instants to record, increasing, from 0 to `duration`. Default: the ticks of `rate`, the end
         included.
     integrator : Integrator, optional
-        Method and tolerances of the steps, what is done at a singular configuration, and whether
+        Method and tolerances of the steps, the behaviour at a singular configuration, and whether
         the controller is held between ticks. Default: ``Integrator()``.
     progress : bool, optional
         Show a progress bar (needs tqdm).
@@ -132,26 +134,26 @@ def simulate(
     Returns
     -------
     Run
-        Ctrl-C ends it before its time, with what there is.
+        Ctrl-C ends the integration early; the run then has the instants so far.
 
     Raises
     ------
     InputError
-        For wrong shapes, words or numbers, a `plant` or `sensors` that do not match, more than ten
-        million instants, a controller, a load or an event that returns the wrong shape or numbers
-        that are not finite.
+        For wrong shapes, options or numbers, a `plant` or `sensors` that do not match, more than
+        ten million instants, a controller, a load or an event that returns the wrong shape or
+        numbers that are not finite.
     InconsistentError
-        If the start is not on the manifold, the motion gets too fast to integrate, or leaves the
-        constraints; or, where the geometry is rounded, opens a row that was left out beyond its
-        tolerance.
+        If the start is not on the manifold, the motion becomes too fast to integrate or leaves the
+        constraints, or, if the geometry is rounded, the error of a row that was left out exceeds
+        the tolerance.
     SingularityError
-        If the motion runs into a singular configuration, or passes one so nearly that it cannot be
-        told.
+        If the motion runs into a singular configuration, or passes so close to one that its branch
+        is not determined.
 
     Notes
     -----
-    An error on the way, also one that the controller raises, has the attributes ``time``, s, and
-    ``run``, the `Run` so far, and a note that says the time.
+    An error during the run, also one that the controller raises, has the attributes ``time``, s,
+    and ``run``, the `Run` so far, and a note that states the time.
 
     References
     ----------
@@ -176,10 +178,10 @@ def simulate(
     held = controller is not None and by.hold
     if sensors is not None and not held:
         raise InputError(
-            "sensors are read at the ticks of a controller, so they need one, and hold=True"
+            "sensors are read at the ticks of a controller: give a controller, and hold=True"
         )
     if limits is not None and controller is None:
-        raise InputError("limits are of what a controller asks for, so they need one")
+        raise InputError("limits clip the efforts of a controller: give a controller, or no limits")
     motors = None if limits is None else motors_of(plant, limits)
     if dynamics is not None:
         check_dynamics(dynamics, plant)
@@ -212,7 +214,7 @@ def simulate(
 
 
 def _integrated(run: RunInProgress, ticks: Vector) -> Run:
-    """The run to its end, or to that by Ctrl-C; an error on the way tells the time and the run."""
+    """The run to its end, or until Ctrl-C; an error gets the time and the run so far."""
     record, plant, tally = run.record, run.motion.plant, run.motion.tally
     with np.errstate(all="ignore"), one_thread(), record.bar or nullcontext():
         try:
@@ -227,9 +229,9 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
             run.ended = "Ctrl-C"
             keep_last(run)
         except Exception as error:
-            t = getattr(error, "time", run.motion.t)  # of the controller, where it raised
+            t = getattr(error, "time", run.motion.t)  # set if a function of the caller raised it
             keep_last(run, after_error=True)
-            with suppress(Exception):  # of a class that lets nothing be added
+            with suppress(Exception):  # a class that allows no new attributes
                 error.time = t  # type: ignore[attr-defined]
                 error.run = finished(record, tally, "an error")  # type: ignore[attr-defined]
                 error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
@@ -238,7 +240,7 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
 
 
 def _ticked(run: RunInProgress, ticks: Vector) -> None:
-    """Tick by tick: what the controller is shown, what it asks for, the motion to the next one."""
+    """Integrate tick by tick: read the sensors, call the controller, integrate to the next tick."""
     record, instants = run.record, ticks.tolist()
     rows = run.motion.monitor.decomposed
     for t, stop in zip_longest(instants, instants[1:]):
@@ -247,7 +249,7 @@ def _ticked(run: RunInProgress, ticks: Vector) -> None:
         check_effort(motion)
         if run.sensors is not None:
             q, v = run.sensors.at_tick(motion, t)
-        if rows is not motion.monitor.decomposed:  # they have moved by what matters
+        if rows is not motion.monitor.decomposed:  # the rows have changed noticeably
             rows = motion.monitor.decomposed
             run.inputs = run.inputs.repartitioned(q, v, t)
         start = time.perf_counter()
@@ -266,12 +268,13 @@ def _ticked(run: RunInProgress, ticks: Vector) -> None:
 
 
 def _serves(part: Partition, at: PlantDecisions, q: Vector, v: Vector) -> bool:
-    """Whether a partition from elsewhere is good at the start; else one that is, serves."""
+    """Whether the partition of compiled dynamics is well-conditioned at the start."""
     return part.rank == at.partition.rank and repartitioned(at.plant, part, q, v) is part
 
 
 def _may_depend_on_time(plant: Mechanism) -> bool:
-    """Springs and friction do not, and of constraints those that say so do."""
+    """Whether a force that is neither spring nor friction, or a constraint with `time`, is
+    there."""
     forces = any(not (force.stores or force.friction) for force in plant.bound_forces)
     return forces or any(bool(getattr(c, "time", False)) for c in plant.constraints)
 

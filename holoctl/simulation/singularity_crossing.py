@@ -1,7 +1,7 @@
-"""When a step over a singular configuration is tried, and when it is taken.
+"""Decision whether a motion takes a step over a singular configuration.
 
-collocation.py makes it; here is decided how long it is, and whether rows, error and end of the run
-let it pass.
+collocation.py computes the step; this module chooses its length, and accepts it by the errors of
+the rows, the error of the step and the end of the run.
 """
 
 from __future__ import annotations
@@ -24,37 +24,42 @@ from holoctl.simulation.rank_monitor import monitor_at
 
 __all__ = ["step_over", "time_to_singular"]
 
-PASSED, MISSED = 1e-10, 1e-8  # scaled
-"""A motion passes a singular configuration where no row opens by more than the first; where one
-opens by more than the second it misses it. In between it cannot be told."""
+PASSED = 1e-10  # scaled
+"""A motion passes a singular configuration if no error of a row exceeds this along the step."""
+
+MISSED = 1e-8  # scaled
+"""A motion misses the singular configuration if the error of a row exceeds this along the step;
+between `PASSED` and this it is undecided."""
 
 PASSES = (10.0, 1e-10)  # -; scaled
-"""The step over it may be off by so many times rtol, or by the second number."""
+"""Largest error of the step: the first number times rtol, or the second number, if larger."""
 
 FAR_TICKS = 3.0
-"""Under a controller a singular configuration is stepped over where it is nearer than so many
-ticks."""
+"""Under a controller a step over a singular configuration is tried only if it is nearer than this
+number of ticks."""
 
-NEXT_TO, LENGTHS = 0.2, (0.5, 0.2, 0.1)  # shares
-"""Where the motion is next to it, by this share of the time in which s gets usual, the step over it
-is longer: by these shares, one after the other."""
+NEXT_TO = 0.2
+"""A motion is next to a singular configuration if it is nearer than this share of the time in which
+s grows to its usual value."""
+
+LENGTHS = (0.5, 0.2, 0.1)
+"""Lengths of the step that are tried then, as shares of the same time."""
 
 ALIKE = 2.0
-"""Rows that open along a step by the same, within this factor, when looked at from nearer, tell
-that the motion misses it."""
+"""The motion misses the singular configuration if the errors of the rows of two attempts, the
+second from nearer, are equal within this factor."""
 
 SOON = 1e-3
-"""A singular configuration beyond the end of a run is stepped over only where s is below this share
-of what is usual."""
+"""If a singular configuration is after the end of a run, a step over it is tried only if s is below
+this share of its usual value."""
 
 STOPS_SHORT = 1e-6
-"""A motion that is not to go over a singular configuration ends before it by this share of the step
-over it."""
+"""A motion that may not pass a singular configuration ends before it by this share of the step over
+it."""
 
 
 def time_to_singular(motion: PlantMotion) -> float:
-    """How far from a singular configuration in time, s: ahead, or behind with a minus; 0 where
-    none is near."""
+    """Time until a singular configuration, s; negative if it was passed, 0 if none is near."""
     s = motion.monitor.of_all
     if s.rate == 0.0 or s.value > NEAR_SINGULAR * motion.usual:
         return 0.0
@@ -62,18 +67,19 @@ def time_to_singular(motion: PlantMotion) -> float:
 
 
 def step_over(motion: PlantMotion, stop: float, near: float) -> StepSolution | None:
-    """A step over what is ahead, or away from what is just behind; None: a usual one serves."""
+    """A step over a singular configuration ahead, or away from one just passed; None if an ordinary
+    step is to be taken."""
     plant, settings, s, usual = motion.plant, motion.settings, motion.monitor.of_all, motion.usual
     at_it = s.value < LOST * usual
     too_far = settings.ticks and near > FAR_TICKS * settings.tick
     if not at_it and (near < 0.0 or too_far):
         return None
-    beyond = motion.t + near > settings.end  # the run ends before: nothing is asked there
+    beyond = motion.t + near > settings.end  # the run ends before the singular configuration
     if beyond and s.value > SOON * usual:
         return None
     width = NEAR_SINGULAR * usual / max(abs(s.rate), 1e-300)
     lengths = [2.0 * near]
-    if abs(near) < NEXT_TO * width:  # as of a tick that starts there: nodes are to be well off it
+    if abs(near) < NEXT_TO * width:  # such as a tick that starts there: nodes need a distance to it
         lengths = [length * width for length in LENGTHS]
     start = StepStart(plant, motion.part, motion.slope, motion.t, motion.q, motion.v)
     guess = motion.guess or predicted(motion.nodes or [_here(motion, at_it)])
@@ -82,13 +88,13 @@ def step_over(motion: PlantMotion, stop: float, near: float) -> StepSolution | N
         if found is None:
             continue
         if found.open > MISSED:
-            # where rows open as much when looked at from nearer, it does not pass
+            # equal errors from nearer: the motion does not pass the singular configuration
             motion.missed = motion.opened < ALIKE * found.open < ALIKE**2 * motion.opened
             motion.opened = found.open
             return None
         accurate = found.error <= max(PASSES[0] * settings.rtol, PASSES[1])
-        told = near < 0.0 or np.isfinite(found.instant)
-        if found.open <= PASSED and accurate and told:
+        located = near < 0.0 or np.isfinite(found.instant)
+        if found.open <= PASSED and accurate and located:
             return _passed(motion, found, stop)
     return None
 
@@ -103,7 +109,7 @@ def _passed(motion: PlantMotion, found: Crossing, stop: float) -> StepSolution:
     plant, part, start, crosses = motion.plant, motion.part, motion.t, motion.settings.cross
     end = min(stop, found.stop)
     ahead = np.isfinite(found.instant) and found.instant <= end
-    if ahead and not crosses:  # up to there the motion is as good as any
+    if ahead and not crosses:  # the motion is accurate up to there
         motion.ahead = found.instant
         end = found.instant - STOPS_SHORT * (found.instant - start)
     q, v = state_at(plant.model, motion.q, found.x(end))

@@ -1,7 +1,7 @@
 """One accepted step of a motion: explicit, implicit, or over a singular configuration.
 
-The step ends well before a singular configuration that is ahead, until the motion is close to it,
-and a step goes over it (singularity_crossing.py).
+Steps end well before a singular configuration that is ahead, until the motion is close to it and
+one step passes it (singularity_crossing.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from holoctl.simulation.singularity_crossing import step_over, time_to_singular
 __all__ = ["METHODS", "advanced"]
 
 STIFF_STEPS = 15
-"""Where so many steps were shortened by stability, forces are stiff."""
+"""Forces count as stiff after this number of steps that were limited by stability."""
 
 
 EXPLICIT = {"DOP853": DOP853, "RK45": DORMAND_PRINCE}
@@ -44,10 +44,12 @@ METHODS = ("auto", *EXPLICIT, *IMPLICIT)
 
 
 def advanced(motion: PlantMotion, stop: float) -> StepSolution:
-    """One accepted step, at the most to `stop`; the motion is then at its end."""
+    """One accepted step, at most to `stop`; the motion is moved to its end."""
     try:
         return _advanced(motion, stop)
-    except InputError as error:  # numbers out of range; the caller's own functions tell a time
+    except (
+        InputError
+    ) as error:  # numbers out of range; errors of the caller's functions have a time
         if hasattr(error, "time"):
             raise
         raise too_fast(motion) from error
@@ -70,7 +72,7 @@ def _advanced(motion: PlantMotion, stop: float) -> StepSolution:
     longest = np.inf
     if near:
         longest = 0.5 * abs(near)
-    elif motion.monitor.of_all.rate < 0.0:  # it may turn just before zero: then there is none
+    elif motion.monitor.of_all.rate < 0.0:  # s may have its minimum just above zero
         s = motion.monitor.of_all
         longest = min(0.5 * s.zero, s.value / abs(s.rate))
     if motion.plant.nq != motion.plant.nv:  # D of a whole turn is singular
@@ -79,7 +81,7 @@ def _advanced(motion: PlantMotion, stop: float) -> StepSolution:
     motion.guess = None
     explicit = EXPLICIT.get(motion.method)
     if explicit is None and motion.monitor.of_all.value < 2.0 * NEAR_SINGULAR * motion.usual:
-        explicit = DOP853  # implicit ones would start anew at each of the short steps
+        explicit = DOP853  # an implicit solver would be restarted at each of the short steps
     if explicit is None:
         return implicit_step(motion, stop, longest)
     return _explicit(motion, explicit, stop, longest)
@@ -97,11 +99,11 @@ def _explicit(
         if not h > shortest and not last:
             raise failure or too_fast(motion)
         if motion.tally.evaluations != motion.spent or not motion.settings.ticks:
-            check_effort(motion)  # else it was, at the tick
+            check_effort(motion)  # otherwise it was checked at the tick
         try:
             trial = tried(motion.stages, method, t, q, v, motion.first, h, motion.scale)
         except HoloctlError as error:
-            if hasattr(error, "time"):  # of the caller's own functions
+            if hasattr(error, "time"):  # raised by a function of the caller
                 raise
             failure, h = error, 0.25 * h
             continue
@@ -117,19 +119,20 @@ def _explicit(
         failure, h = landed, 0.5 * h
     growth = min(10.0, 0.9 * max(trial.error, 1e-10) ** (-1.0 / method.order))
     motion.h = max(motion.h, h) if last and growth >= 1.0 else h * growth
-    if growth < 2.0:  # the error, or stability, shortens the steps
+    if growth < 2.0:  # the error, or stability, limits the steps
         _count_stiffness(motion, method, trial)
     slope = trial.K[-1].copy()
     slope[:nv] = landed.v
     motion.first = None if landed.moved else slope
     motion.evaluated = motion.tally.evaluations
-    polynomial = cache(partial(method.within, trial, motion.slope))  # made where it is asked for
+    polynomial = cache(partial(method.within, trial, motion.slope))  # made when first needed
     x = lambda time: polynomial()((time - t) / trial.h)  # noqa: E731
     return arrive(motion, end, landed, slope[nv:], h, q, x)
 
 
 def _count_stiffness(motion: PlantMotion, method: Coefficients, trial: Trial) -> None:
-    """How fast slopes change between the last two stages, which are at the same time."""
+    """Count a step as stiff by the change of slopes between the last two stages, which are at the
+    same time."""
     change = trial.x - trial.last_stage
     size = float(change.dot(change))
     if size > 0.0:

@@ -97,8 +97,8 @@ def test_doctor_judges_the_sensors_it_is_told(capsys):
     ("given", "said"),
     [
         (["motor_lift"], "motor_left"),
-        (["motor_left,"], "commas between"),
-        ([""], "commas between"),
+        (["motor_left,"], "separated by commas"),
+        ([""], "separated by commas"),
         (["motor_left", "--snap", "out.yaml"], "--snap"),
     ],
 )
@@ -415,7 +415,7 @@ def test_numbers_are_those_of_files(capsys, tmp_path, given):
     for command in (("export", "five_bar", "--out=c", "--closure-limit"), ("demo", "--duration")):
         with pytest.raises(SystemExit, match="2"):
             main([*command[:-1], f"{command[-1]}={given}"])
-        assert "is no number" in capsys.readouterr().err
+        assert "is not a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [("export", "five_bar"), ("demo",)])
@@ -423,7 +423,7 @@ def test_numbers_are_those_of_files(capsys, tmp_path, given):
 def test_a_folder_without_a_name_is_refused(capsys, command, folder):
     with pytest.raises(SystemExit, match="2"):
         main([*command, "--out", folder])
-    assert "its name is empty" in capsys.readouterr().err
+    assert "the name of the folder is empty" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_retime_along_positions_of_a_frame_with_a_payload(capsys, tmp_path):
     ("text", "arguments", "says"),
     [
         ("motor_1,motor_2\n0,0\n0.1,0.1\n", [], "must have a column for each of"),
-        ("motor_1,motor_2,motor_3\n0,0,much\n", [], "are numbers"),
+        ("motor_1,motor_2,motor_3\n0,0,much\n", [], "must be numbers"),
         ("motor_1,motor_2,motor_3\n0,0\n1,1,1\n", [], "numbers"),
         ("", [], "is empty"),
         (WAY, ["--payload", "tip"], "FRAME=MASS"),
@@ -208,7 +208,7 @@ def test_map_names_the_motor_and_takes_values_that_stay(capsys, tmp_path):
     wide = ["--grid", "x=0:1:2", "--grid", "y=0:1:2", "--grid", "z=0:1:2", "--frame", "tip"]
     code, out = run(capsys, "map", "delta", *wide, "--picture", str(picture))
     assert code != 0
-    assert "an axis or two can be drawn" in out.err
+    assert "one or two axes can be drawn" in out.err
 
 
 def test_map_for_programs_and_for_spreadsheets(capsys):

@@ -176,7 +176,7 @@ def test_a_wheel_alone_can_be_drawn():
         ({"frames": 3}, "frames must be names of frames"),
         ({"frames": [hc.CenterOfMassTask()]}, "a frame is the name of a joint"),
         ({"ax": "here"}, "ax must be axes of matplotlib; got str"),
-        ({"ax": {"projection": "polar"}}, "or such with projection='3d'; got 'polar'"),
+        ({"ax": {"projection": "polar"}}, "or have projection='3d'; got 'polar'"),
         ({"ax": {"xscale": "log"}}, "to scale, on linear axes; that of x is 'log'"),
         ({"color": "no color"}, "color must be a color of matplotlib"),
         ({"color": 3}, "color must be a color of matplotlib"),
@@ -359,7 +359,7 @@ def test_instants_that_are_not_in_order(five_bar, run, tmp_path):
     off = run.q.copy()
     off[7] = np.nan
     bad = {
-        "none before another": {"t": run.t[::-1]},
+        "must not decrease": {"t": run.t[::-1]},
         "must be finite": {"t": np.where(run.t > 0.1, np.nan, run.t)},
         "this run has 5 instants, but 41 rows of q": {"t": run.t[:5]},
         "not finite at instant 7": {"q": off},
@@ -437,7 +437,7 @@ def test_a_film_in_space_and_slower(tmp_path):
     [
         ({"path": "run.avi"}, "the suffix of path must be one of '.gif', '.mp4'"),
         ({"speed": 0.0}, "speed must be above zero"),
-        ({"rate": 1e-3}, "stays for 655.35 s at most; rate=0.001"),
+        ({"rate": 1e-3}, "lasts at most 655.35 s; rate=0.001"),
         ({"rate": -1.0}, "rate .* must be above zero"),
         ({"speed": 1e-6}, "this film would have 5e\\+06 pictures"),
         ({"plane": "ab"}, "plane must be two axes"),

@@ -138,7 +138,7 @@ def test_a_file_that_is_there_stays(robot, tmp_path, capsys):
     out = tmp_path / "mine.yaml"
     out.write_text("mine")
     assert main(["doctor", str(robot), "--snap", str(out)]) == 1
-    assert "mine.yaml is there already" in capsys.readouterr().err
+    assert "mine.yaml exists already" in capsys.readouterr().err
     assert out.read_text() == "mine"
 
 

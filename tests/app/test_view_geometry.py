@@ -265,8 +265,8 @@ def test_collada_is_in_its_unit_and_in_axes_as_they_are(tmp_path):
 
 BAD_MESHES = {
     "missing": ("gone.stl", None, "there is no mesh 'gone.stl'"),
-    "nothing": ("", None, "named by a path"),
-    "far": ("http://robots.example/a.stl", None, "not fetched"),
+    "nothing": ("", None, "the name of a mesh must be a path"),
+    "far": ("http://robots.example/a.stl", None, "not downloaded"),
     "other": ("a.exe", b"MZ", "only stl, obj, dae, ply are"),
     "junk": ("a.stl", b"hello", "no triangles"),
     "empty": ("a.ply", b"ply\nformat ascii 1.0\n", "cannot be read"),
@@ -314,7 +314,7 @@ def test_without_trimesh_meshes_are_told(tmp_path, monkeypatch):
     [
         ('xyz="0.2 0 0"', 'xyz="nan 0 0"', "xyz must be 3 finite numbers"),
         ('rpy="0.1 -0.4 0.7"', 'rpy="1e400 0 0"', "rpy must be 3 finite numbers"),
-        ('radius="0.03"', 'radius="-1"', "radius must be above zero"),
+        ('radius="0.03"', 'radius="-1"', "radius is required, and must be positive"),
         ('<cylinder radius="0.03" length="0.4"/>', "<cylindre/>", "did you mean 'cylinder'"),
         ('<cylinder radius="0.03" length="0.4"/>', "", "has 0"),
         ('rgba="1 0 0 0.5"', 'rgba="red"', "rgba must be three or four numbers"),
@@ -334,7 +334,7 @@ def test_a_file_of_another_robot_is_told(tmp_path):
     file = written(tmp_path, "arm.urdf", ARM)
     mech = hc.load(hc.robot_file("five_bar"))
     geometry = shapes_of(mech, file)
-    assert "none of the mechanism" in geometry.words[0]
+    assert "do not belong to the mechanism" in geometry.words[0]
     assert "'plate'" in geometry.words[0]
     assert {s.joint for s in geometry.shapes} == {1, 2, 3, 4}
     many = "".join(f'<visual name="{i}"/>' for i in range(30))
@@ -476,7 +476,7 @@ def test_an_sdf_is_shown_where_it_is_drawn(tmp_path, free_flyer):
     mech = hc.load(file, free_flyer=free_flyer)
     geometry = read_geometry(file, mech)
     (word,) = geometry.words
-    assert "sizes must be above zero" in word
+    assert "sizes must be positive" in word
     a, b, c = in_world(mech, mech.reference, geometry.shapes)
 
     def pose(x, y, z, *rpy):

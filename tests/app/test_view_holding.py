@@ -103,7 +103,7 @@ def test_a_run_is_shown_at_its_nearest_instants(fall):
         i = int(np.argmin(np.abs(run.t - t)))
         assert np.abs(shown.run.t[shown.index(t)] - t) == np.abs(run.t[i] - t)
         assert (shown.at(t) == run.q[shown.index(t)]).all()
-    assert shown.told(0.1) == "t = 0.100 s: motor_left +0 N m, motor_right +0 N m"
+    assert shown.status(0.1) == "t = 0.100 s: motor_left +0 N m, motor_right +0 N m"
     weak = recorded(mech, run, hc.Limits(effort={"motor_left": 1.0}))
     assert weak.limits.tolist() == [[-1.0, -np.inf], [1.0, np.inf]]
     assert recorded(mech, run, hc.Limits()).limits is None
@@ -130,9 +130,9 @@ def test_of_a_minute_at_1_khz_no_peak_is_lost(fall):
     assert (shown.u.min(axis=0) == run.u.min(axis=0)).all()
     for text in ("ended by Ctrl-C", "Events: 1", "event 1 at 2.500 s", "crossed at 1.000 s"):
         assert text in shown.words
-    assert "event 1" in shown.told(2.4)
-    assert "event 1" not in shown.told(30.0)
-    assert "ended by Ctrl-C" in shown.told(59.9)
+    assert "event 1" in shown.status(2.4)
+    assert "event 1" not in shown.status(30.0)
+    assert "ended by Ctrl-C" in shown.status(59.9)
 
 
 def test_a_limit_on_the_other_side_keeps_its_sign():

@@ -202,7 +202,7 @@ def test_dead_points_of_linkages_are_told():
     assert "paths of the mechanism cross" in flat.words
     assert 0.0 < flat.q[0] < 1e-3
     there = opened(zoo.slider_crank(reference=zoo.DEAD_CENTRE))
-    assert "dead point of its own" in dragged(there, 0, 0.6).words
+    assert "at its own dead point" in dragged(there, 0, 0.6).words
 
 
 def test_right_in_front_of_a_dead_point_it_goes_back_in_one_event():

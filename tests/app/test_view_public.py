@@ -76,7 +76,7 @@ def test_what_does_not_close_is_shown_all_the_same():
         ({"port": 70000}, "65535"),
         ({"port": "8080"}, "port"),
         ({"host": 3}, "host must be an address"),
-        ({"host": "203.0.113.7"}, "this machine alone"),
+        ({"host": "203.0.113.7"}, "this computer alone"),
     ],
 )
 def test_what_is_wrong_is_said(mech, given, said):
@@ -142,9 +142,9 @@ def test_bodies_that_cannot_be_shown_are_told(four_bar, tmp_path):
     other.write_text(BOX, encoding="utf-8")
     other.with_suffix(".yaml").write_text(NO_CLOSURES, encoding="utf-8")
     with hc.view(four_bar, geometry=other, port=0) as page:
-        assert "none of the mechanism" in page.words[0]
+        assert "do not belong to the mechanism" in page.words[0]
     saved = hc.save_view(four_bar, tmp_path / "page.html", geometry=other)
-    assert "none of the mechanism" in saved.read_text("utf-8")
+    assert "do not belong to the mechanism" in saved.read_text("utf-8")
 
 
 def test_a_run_of_another_mechanism_or_of_no_time_is_refused(four_bar, fall):

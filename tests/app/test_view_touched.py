@@ -111,7 +111,7 @@ def test_what_of_a_run_is_open_is_red_there_and_only_there():
     closure[-1] = 0.1
     with hc.view(mech, dataclasses.replace(run, q=q, closure=closure), port=0) as view:
         hand = Hand(view)
-        assert "1, by at most 1.0e-01" in hand.words_of_the_run
+        assert "1, largest closure error 1.0e-01" in hand.words_of_the_run
         for t, red in ((0.0, False), (run.t[-1], True), (0.05, False)):
             hand.wind(t)
             assert bool(hand.red) == red
@@ -262,7 +262,7 @@ def test_an_instant_that_is_open_is_not_told_to_be_closed():
         hand.wind(run.t[-1])
         until(lambda: "It does not close" in hand.told, 2.0)
         assert all(hand.slider(i).disabled for i in range(mech.nu))
-        until(lambda: "nothing holds it" in hand.held, 2.0)
+        until(lambda: "no holding efforts" in hand.held, 2.0)
         hand.wind(0.0)
         until(lambda: "Closed" in hand.told, 2.0)
         assert not any(hand.slider(i).disabled for i in range(mech.nu))

@@ -134,7 +134,7 @@ def test_options_of_limits_that_are_left_out_are_refused(bar, export, options):
     code, out, _, texts = export(bar(), *options)
     assert (code, texts) == (1, ["", ""])
     assert "--no-limits leaves them out" in out.err
-    assert "there are none" in export(bar(limit='effort="0" velocity="0"'), *options[1:])[1].err
+    assert "the file has none" in export(bar(limit='effort="0" velocity="0"'), *options[1:])[1].err
     assert "--dt (s) must be above zero" in export(bar(), "--dt", "0")[1].err
 
 
@@ -200,7 +200,7 @@ def test_losses_of_a_file_that_has_none(bar, export, caplog):
     code, _, warnings, _ = export(bar(), *GAINS, "--losses", "--friction-at", "measured")
     assert code == 0
     assert any("losses=True reads nothing" in x for x in warnings)
-    assert any("--friction-at: no friction acts" in x for x in warnings)
+    assert any("--friction-at: there is no friction" in x for x in warnings)
     damped = bar(dynamics='<dynamics damping="0.5"/>')
     code, _, warnings, _ = export(damped, *GAINS, "--friction-at", "measured")
     assert code == 0
@@ -223,7 +223,7 @@ def test_friction_that_gravity_compensation_leaves_out(bar, export):
 def test_options_of_a_controller_need_its_gains(bar, export, option):
     code, out, _, texts = export(bar(), *option)
     assert (code, texts) == (1, ["", ""])
-    assert f"{option[0]} is of a controller: give --kp and --kd" in out.err
+    assert f"{option[0]} needs a controller: give --kp and --kd" in out.err
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_refusals_of_ticks():
     for dt in (0.0, -1e-3, np.nan, np.inf, "1 ms", None):
         with pytest.raises(hc.InputError, match="dt"):
             lin.discretized(dt)
-    with pytest.raises(hc.InputError, match="beyond floats"):
+    with pytest.raises(hc.InputError, match="exceeds the range of floats"):
         lin.discretized(1e6)
     with pytest.raises(hc.InputError, match="already"):
         lin.discretized(1e-3).discretized(1e-3)

@@ -258,7 +258,7 @@ def test_a_lost_line_costs_its_points(five_bar):
     run.lost = False
     found = filled(worker, q, run)
     assert len(found.points) == axes[0].values.size * axes[1].values.size  # from neighbours
-    assert not found.apart
+    assert not found.branch_remarks
     assert chart.held == ()
 
 
@@ -293,7 +293,7 @@ def test_a_point_on_another_branch_is_told(five_bar):
 
     found = filled(worker, q, run)
     (index,) = cheated
-    assert "on another branch than its neighbour" in found.apart[index]
+    assert "on another branch than its neighbour" in found.branch_remarks[index]
 
 
 # ------------------------------------------------------------------------- grids of every kind
@@ -470,14 +470,14 @@ WRONG = {
     "grid must be a mapping": [3],
     "values for each": [(TIP, [0.0, 0.1])],
     "no axis of the grid": [{"motor_left": 1.0}],
-    "ascend, or descend": [{"motor_left": [1.0, 1.0]}],
-    "finite numbers": [{"motor_left": [np.nan]}],
+    "increasing or decreasing": [{"motor_left": [1.0, 1.0]}],
+    "a finite number": [{"motor_left": [np.nan]}],
     "motor_map: grid or locked: there is no joint called 'motor_lef'": [{"motor_lef": [1.0]}],
     "'velocity'": [{"motor_left": [2.2]}, "velocities"],
-    "ellipsoids are those of a task": [{"motor_left": [2.2]}, "force"],
+    "ellipsoids need a task": [{"motor_left": [2.2]}, "force"],
     "what is empty": [{"motor_left": [2.2]}, []],
     "leave 1 motions open": [(hc.FrameTask("tip_right", "x"), [0.0])],
-    "3 numbers that move with 2": [(hc.FrameTask("tip_right", "x y z"), [0.0], 0.0, [0.4])],
+    "3 coordinates of only 2 motions": [(hc.FrameTask("tip_right", "x y z"), [0.0], 0.0, [0.4])],
     "local": [(hc.FrameTask("tip_right", "x z", local=True), [0.0], [0.4])],
 }
 

@@ -184,11 +184,11 @@ def test_what_is_no_trajectory_is_refused():
     q = hc.assemble(mech)[0]
     two = np.array([q, q])
     rest, none = np.zeros((2, mech.nv)), np.zeros((2, mech.nu))
-    with pytest.raises(hc.InputError, match="t must ascend from 0"):
+    with pytest.raises(hc.InputError, match="t must increase from 0"):
         hc.Trajectory(mech, [0.0, 0.0], two, rest, rest, none)
     with pytest.raises(hc.InputError, match=r"q must have shape \(2, 4\)"):
         hc.Trajectory(mech, [0.0, 1.0], two[:, 1:], rest, rest, none)
-    with pytest.raises(hc.InputError, match="is open by"):
+    with pytest.raises(hc.InputError, match="the closure error of q"):
         hc.Trajectory(mech, [0.0, 1.0], np.array([q + 0.1, q]), rest, rest, none)
     here = mech.motor_positions(q)
     for times in ([0.0, 1.0], [0.0, 0.5, 0.5], [0.1, 0.5, 0.7]):

@@ -244,7 +244,7 @@ def test_a_run_tells_what_it_took():
     assert 12 * run.steps // 2 < run.evaluations < 20 * run.steps
     assert run.steps < 2000
     if len(run.repartitions):
-        assert "rows decided anew" in repr(run)
+        assert "rows selected again" in repr(run)
     assert all(word in run.versions for word in ("holoctl==", "pin==", "numpy==", "scipy=="))
 
 

@@ -72,10 +72,11 @@ def test_multiples_of_a_tenth_may_end_a_little_late():
 
 
 WRONG = {
-    "falling": ([0.02, 0.01], "ascend"), "twice": ([0.01, 0.01], "ascend"),
+    "falling": ([0.02, 0.01], "increasing"), "twice": ([0.01, 0.01], "increasing"),
     "before": ([-0.01, 0.01], "within"), "beyond": ([0.01, 0.06], "within"),
     "NaN": ([0.0, np.nan], "finite"), "infinite": ([0.0, np.inf], "finite"),
-    "none": ([], "row"), "a number": (0.01, "row"), "a matrix": ([[0.01]], "row"),
+    "none": ([], "(n,) array"), "a number": (0.01, "(n,) array"),
+    "a matrix": ([[0.01]], "(n,) array"),
     "words": (["a"], "numbers"), "truths": ([False, True], "numbers"), "a word": ("all", "numbers"),
     "complex": ([1j], "numbers"),
 }  # fmt: skip

@@ -695,7 +695,7 @@ UNFIT = {
     "a name twice": ({"measured": ["left", "left"]}, ["twice"]),
     "noise of others": ({"noise": ([0.1, 0.1, 0.1], 0.0)}, ["noise", "(2,)", "(3,)"]),
     "noise of rates of others": ({"noise": (0.1, [0.1])}, ["noise", "(2,)", "(1,)"]),
-    "no counts": ({"counts": 5e-324}, ["counts", "few"]),
+    "no counts": ({"counts": 5e-324}, ["counts", "too small"]),
     "counts of others": ({"counts": [100.0]}, ["counts", "(2,)", "(1,)"]),
     "a bandwidth beyond the ticks": ({"rate_bandwidth": 3142.0}, ["rate_bandwidth", "pi / dt"]),
     "noise of rates that nobody measures": (

@@ -77,7 +77,7 @@ def test_what_is_no_function_of_time_and_state_is_refused(robot, kind):
     """The law itself, its methods, and its loop; with what to take instead."""
     mech, q, v, part, _ = robot
     ctl = LAWS[kind](mech, partition=part)
-    by_state = "ctl.track(reference)", "what torque takes as reference"
+    by_state = "ctl.track(reference)", "the reference argument of torque"
     by_motors = ("ctl.track_from_motors(reference)",)
     for junk, words in (
         (ctl, (kind, *by_state)),

@@ -1,8 +1,8 @@
-"""Bodies without a drawing: capsules from a joint to what is fastened to it.
+"""Capsules for bodies without geometry, along the lines of `body_lines`, as in pictures.
 
-The lines are those of `body_lines`, which pictures draw too. A slide on the ground is a thin rail
-as long as its limits; on a body that moves it is a thin bar from where it is at zero to where it
-is, as in pictures: a rod that were fixed in either body would stand out beyond its joints.
+A prismatic joint on the ground is a thin rail as long as its limits. On a moving body it is a thin
+bar from its zero position to its present position, as in pictures: a rod fixed in either body would
+extend beyond the joints.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ _THICK = 0.012
 """Radius of a capsule, as a share of the size of the mechanism."""
 
 _BALL = 1.4
-"""Radius of the ball that stands for a body without lines, in radii of a capsule."""
+"""Radius of the ball that represents a body without lines, in radii of a capsule."""
 
 _THIN = 0.35
-"""Radius of a slide, likewise."""
+"""Radius of the bar of a prismatic joint, in radii of a capsule."""
 
 _BEYOND = 0.1
-"""How far the rail of a slide without limits goes on, as a share of the size of the mechanism."""
+"""Length by which the rail of a prismatic joint without limits is extended, as a share of the size
+of the mechanism."""
 
 
 def capsules(mech: Mechanism) -> tuple[Shape, ...]:
@@ -49,10 +50,10 @@ def capsules(mech: Mechanism) -> tuple[Shape, ...]:
     Returns
     -------
     tuple of Shape
-        In the order of joints. Of each body one capsule for each line, one of several that are
-        the same; a ball at its joint where it has none, and ends there or slides. The rail of a
-        slide is of the ground (joint 0); it has the length that limits leave, but never more than
-        one size of the mechanism beyond where the slide is at zero and at the reference.
+        In the order of joints. Each body has one capsule for each of its different lines; if it has
+        none, and is an end of the tree or slides, a ball at its joint. The rail of a prismatic
+        joint belongs to the ground (joint 0); it is as long as the limits allow, but at most one
+        size of the mechanism longer than the interval between zero and the reference.
     """
     model, size = plain(mech.model), _size(mech)
     found: list[list[Shape]] = [[] for _ in range(model.njoints)]
@@ -70,7 +71,7 @@ def capsules(mech: Mechanism) -> tuple[Shape, ...]:
 
 
 def slide_bars(mech: Mechanism) -> tuple[Bar, ...]:
-    """A bar for each slide on a body that moves: from where it is at zero to where it is."""
+    """A bar for each prismatic joint on a moving body, from its zero to its present position."""
     model, size = plain(mech.model), _size(mech)
     return tuple(
         Bar((int(model.parents[j]), j), (model.jointPlacements[j].translation.copy(), np.zeros(3)),
@@ -90,7 +91,7 @@ def _capsule(model: pin.Model, joint: int, a: Vector, b: Vector, radius: float) 
 
 
 def _once(lines: tuple[BodyLine, ...]) -> Iterable[BodyLine]:
-    """Lines of some length, one of several that are the same."""
+    """The lines of nonzero length, without duplicates."""
     once = dict[tuple[float, ...], BodyLine]()
     for line in lines:
         if np.linalg.norm(line.end) > DRAWN_LENGTH:
@@ -102,30 +103,32 @@ def _once(lines: tuple[BodyLine, ...]) -> Iterable[BodyLine]:
 
 
 def _slides(mech: Mechanism, size: float) -> dict[int, tuple[Vector, Vector]]:
-    """Of each joint that moves along a line: from where to where, m, in the joint above it."""
+    """The two ends of the travel of each prismatic joint, m, in the frame of the parent joint."""
     model, names = plain(mech.model), coordinate_names(mech.model)
-    limits, ways, found = limits_of(mech).position or {}, _ways(mech), {}
+    limits, axes, found = limits_of(mech).position or {}, _axes(mech), {}
     for j in fastened(mech):
-        if (far := float(np.linalg.norm(ways[j]))) <= DRAWN_LENGTH:
+        if (far := float(np.linalg.norm(axes[j]))) <= DRAWN_LENGTH:
             continue
         at = float(mech.reference[model.idx_qs[j]])
         given = limits.get(names[model.idx_vs[j]], math.inf)
         span = _span(min(0.0, at), max(0.0, at), given, size / far)
         place = model.jointPlacements[j].translation
-        found[j] = (place + span[0] * ways[j], place + span[1] * ways[j])
+        found[j] = (place + span[0] * axes[j], place + span[1] * axes[j])
     return found
 
 
 def _span(low: float, high: float, limits: float | Pair, size: float) -> Pair:
-    """From where to where a slide is shown; it passes `low` and `high` where it has no limits."""
+    """The shown interval of a prismatic joint; it extends beyond `low` and `high` without
+    limits."""
     lower, upper = limits if isinstance(limits, tuple) else (-limits, limits)
     lower = low - _BEYOND * size if math.isinf(lower) else max(lower, low - size)
     upper = high + _BEYOND * size if math.isinf(upper) else min(upper, high + size)
     return lower, max(upper, lower)
 
 
-def _ways(mech: Mechanism) -> list[Vector]:
-    """How far joints of one coordinate move in one unit of it, (3,) each, in the joint above."""
+def _axes(mech: Mechanism) -> list[Vector]:
+    """The displacement of each joint of one coordinate by one unit of it, (3,), in the frame of the
+    parent joint."""
     model, data, q = plain(mech.model), workspace(mech), pin.neutral(mech.model)
     found = []
     for x in (0.0, 1.0):

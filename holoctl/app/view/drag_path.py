@@ -1,8 +1,9 @@
-"""From a closed configuration along its motions, on one branch, as far as it goes.
+"""The path of a drag: a motion from a closed configuration on one branch, as far as possible.
 
-A way is taken in short steps. Each is followed as a path is, with halved steps where need be
-(design/paths/path_continuation.py): so it never leaves its branch, and ends before a dead point. It
-ends as well at the limits of joints, and where rows that were left out as redundant would open.
+The path is divided into short steps. Each is followed like a path of a trajectory, with halved
+steps if needed (design/paths/path_continuation.py), so that it never leaves its branch and ends
+before a dead point. It also ends at limits of joints, and before rows that were left out as
+redundant open.
 """
 
 from __future__ import annotations
@@ -34,36 +35,44 @@ from holoctl.projector.partition import Partition
 
 __all__ = ["DragPoint", "drag_along"]
 
-DRAG_STEP, DRAG_LONGEST = 0.1, 0.5  # scaled
-"""A drag goes in steps in which nothing is expected to go farther than the first; a motor itself,
-as a rotor does that moves all else slowly, may go as far as the second."""
+DRAG_STEP = 0.1  # scaled
+"""Largest expected motion of a coordinate in a step, except that of the dragged motor itself."""
 
-DRAG_SHORTEST, DRAG_LEAST = 1e-5, 1e-10  # scaled
-"""Where a step of the first length does not count, a drag stops: so far before a dead point. Steps
-that lead away from one may be as short as the second."""
+DRAG_LONGEST = 0.5  # scaled
+"""Largest motion of the dragged motor in a step, such as that of a rotor that moves all other
+bodies slowly."""
+
+DRAG_SHORTEST = 1e-5  # scaled
+"""A drag stops if a step of this length is not accepted, and so at this distance from a dead
+point."""
+
+DRAG_LEAST = 1e-10  # scaled
+"""Shortest step away from a dead point."""
 
 DRAG_GAIN = 1e4
-"""Where a motor moves some coordinate by so many times what it moves itself, scaled, and by more on
-the way, a drag stops."""
+"""A drag stops if a coordinate moves by more than this times the dragged motor, scaled, and this
+ratio has grown in the step."""
 
-LIMIT_MET, LIMIT_OVER = 1e-7, 1e-10  # rad, m
-"""A drag that stops at a limit of a joint stops so close to it, on the inside; over it by less than
-the second is at it."""
+LIMIT_MET = 1e-7  # rad, m
+"""Largest distance from a limit of a joint at which a drag stops, on the inner side."""
+
+LIMIT_OVER = 1e-10  # rad, m
+"""A position beyond its limit by less counts as within it."""
 
 
 class DragPoint(NamedTuple):
-    """A closed configuration on a way.
+    """A closed configuration on the path of a drag.
 
     Attributes
     ----------
     q : (nq,) array
     motors : (nu,) array
-        Where the motors are, rad or m, turns counted.
+        Positions of the motors, rad or m, with turns counted.
     part : Partition
     gap : float
         The largest scaled error of all rows.
     motion : (nv,) array or None
-        The motion that led there, scaled, the last time; None for a motor.
+        The motion of the last step, scaled; None if a motor is dragged.
     """
 
     q: Vector
@@ -74,22 +83,22 @@ class DragPoint(NamedTuple):
 
 
 def drag_along(
-    mech: Mechanism, here: DragPoint, way: float, motor: int = -1
+    mech: Mechanism, here: DragPoint, distance: float, motor: int = -1
 ) -> tuple[DragPoint, str]:
-    """Where a way ends, and why there, in words; empty where that is its end.
+    """The end of a drag, and why it ended early, in words; empty if it did not.
 
     Parameters
     ----------
     here : DragPoint
-        Its `motion` is led where no motor is.
-    way : float
-        rad or m of the motor; of a motion its length, scaled. Below zero: backwards.
+        Its `motion` is dragged if no motor is.
+    distance : float
+        rad or m of the motor; for a motion its length, scaled. Negative: backwards.
     motor : int
-        -1 for none.
+        Index of the dragged motor, -1 for none.
     """
-    drag = _Drag(mech, motor, 1.0 if way > 0.0 else -1.0)
+    drag = _Drag(mech, motor, 1.0 if distance > 0.0 else -1.0)
     unit = float(drag_model(mech).unit[motor]) if motor >= 0 else 1.0
-    left, words = abs(way) / unit, ""
+    left, words = abs(distance) / unit, ""
     while left > 0.0 and not words:
         T = motions_at(mech, here.part, here.q)
         t = _direction(drag, T, here)
@@ -97,13 +106,13 @@ def drag_along(
             return here, locked(mech, here.q, here.part, motor)
         if words := _pressed(mech, here.q, drag.sign * t * mech.column_scale):
             return here, words
-        here, gone, words = _step(drag, here, T, t, min(left, _length(drag, t)))
-        left -= gone
+        here, done, words = _step(drag, here, T, t, min(left, _length(drag, t)))
+        left -= done
     return here, words
 
 
 class _Drag(NamedTuple):
-    """What is dragged: a motor, or where that is -1 the motion of a point; and which way."""
+    """A dragged motor, or the motion of a `DragPoint` if `motor` is -1; and the direction."""
 
     mech: Mechanism
     motor: int
@@ -111,8 +120,8 @@ class _Drag(NamedTuple):
 
 
 def _direction(drag: _Drag, T: Array, here: DragPoint) -> Vector | None:
-    """The motion of the drag among those in T, scaled: the least one of a motor; else the one
-    before, as far as it is one here, of the same size."""
+    """The motion of the drag in the basis T, scaled: the least motion of a motor; else the
+    projection of the last motion, normalised."""
     if drag.motor >= 0:
         return least_motion(drag.mech, T, drag.motor)
     if here.motion is None or not T.size:
@@ -123,7 +132,7 @@ def _direction(drag: _Drag, T: Array, here: DragPoint) -> Vector | None:
 
 
 def _length(drag: _Drag, t: Vector) -> float:
-    """How far a step may be: nothing but the motor itself goes farther than a short way."""
+    """The length of a step: coordinates other than the motor move by at most `DRAG_STEP`."""
     others = t.copy()
     if drag.motor >= 0:
         others[drag.mech.B[:, drag.motor] != 0.0] = 0.0
@@ -131,7 +140,7 @@ def _length(drag: _Drag, t: Vector) -> float:
 
 
 class _DragStep(NamedTuple):
-    """A step that is prepared: what is solved, what is held, and where it goes."""
+    """A prepared step: its square system, the held motors, its path and its first node."""
 
     system: System
     held: Indices
@@ -142,16 +151,16 @@ class _DragStep(NamedTuple):
 def _step(
     drag: _Drag, here: DragPoint, T: Array, t: Vector, length: float
 ) -> tuple[DragPoint, float, str]:
-    """A step, how far it went, and why it ended before its end."""
+    """The point after a step, the length of the step, and why it ended early."""
     mech, motor = drag.mech, drag.motor
     system, held = drag_system(mech, here.part, here.q, T, t, motor)
-    way = _way(drag, here, system, held)
-    if way is None:
+    step = _prepared(drag, here, system, held)
+    if step is None:
         return here, 0.0, stop_reason(system, here.q, np.zeros(system.drive.scale.size), motor)
-    way = _by_the_middle(drag, here, way, length)
-    last, there = _followed(way, length)
-    why = partial(stop_reason, last, there.q, way.path(there.s).value, motor)
-    gain, before = (largest(x.d1 / mech.column_scale) for x in (there, way.begin))
+    step = _by_the_middle(drag, here, step, length)
+    last, there = _followed(step, length)
+    why = partial(stop_reason, last, there.q, step.path(there.s).value, motor)
+    gain, before = (largest(x.d1 / mech.column_scale) for x in (there, step.begin))
     if gain > max(DRAG_GAIN, before):
         return here, 0.0, why()
     if motor >= 0 and not drag_model(mech).numbered[motor] and _turned_back(drag, last, there):
@@ -160,17 +169,17 @@ def _step(
         return here, 0.0, why()
     if there.worst > max(LEFT_OPEN, here.part.tolerance):
         return here, 0.0, row_opens(mech, there.q, here.part)
-    met = _at_a_limit(mech, way.begin, there, lambda s: _followed(way, s)[1])
+    met = _at_a_limit(mech, step.begin, there, lambda s: _followed(step, s)[1])
     there, words = met or (there, "" if there.s == length else why())
-    return _arrived(mech, here, last, there, way.held, t), there.s, words
+    return _arrived(mech, here, last, there, step.held, t), there.s, words
 
 
-def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _DragStep | None:
-    """A straight way of what is dragged; None where it cannot begin."""
+def _prepared(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _DragStep | None:
+    """A step along a straight line of the dragged row; None if it has no first node."""
     mech, away = drag.mech, np.zeros(system.drive.scale.size)
-    if held.size:  # what rounding has left is made up for
-        off = here.motors - readings(mech, here.q, here.motors)
-        away[1:] = (off / drag_model(mech).unit)[held]
+    if held.size:  # correct the rounding errors of held motors
+        error = here.motors - readings(mech, here.q, here.motors)
+        away[1:] = (error / drag_model(mech).unit)[held]
     along, rest = np.zeros(away.size), np.zeros(away.size)
     along[0] = drag.sign
 
@@ -182,40 +191,41 @@ def _way(drag: _Drag, here: DragPoint, system: System, held: Indices) -> _DragSt
 
 
 def _turned_back(drag: _Drag, system: System, there: PathNode) -> bool:
-    """Whether a dead point was passed: the motion that a motor leads there is the way back.
+    """Whether a dead point was passed: the motion of the motor there leads back.
 
-    The determinant tells of other motors. Of one on a ball joint it does not: its rates are not
-    those of what a step is measured by, but at its beginning.
+    For other motors the determinant shows this. For a motor on a ball joint it does not, as the
+    rate of the motor is that of the driven row only at the start of a step.
     """
     mech = drag.mech
     t = least_motion(mech, motions_at(mech, system.part, there.q), drag.motor)
     return t is None or not drag.sign * float(t @ (there.d1 / mech.column_scale)) > 0.0
 
 
-def _by_the_middle(drag: _Drag, here: DragPoint, way: _DragStep, length: float) -> _DragStep:
-    """The same way with the least motion of its middle, where that changes: so it is nearly the
-    same way there and back."""
-    if not way.system.idle.shape[1]:
-        return way
-    middle = _followed(way, 0.5 * length)[1]
+def _by_the_middle(drag: _Drag, here: DragPoint, step: _DragStep, length: float) -> _DragStep:
+    """The step with the least motion at its middle, if the motion is not unique: forward and back
+    are then nearly the same path."""
+    if not step.system.idle.shape[1]:
+        return step
+    middle = _followed(step, 0.5 * length)[1]
     T = motions_at(drag.mech, here.part, middle.q)
     t = _direction(drag, T, here)
     if middle.s < 0.5 * length or t is None:
-        return way
+        return step
     system, held = drag_system(drag.mech, here.part, here.q, T, t, drag.motor)
-    return _way(drag, here, system, held) or way
+    return _prepared(drag, here, system, held) or step
 
 
-def _followed(way: _DragStep, length: float) -> tuple[System, PathNode]:
-    """As far as it goes; right beside a dead point in shorter steps, if they lead away from it."""
-    system, path, begin = way.system, way.path, way.begin
+def _followed(step: _DragStep, length: float) -> tuple[System, PathNode]:
+    """The last node of a step; next to a dead point it begins with shorter steps, if these lead
+    away from it."""
+    system, path, begin = step.system, step.path, step.begin
     last, there = as_far(system, path, begin, length, DRAG_SHORTEST)
     if there.s > 0.0:
         return last, there
-    off, first = as_far(system, path, begin, min(length, DRAG_SHORTEST), DRAG_LEAST)
-    if off.part is not system.part or first.s == 0.0 or first.K.size <= begin.K.size:
+    away, first = as_far(system, path, begin, min(length, DRAG_SHORTEST), DRAG_LEAST)
+    if away.part is not system.part or first.s == 0.0 or first.K.size <= begin.K.size:
         return last, there
-    return as_far(off, path, first, length, DRAG_SHORTEST)
+    return as_far(away, path, first, length, DRAG_SHORTEST)
 
 
 def _arrived(
@@ -225,7 +235,7 @@ def _arrived(
     if mech.nu:
         moved = pin.difference(mech.model, here.q, there.q)
         motors = readings(mech, there.q, here.motors + mech.B.T @ moved)
-        motors[held] = here.motors[held]  # what they are held at, not what rounding made of it
+        motors[held] = here.motors[held]  # without the rounding errors of held motors
     return DragPoint(there.q, motors, system.part, there.worst, None if here.motion is None else t)
 
 
@@ -233,7 +243,7 @@ def _arrived(
 
 
 def _pressed(mech: Mechanism, q: Vector, v: Vector) -> str:
-    """Which limit a motion would leave at once; empty for none."""
+    """The limit that a motion would exceed at once, in words; empty for none."""
     bound = drag_model(mech).limits
     if not bound.names:
         return ""
@@ -254,9 +264,9 @@ def _met(mech: Mechanism, bound: BoundLimits, q: Vector, which: int, upper: bool
 def _at_a_limit(
     mech: Mechanism, begin: PathNode, there: PathNode, at: Callable[[float], PathNode]
 ) -> tuple[PathNode, str] | None:
-    """The last node within the limits of joints, and which one it is at; None where all hold.
+    """The last node within the limits of joints, and its limit in words; None if all limits hold.
 
-    What was outside may come back, and goes no farther out.
+    A joint that was outside its limits may return, but not move farther out.
     """
     bound = drag_model(mech).limits
     if not bound.names:
@@ -276,7 +286,7 @@ def _at_a_limit(
     f_in, f_out = np.minimum(beyond(begin), -0.0), over
     which = int(np.argmax(over))
     while f_in[which] < -LIMIT_MET and outside.s - inside.s > LIMIT_MET:
-        # of all that are over at the far end, the one that is met first on the chord
+        # the joint over its limit at the far end whose limit is met first on the chord
         shares = np.where(f_out > 0.0, f_in / np.minimum(f_in - f_out, -1e-300), np.inf)
         share = float(np.clip(shares.min(), 0.05, 0.95))
         s = inside.s + share * (outside.s - inside.s)

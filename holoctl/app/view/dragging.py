@@ -1,14 +1,15 @@
-"""What is led along the closed motions, and what stands still meanwhile.
+"""The motion of a drag among the admissible motions, and the motors held meanwhile.
 
     v = c T y        T: the motions at q, scaled, orthonormal
-    a v = 1, and as little as can be, one after the other:  B_o' v,  v of the base,  v / c
+    a v = 1, with least norm, in this order of priority:  B_o' v,  v of the base,  v / c
 
-a is the row that is led: of a motor, or along a motion. B_o are the other motors. Those that stand
-still, and are independent, are then held exactly, and no other motion is let in:
+a is the dragged row: of a motor, or along a motion. B_o are the other motors. Independent motors
+that do not move in v are held exactly, and all other motions are excluded:
 
-    K = [G; a; B_h'; N']        N: what is left of T beside v and B_h
+    K = [G; a; B_h'; N']        N: the complement of v and B_h in T
 
-K is followed as a path is: design/paths/path_continuation.py. All is decided anew at each step.
+The system is followed like a path: design/paths/path_continuation.py. All choices are made again at
+each step.
 """
 
 from __future__ import annotations
@@ -44,23 +45,23 @@ __all__ = [
 
 
 class DragModel(NamedTuple):
-    """What does not change while a mechanism is dragged.
+    """Quantities that do not change while a mechanism is dragged.
 
     Attributes
     ----------
     rows : (nu, nv) array
-        Rates of the motors by scaled velocities, pure numbers, the largest entry of each 1.
+        Rates of the motors by scaled velocities, dimensionless, the largest entry of each row 1.
     unit : (nu,) array
-        What a motor moves, rad or m, where its row moves by one.
+        Motion of a motor, rad or m, if its row moves by one.
     slides, numbered : (nu,) masks
-        Motors that drive lengths alone; motors on coordinates that are numbers of their own, not of
-        a ball or so.
+        Motors that drive lengths alone; motors on single coordinates, not on those of a ball joint,
+        for example.
     base : int array
         Coordinates of joints at the world that float or slide in a plane, without motor.
     rotors : int array
-        Those of bodies to which nothing is fastened, and which couplings tie to others.
+        Coordinates of bodies without attached joints or closures that couplings tie to others.
     places : (nv,) int array
-        Where each coordinate stands in q, -1 where it is no number.
+        Index of each coordinate in q, -1 if it is no single position.
     continuous : (nv,) mask
         Coordinates of continuous joints.
     limits : BoundLimits
@@ -78,7 +79,7 @@ class DragModel(NamedTuple):
 
 
 def drag_model(mech: Mechanism) -> DragModel:
-    """It, made once for each thread."""
+    """The `DragModel` of a mechanism, made once for each thread."""
     return mech.per_thread("drag model", lambda: _drag_model(mech))
 
 
@@ -114,13 +115,13 @@ def _drag_model(mech: Mechanism) -> DragModel:
 
 
 def readings(mech: Mechanism, q: Vector, near: Vector) -> Vector:
-    """Where the motors are (nu,), rad or m: ``B' x`` of the numbers x of their coordinates.
+    """Positions of the motors (nu,), rad or m: ``B' x`` with the positions x of their coordinates.
 
     Parameters
     ----------
     near : (nu,) array
-        Turns of continuous joints are counted on from there. A motor on a coordinate that is no
-        number of its own, as of a ball joint, is where `near` says.
+        The turns of continuous joints are those nearest to these positions. A motor without single
+        coordinates, on a ball joint for example, keeps this value.
     """
     model, found = drag_model(mech), near.copy()
     places, continuous = model.places, model.continuous
@@ -146,9 +147,10 @@ def motions_at(mech: Mechanism, part: Partition, q: Vector) -> Array:
 
 
 def least_motion(mech: Mechanism, T: Array, motor: int) -> Vector | None:
-    """The motion (nv,), scaled, in which a motor goes by one unit, and as little else as can be.
+    """The motion (nv,), scaled, in which a motor moves by one unit and all else as little as
+    possible.
 
-    None where no motion moves the motor.
+    None if no motion moves the motor.
     """
     motors = drag_model(mech)
     own = motors.rows[motor] @ T
@@ -174,7 +176,7 @@ def least_motion(mech: Mechanism, T: Array, motor: int) -> Vector | None:
 
 @dataclass(frozen=True, eq=False)
 class DragDrive:
-    """A drive of paths: one row that is led, motors that are held; measured from a home.
+    """Driven rows of a drag: the dragged row and those of held motors, measured from `home`.
 
     Attributes
     ----------
@@ -182,7 +184,7 @@ class DragDrive:
     scale : (p,) array
         Ones.
     rows : (p, nv) array
-        By velocities that are not scaled; pure numbers.
+        By velocities that are not scaled; dimensionless.
     """
 
     mech: Mechanism
@@ -192,7 +194,7 @@ class DragDrive:
     rows: Array
 
     def left(self, q: Vector, value: Any) -> tuple[Vector, Array]:
-        """From q to how far the rows are from home; the rows are scaled."""
+        """The difference of a value from that at q, and the rows, scaled."""
         mech = self.mech
         if mech.nq == mech.nv:
             return value - self.rows @ (q - self.home), self.rows * mech.column_scale
@@ -201,16 +203,16 @@ class DragDrive:
         return value - self.rows @ away, self.rows @ D * mech.column_scale
 
     def drift(self, q: Vector, v: Vector) -> Vector:
-        """Zero: exact for hinges and slides; else a prediction is a little worse."""
+        """Zero: exact for joints of one coordinate; for others the prediction is less accurate."""
         return np.zeros(self.scale.size)
 
 
 def drag_system(
     mech: Mechanism, part: Partition, q: Vector, T: Array, t: Vector, motor: int = -1
 ) -> tuple[System, Indices]:
-    """The system that leads along the motion t (nv,), scaled, and the motors that are held.
+    """The square system along the motion t (nv,), scaled, and the indices of held motors.
 
-    Row 0 of what drives it is the motor, or where that is -1 the motion itself.
+    Row 0 of its drive is the motor, or the motion itself if `motor` is -1.
     """
     motors = drag_model(mech)
     size = float(np.linalg.norm(t))

@@ -1,7 +1,7 @@
-"""What is seen of a mechanism: shapes that its file draws, and capsules for other bodies.
+"""The visible shapes of a mechanism: those of its file, and capsules for other bodies.
 
-A shape is fixed in a joint of the model. Bodies of a file are frames there, by their names, also
-where fixed joints have made one of several.
+A shape is fixed in a joint of the model. Bodies of a file are frames of the model with the same
+names, also if fixed joints have merged several into one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["Geometry", "Shape", "capsules", "read_geometry", "shapes_of"]
 
 _MOST_WORDS = 10
-"""Sentences that are told; of more, how many."""
+"""Largest number of sentences that are reported; the number of further ones is added."""
 
 
 def shapes_of(
@@ -34,14 +34,14 @@ def shapes_of(
     path: str | os.PathLike[str] | None = None,
     include_root: str | os.PathLike[str] | None = None,
 ) -> Geometry:
-    """The shapes of a mechanism: those of its file, and capsules for bodies without, bars for
-    slides between such.
+    """The shapes of a mechanism: those of its file, capsules for bodies without shapes, and bars
+    for prismatic joints between such bodies.
 
     Parameters
     ----------
     mech : Mechanism
     path : str or path, optional
-        The file it was read from, as for `load`. Default: none, and all bodies are capsules.
+        The file of the mechanism, as for `load`. Default: none, and all bodies are capsules.
     include_root : str or path, optional
         As for `load`.
 
@@ -66,22 +66,21 @@ def read_geometry(
     mech: Mechanism,
     include_root: str | os.PathLike[str] | None = None,
 ) -> Geometry:
-    """The shapes that a file draws of a mechanism that was read from it.
+    """The shapes in the file of a mechanism.
 
     Parameters
     ----------
     path, include_root
-        As for `load`. A URDF or SDF shows ``<visual>``, and ``<collision>`` of links without any;
-        an MJCF its geoms of the groups 0 to 2, and all of a body without such. Ground without end
-        is left out.
+        As for `load`. From a URDF or SDF ``<visual>`` is read, and ``<collision>`` of links without
+        any; from an MJCF geoms of the groups 0 to 2, and all geoms of a body without these.
+        Infinite ground is left out.
     mech : Mechanism
 
     Returns
     -------
     Geometry
-        Shapes in the order of the file. Its words name, with file and line, what is left out: a
-        mesh that is not there, a form or a number that is none, bodies that the mechanism does
-        not have.
+        Shapes in the order of the file. Its words name, with file and line, shapes that are left
+        out: a missing mesh, an invalid form or number, bodies that the mechanism does not have.
 
     Raises
     ------
@@ -99,12 +98,12 @@ def read_geometry(
         drawn = drawn_in_urdf(text, str(file), Meshes(folder), words)
     shapes = _placed(mech, drawn, words)
     more = len(words) - _MOST_WORDS
-    told = [*words[:_MOST_WORDS], f"{more} more are left out"] if more > 0 else words
-    return Geometry(shapes, tuple(told))
+    reported = [*words[:_MOST_WORDS], f"{more} more are left out"] if more > 0 else words
+    return Geometry(shapes, tuple(reported))
 
 
 def _placed(mech: Mechanism, drawn: Iterable[DrawnSolid], words: list[str]) -> tuple[Shape, ...]:
-    """Shapes fixed in the joints of the model; `words` gets a sentence on bodies it has not."""
+    """Shapes fixed in the joints of the model; `words` gets a sentence on unknown bodies."""
     places = {"universe": (0, pin.SE3.Identity())}
     for frame in plain(mech.model).frames:
         if frame.type == pin.FrameType.BODY:
@@ -119,7 +118,7 @@ def _placed(mech: Mechanism, drawn: Iterable[DrawnSolid], words: list[str]) -> t
     if unknown:
         words.insert(
             0,
-            f"{mech.name}: these bodies of the file are none of the mechanism, and are not shown: "
-            f"{listing(list(unknown))}; is it the file that it was read from?",
+            f"{mech.name}: these bodies of the file do not belong to the mechanism, and are not "
+            f"shown: {listing(list(unknown))}; is this the file of the mechanism?",
         )
     return tuple(shapes)

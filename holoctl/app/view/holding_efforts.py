@@ -1,8 +1,8 @@
-"""The efforts that hold a posture at rest, with their limits and what is left unbalanced.
+"""The efforts that hold a posture at rest, with their limits and the unbalanced rest.
 
     gamma' B u = gamma' (h - F)        v = 0, a = 0
 
-The same as ``holoctl torque`` prints.
+``holoctl torque`` prints the same efforts.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ __all__ = ["HoldingEffort", "HoldingEfforts", "holding_efforts"]
 
 
 class HoldingEffort(NamedTuple):
-    """What a motor gives.
+    """The effort of a motor.
 
     Attributes
     ----------
     motor, unit : str
-        The unit is ``"N m"`` or ``"N"``; empty where the motor acts on angles and lengths.
+        The unit is ``"N m"`` or ``"N"``; empty if the motor acts on angles and lengths.
     effort : float
     limit : float or None
-        The limit on the side of the effort, with its sign; None where there is none.
+        The limit on the side of the effort, with its sign; None if there is none.
     past : bool
         Whether the effort is outside its limits.
     """
@@ -51,18 +51,18 @@ class HoldingEffort(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HoldingEfforts:
-    """What holds a posture at rest.
+    """The efforts that hold a posture at rest.
 
     Attributes
     ----------
     rows : tuple of HoldingEffort
-        In the order of u; empty where there is no answer.
+        In the order of u; empty if there is no solution.
     certified : bool
-        Whether the efforts are the answer, by their certificate.
+        Whether the certificate accepts the efforts.
     words : str
-        What is wrong; empty where nothing is.
+        Reservations, or the error; empty if there are none.
     unbalanced : float
-        What is left on motions that no motor holds, N m or N.
+        Largest unbalanced effort on motions that no motor holds, N m or N.
     """
 
     rows: tuple[HoldingEffort, ...]
@@ -79,19 +79,19 @@ def holding_efforts(mech: Mechanism, q: Vector, part: Partition | None = None) -
     ----------
     mech : Mechanism
     q : (nq,) array_like
-        Closed.
+        A closed configuration.
     part : Partition, optional
-        That of a `Posture`; without, it is decided anew, which takes ten times as long.
+        That of a `Posture`. Default: the one chosen at q, which takes ten times as long.
 
     Returns
     -------
     HoldingEfforts
-        Errors of the dynamics are its words: at a dead point there are no efforts.
+        Errors of the dynamics are in its words: at a dead point, for example, there are no efforts.
 
     Raises
     ------
     InputError
-        For what is no configuration of the mechanism.
+        If q is not a configuration of the mechanism.
     """
     rest = np.zeros(mech.nv)
     try:
@@ -124,7 +124,7 @@ def _held(name: str, unit: str, u: float, lower: float, upper: float) -> Holding
 
 
 def _passive(mech: Mechanism, q: Vector, part: Partition) -> str:
-    """Which coordinates move where all motors stand still."""
+    """A sentence that names the coordinates that move while all motors are at rest."""
     T = motions_at(mech, part, q)
     S = drag_model(mech).rows @ T
     passive = np.linalg.norm(T @ null_space_by_svd(S, rank_within(S, UNSEEN_MOTION))[3], axis=1)

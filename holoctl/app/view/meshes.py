@@ -1,7 +1,8 @@
-"""Meshes that a description names: where their files are, and the triangles in them.
+"""The meshes of a description: their files, and the triangles in them.
 
-Only regular files are opened, of bounded size together; nothing is fetched. The package trimesh
-reads them, which the extra ``view`` brings, and COLLADA (dae) coal, which comes with Pinocchio.
+Only regular files are opened, with a bound on their total size; nothing is downloaded. They are
+read by trimesh, a package of the extra ``view``, and COLLADA (dae) by coal, a dependency of
+Pinocchio.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ __all__ = ["Meshes", "hull"]
 _KINDS = ("stl", "obj", "dae", "ply")
 _IN_A_PACKAGE = ("package://", "model://")
 _PACKAGE_PATHS = {"ROS_PACKAGE_PATH": "", "AMENT_PREFIX_PATH": "share", "GZ_SIM_RESOURCE_PATH": ""}
-"""Variables of the environment that list folders of packages, and where these are in them."""
+"""Environment variables that list folders, and the subfolder of these that contains packages."""
 
 
 @dataclass
 class Meshes:
-    """The meshes of one description: `folder` is where relative names start.
+    """The meshes of one description; relative names start in `folder`.
 
-    What was read is kept, and what may still be read is counted down.
+    `known` are the meshes that were read, `left` is the number of bytes that may still be read.
     """
 
     folder: Path
@@ -51,16 +52,16 @@ class Meshes:
         Parameters
         ----------
         name : str
-            A path, relative to `folder` or not, or one behind ``file://``, ``package://`` or
-            ``model://``. Packages are looked for in the folders above `folder`, and where the
-            environment says that they are.
+            A path, relative to `folder` or absolute, also with ``file://``, ``package://`` or
+            ``model://`` before it. Packages are searched in the folders above `folder`, and in
+            those of the environment variables.
         scale : tuple of 3 float
-            Negative ones mirror.
+            Negative factors mirror the mesh.
 
         Raises
         ------
         InputError
-            If there is no such file, or no mesh in it.
+            If there is no such file, or it contains no mesh.
         """
         file = self._file(name)
         if (file, scale) not in self.known:
@@ -76,14 +77,14 @@ class Meshes:
 
     def _file(self, name: str) -> Path:
         if "\0" in name or not name:
-            raise InputError(f"a mesh is named by a path; got {name[:200]!r}")
+            raise InputError(f"the name of a mesh must be a path; got {name[:200]!r}")
         start = next((s for s in _IN_A_PACKAGE if name.startswith(s)), None)
         if start is not None:
             places = list(self._in_package(name.removeprefix(start).lstrip("/")))
         elif name.startswith("file://"):
             places = [self.folder / unquote(name.removeprefix("file://"))]
         elif "://" in name:
-            raise InputError(f"the mesh {name[:200]!r} is not fetched: only files are read")
+            raise InputError(f"the mesh {name[:200]!r} is not downloaded: only files are read")
         else:
             places = [self.folder / name]
         found = next((place for place in places if os.path.lexists(place)), None)
@@ -92,7 +93,7 @@ class Meshes:
         return found
 
     def _in_package(self, name: str) -> Iterator[Path]:
-        """Where a file of a package may be: ``package/path/in/it``."""
+        """Possible paths of a file ``package/path/in/it`` of a package."""
         package, _, inside = name.partition("/")
         above = [self.folder, *self.folder.parents]
         yield from (folder / name for folder in above)
@@ -102,7 +103,7 @@ class Meshes:
                 if Path(folder).name == package and inside:
                     yield Path(folder) / inside
         if inside:
-            yield from (folder / inside for folder in above)  # where its folder has another name
+            yield from (folder / inside for folder in above)  # the folder may have another name
 
 
 def hull(vertices: Array) -> Solid:
@@ -111,9 +112,9 @@ def hull(vertices: Array) -> Solid:
         found = _trimesh().Trimesh(vertices).convex_hull
     except InputError:
         raise
-    except Exception as error:  # points in a plane, say
-        told = " ".join(str(error).split())[:200]
-        raise InputError(f"these points have no convex hull: {told}") from None
+    except Exception as error:  # for example for points in a plane
+        text = " ".join(str(error).split())[:200]
+        raise InputError(f"these points have no convex hull: {text}") from None
     return mesh(*_checked(found.vertices, found.faces, "these points"))
 
 
@@ -127,9 +128,9 @@ def _triangles(file: Path, data: bytes, name: str) -> tuple[Array, NDArray[np.in
         vertices, faces = read(file, data)
     except InputError:
         raise
-    except Exception as error:  # both raise what comes
-        told = " ".join(str(error).split())[-200:]
-        raise InputError(f"{what} cannot be read: {type(error).__name__}: {told}") from None
+    except Exception as error:  # both libraries raise errors of any class
+        text = " ".join(str(error).split())[-200:]
+        raise InputError(f"{what} cannot be read: {type(error).__name__}: {text}") from None
     return _checked(vertices, faces, what)
 
 
@@ -137,7 +138,7 @@ def _of_trimesh(file: Path, data: bytes) -> tuple[Array, NDArray[np.int64]]:
     trimesh, kind = _trimesh(), file.suffix.lower().lstrip(".")
     more = {"skip_materials": True} if kind == "obj" else {}
     found = trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **more)
-    if np.isfinite(found.vertices).all():  # else trimesh would drop what is not
+    if np.isfinite(found.vertices).all():  # trimesh would drop vertices that are not finite
         found.merge_vertices(merge_tex=True, merge_norm=True)
     return found.vertices, found.faces
 
@@ -146,15 +147,15 @@ _UNIT = re.compile(rb"(<unit\b[^<>]*\bmeter\s*=\s*[\"'])([^\"'<>]*)")
 
 
 def _of_coal(file: Path, data: bytes) -> tuple[Array, NDArray[np.int64]]:
-    """COLLADA, in its unit, and in its axes as they are: as viewers of URDF take it."""
+    """A COLLADA mesh in its own unit and axes, as viewers of URDF read it."""
     try:
         import coal
     except ImportError:
         raise InputError("COLLADA is read by coal, which comes with pin: pip install pin") from None
-    told = _UNIT.search(data)
-    found = None if told is None else decimals(told[2].decode("ascii", "replace"), [1])
+    match = _UNIT.search(data)
+    found = None if match is None else decimals(match[2].decode("ascii", "replace"), [1])
     unit = found[0] if found is not None and found[0] > 0.0 else 1.0
-    with TemporaryDirectory() as folder:  # its reader's versions disagree on units: it sees none
+    with TemporaryDirectory() as folder:  # versions of coal disagree on units: it gets a unit of 1
         copy = Path(folder) / "mesh.dae"
         copy.write_bytes(_UNIT.sub(rb"\g<1>1", data, count=1))
         read = coal.MeshLoader().load(str(copy), np.ones(3))
@@ -171,7 +172,7 @@ def _trimesh() -> Any:
 
 
 def _checked(vertices: Any, faces: Any, what: str) -> tuple[Array, NDArray[np.int64]]:
-    """Vertices (n, 3) and faces (m, 3) of a mesh, finite, and none without the other."""
+    """Vertices (n, 3) and faces (m, 3) of a mesh, checked to be finite and consistent."""
     vertices = np.array(vertices, dtype=float).reshape(-1, 3)
     faces = np.array(faces, dtype=np.int64).reshape(-1, 3)
     if not faces.size:
@@ -179,5 +180,5 @@ def _checked(vertices: Any, faces: Any, what: str) -> tuple[Array, NDArray[np.in
     if not (np.abs(vertices) <= LARGEST).all():
         raise InputError(f"{what}: vertices must be finite, and of at most {LARGEST:g} in size")
     if faces.min() < 0 or faces.max() >= len(vertices):
-        raise InputError(f"{what}: there are triangles between vertices that are not there")
+        raise InputError(f"{what}: triangles refer to vertices that do not exist")
     return vertices, faces

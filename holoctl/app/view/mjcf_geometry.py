@@ -1,6 +1,6 @@
-"""What an MJCF shows of its bodies: geoms of the groups 0 to 2, which MuJoCo shows, else all.
+"""The shapes of an MJCF: geoms of the groups 0 to 2, which MuJoCo shows; all, if a body has none.
 
-They are those that MuJoCo's compiler makes, as for the reader of `holoctl.io`.
+They are the geoms of MuJoCo's compiler, as for the reader of `holoctl.io`.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ __all__ = ["drawn_in_mjcf"]
 _SHOWN = (0, 1, 2)
 _FORMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _NO_END = ("plane", "hfield")
-"""Ground, which has no end, and hills, which are in files of their own."""
+"""Forms that are not shown: infinite ground, and height fields, which have separate files."""
 
 _NO_COLOR = (0.5, 0.5, 0.5, 1.0)
-"""Of a geom that is given none."""
+"""Color of a geom without one."""
 
 
 def drawn_in_mjcf(
     text: str, file: str, folder: Path, include_root: Path | None, words: list[str]
 ) -> Iterator[DrawnSolid]:
-    """What is drawn of each body; `words` gets a sentence on each thing that is not.
+    """The shapes of each body; `words` gets a sentence on each that is left out.
 
     Raises
     ------
     LoadError
-        For what is no MJCF that can be loaded.
+        If the MJCF cannot be loaded.
     """
     found = compiled(mjcf_text(text, file, folder, include_root, looks=True), told=words)
     names, m, made = tree_of(found).body_names, found.model, dict[int, Solid]()
@@ -65,7 +65,7 @@ def drawn_in_mjcf(
 
 
 def _solid(found: CompiledMjcf, g: int, form: str, made: dict[int, Solid]) -> Solid:
-    """A geom's form; MuJoCo's sizes are half of ours, but for radii."""
+    """The shape of a geom; MuJoCo's sizes, except radii, are half of those used here."""
     m, size = found.model, tuple(found.model.geom_size[g].tolist())
     if form == "sphere":
         return ball(size[0])
@@ -85,7 +85,7 @@ def _solid(found: CompiledMjcf, g: int, form: str, made: dict[int, Solid]) -> So
 
 
 def _color(found: CompiledMjcf, g: int) -> Color | None:
-    """That of the geom, else that of its material; None where there is neither."""
+    """The color of the geom, else that of its material; None if it has neither."""
     m, rgba, material = (
         found.model,
         tuple(found.model.geom_rgba[g].tolist()),

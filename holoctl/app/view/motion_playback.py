@@ -1,7 +1,7 @@
-"""Closed configurations along a motion, as a film: to and fro, or once round.
+"""Closed configurations along a motion, as a film: to and fro, or one whole turn.
 
-To and fro is slow at its ends, ``s = A sin(2 pi k / n)``, and shorter where the motion stops: then
-it turns back a little before.
+A motion to and fro is slow at its ends, ``s = A sin(2 pi k / n)``. If the motion stops earlier, the
+film reverses a little before that point.
 """
 
 from __future__ import annotations
@@ -20,23 +20,27 @@ from holoctl.tree.kinematics import kinematics
 
 __all__ = ["once_round", "to_and_fro"]
 
-PLAYED_ANGLE, PLAYED_SHARE = 0.3, 0.95  # scaled; a share
-"""A motion is played so far both ways, or this part of the way to where it stops."""
+PLAYED_ANGLE = 0.3  # scaled
+"""Amplitude of a motion in both directions."""
+
+PLAYED_SHARE = 0.95
+"""Amplitude of a motion that stops earlier, as a share of the distance at which it stops."""
 
 PLAYED_BACK = 0.02  # scaled
-"""An idle spin is back at its start, after a whole turn, within this; it is played to and fro where
-it is not."""
+"""Largest distance from the start after a whole turn of an idle spin; with a larger one it is
+played to and fro."""
 
 
 def to_and_fro(mech: Mechanism, start: DragPoint, motor: int, count: int) -> Array:
-    """``(4 count + 1, nq)``, from the start to both sides and back; of its motion, or a motor."""
+    """``(4 count + 1, nq)``, from the start to both sides and back, along the motion of `start` or
+    of a motor."""
     q = start.q
     there, back = (_side(mech, start, motor, sign, count) for sign in (1.0, -1.0))
     return np.array([q, *there, *there[-2::-1], q, *back, *back[-2::-1], q])
 
 
 def _side(mech: Mechanism, start: DragPoint, motor: int, sign: float, count: int) -> list[Vector]:
-    """Configurations to one side, slower and slower."""
+    """Configurations to one side, with decreasing steps."""
     if motor >= 0:
         t = least_motion(mech, motions_at(mech, start.part, start.q), motor)
         if t is None:
@@ -48,29 +52,29 @@ def _side(mech: Mechanism, start: DragPoint, motor: int, sign: float, count: int
     else:
         reach = PLAYED_ANGLE
     shares = np.sin(0.5 * np.pi * np.arange(1, count + 1) / count)
-    found, gone = _along(mech, start, motor, sign * reach * shares)
+    found, distance = _along(mech, start, motor, sign * reach * shares)
     if len(found) < count:
-        found, _ = _along(mech, start, motor, PLAYED_SHARE * gone * shares)
+        found, _ = _along(mech, start, motor, PLAYED_SHARE * distance * shares)
     return found + [found[-1] if found else start.q] * (count - len(found))
 
 
 def _along(
     mech: Mechanism, start: DragPoint, motor: int, places: Vector
 ) -> tuple[list[Vector], float]:  # fmt: skip
-    """Configurations at some places of a way, and how far it went."""
+    """Configurations at some distances along a motion, and the distance that was reached."""
     here, at, found = start, 0.0, list[Vector]()
     for place in places.tolist():
         there, words = drag_along(mech, here, place - at, motor)
         if words:
-            went = there.motors[motor] - start.motors[motor] if motor >= 0 else at
-            return found, float(went)
+            reached = there.motors[motor] - start.motors[motor] if motor >= 0 else at
+            return found, float(reached)
         here, at = there, place
         found.append(here.q)
     return found, at
 
 
 def once_round(mech: Mechanism, start: DragPoint, count: int) -> Array | None:
-    """A whole turn of the body that turns fastest; None where it does not come back."""
+    """A whole turn of the body that rotates fastest; None if it does not return to the start."""
     here, found = start, [start.q]
     for _ in range(count):
         if here.motion is None:
@@ -87,8 +91,8 @@ def once_round(mech: Mechanism, start: DragPoint, count: int) -> Array | None:
         if words:
             return None
         found.append(here.q)
-    off = pin.difference(mech.model, here.q, start.q) / mech.column_scale
-    if not largest(off) <= PLAYED_BACK:
+    distance = pin.difference(mech.model, here.q, start.q) / mech.column_scale
+    if not largest(distance) <= PLAYED_BACK:
         return None
     found[-1] = start.q
     return np.array(found)

@@ -1,8 +1,9 @@
-"""The page: sliders, buttons and words around a scene, and what happens when they are touched.
+"""The page: sliders, buttons and texts around a scene, and their event handlers.
 
-One lock guards the posture, which is the configuration that is shown, also while a motion or a run
-plays. What is slow to draw or to read (the table, the words) is renewed by a clock, ten times a
-second at most; the scene follows every move of a slider. The doctor looks when all is at rest.
+The page shows a pose, an instant of a motion that plays, or an instant of a run (`_Source`). One
+lock guards the posture, which is the shown configuration in all three cases. Texts and tables are
+updated by a clock thread, at most ten times per second; the scene follows every move of a slider.
+The doctor examines the configuration when all is at rest.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,37 +34,45 @@ if TYPE_CHECKING:
 __all__ = ["Page"]
 
 RATE = 30.0
-"""Pictures a second of what plays by itself."""
+"""Pictures per second of a motion or a run that plays."""
 
 BETWEEN = 0.025
-"""Seconds for which half of the way is shown: viser's sliders tell twenty times a second where they
-are."""
+"""Seconds for which a drag is shown at half its distance: viser's sliders send twenty values per
+second."""
 
 TEXTS_EVERY = 0.1
-"""Seconds between two renewals of what is told of a configuration while it changes."""
+"""Seconds between two updates of the texts while the configuration changes."""
 
 AT_REST = 0.4
-"""Seconds without a move, after which the doctor looks."""
+"""Seconds without a move after which the doctor examines the configuration."""
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 
 STEPS = 2000
-"""Of a slider, from end to end."""
+"""Number of steps of a slider."""
+
+
+class _Source(Enum):
+    """Where the shown configuration comes from."""
+
+    POSE = "a pose"
+    MOTION = "a motion that plays; it began at the pose `_before_motion`"
+    RUN = "an instant of the run"
 
 
 class Page:
-    """What one can touch and read.
+    """The controls and texts of a page.
 
     Parameters
     ----------
     server : viser.ViserServer
     scene : Scene
     posture : Posture
-        Where it starts.
+        The first posture.
     recorded : Recorded, optional
-        A run, which then plays.
+        A run, which can be played.
     words : sequence of str
-        What could not be shown as it is.
+        Sentences on shapes that could not be shown.
     """
 
     def __init__(
@@ -75,19 +85,18 @@ class Page:
     ) -> None:
         self._server, self._scene = server, scene
         self.posture = self._home = posture
-        self._t = 0.0  # of what is shown, s
-        self._next: Vector | None = None  # shown already, and not yet told of
-        self._of_run = False  # whether it is an instant of a run
-        self._began: Posture | None = None  # where a motion that plays began
-        self._values = list[float]()  # of sliders, as this page has set them
-        self._examined: Vector | None = None
-        self._moved_at, self._fresh, self._report = -np.inf, True, ""
+        self._t = 0.0  # time of the shown configuration, s
+        self._pending: Vector | None = None  # shown, but not yet in `posture` and the texts
+        self._source, self._before_motion = _Source.POSE, posture
+        self._values = list[float]()  # of the sliders, as this page has set them
+        self._examined: Vector | None = None  # the configuration of the doctor's report
+        self._moved_at, self._report_current, self._report = -np.inf, True, ""
         self._found, self._buttons = tuple[ShownMotion, ...](), list[Any]()
         self._recorded = recorded
         self._lock = threading.RLock()
         self._ended = threading.Event()
-        self._film: Callable[[], bool] | None = None
-        self._stale = True
+        self._film: Callable[[], bool] | None = None  # shows the next picture of a film, if any
+        self._texts_outdated = True
         gui = server.gui
         gui.configure_theme(
             show_logo=False, show_share_button=False, control_width="large", dark_mode=False
@@ -101,7 +110,7 @@ class Page:
         with tabs.add_tab("Pose"):
             self._add_pose()
         with tabs.add_tab("Doctor"):
-            self._doctor = gui.add_html(panel.words("The doctor is looking ..."))
+            self._doctor = gui.add_html(panel.words("The doctor examines the mechanism ..."))
         with tabs.add_tab("Show"):
             self._add_layers()
             if words:
@@ -120,14 +129,17 @@ class Page:
 
     @property
     def q(self) -> Vector:
-        """(nq,): the configuration that is shown."""
+        """(nq,): the shown configuration."""
         with self._lock:
-            return (self.posture.q if self._next is None else self._next).copy()
+            return self._shown_q().copy()
+
+    def _shown_q(self) -> Vector:
+        return self.posture.q if self._pending is None else self._pending
 
     def close(self) -> None:
-        """End the clock; what is touched from now on does nothing."""
+        """End the threads; controls have no effect from now on."""
         self._ended.set()
-        with self._lock:  # a drag that is under way ends first
+        with self._lock:  # waits for the end of a drag
             self._film = None
         for thread in self._threads:
             thread.join(timeout=5.0)
@@ -136,8 +148,8 @@ class Page:
 
     def _add_pose(self) -> None:
         gui = self._server.gui
-        self._told = gui.add_html(panel.pose(self.posture))
-        self._sliders: list[Any] = []  # viser's handles: a value that is set goes to the page
+        self._pose_text = gui.add_html(panel.pose(self.posture))
+        self._sliders: list[Any] = []  # viser's handles: setting a value updates the browser
         for i, one in enumerate(sliders(self.posture)):
             handle = gui.add_slider(
                 f"{one.name} ({one.unit})", min=one.low, max=one.high,
@@ -154,17 +166,17 @@ class Page:
         self._motions = gui.add_folder("Motions")
 
     def _dragged(self, motor: int, event: Any) -> None:
-        if event.client is None:  # put there by this page
+        if event.client is None:  # set by this page
             return
         with self._lock:
             if self._ended.is_set():
                 return
             self._come_to_rest()
             here = sliders(self.posture)[motor]
-            target = float(self._sliders[motor].value)  # the newest, where several wait
+            target = float(self._sliders[motor].value)  # the newest value of several events
             if target == here.value:
                 return
-            # A number that is typed may be anything, and farther would take its time.
+            # Typed numbers may be outside the range, where a drag would take too long.
             low, high = min(here.low, here.value), max(here.high, here.value)
             keep = motor if low <= target <= high else None
             target, start = min(max(target, low), high), time.monotonic()
@@ -178,67 +190,69 @@ class Page:
                 self._go(replace(self.posture, words=str(error)))
 
     def _go(self, posture: Posture, keep: int | None = None) -> None:
-        """Show a posture; the slider `keep` is under the hand, and stays where that is."""
+        """Show a posture; the slider `keep`, which the user drags, keeps its value."""
         with self._lock:
             if self._ended.is_set():
                 return
             self._stop()
-            self._began, self._next, self.posture = None, None, posture
-            self._t, self._of_run = 0.0, False
+            self._pending, self.posture = None, posture
+            self._t, self._source = 0.0, _Source.POSE
             self._scene.show(posture.q)
             self._red(posture.q, not posture.closed)
-            self._tell_pose(keep)
+            self._update_pose(keep)
             if self._recorded is not None:
                 self._clock.content = panel.marker(
                     self._share(float(self._time.value)), "Shown is another pose, not the run."
                 )
-            self._moved_at, self._stale = time.monotonic(), True
+            self._moved_at, self._texts_outdated = time.monotonic(), True
 
     def _put(self, q: Vector, t: float = 0.0) -> None:
-        """Show a configuration of a motion or a run; the clock has the texts follow."""
+        """Show a configuration of a motion or a run; the clock thread updates the texts."""
         self._scene.show(q)
-        self._next, self._t = q, t
-        self._moved_at, self._stale = time.monotonic(), True
+        self._pending, self._t = q, t
+        self._moved_at, self._texts_outdated = time.monotonic(), True
 
     def _catch_up(self) -> None:
-        """Tell of the configuration that is shown."""
-        if self._next is not None:
-            self.posture, self._next = moved(self.posture, self._next, self._t), None
-            self._tell_pose(hand=True)
+        """Make the shown configuration the posture, and update sliders and texts."""
+        if self._pending is not None:
+            self.posture, self._pending = moved(self.posture, self._pending, self._t), None
+            self._update_pose(hand=True)
 
-    def _tell_pose(self, keep: int | None = None, hand: bool = False) -> None:
-        """The posture in sliders, but for one, and then in words; `hand`: nor where a hand has just
-        put another, for `_dragged` is on its way."""
+    def _update_pose(self, keep: int | None = None, hand: bool = False) -> None:
+        """Show the posture in the sliders, except `keep`, and in the text; with `hand` also except
+        sliders that the user has just moved, whose event is still to come."""
         for i, (handle, one) in enumerate(zip(self._sliders, sliders(self.posture), strict=True)):
             if handle.disabled is self.posture.closed:
                 handle.disabled = not self.posture.closed
             if hand and float(handle.value) != self._values[i]:
                 continue
             if (i != keep or self.posture.words) and handle.value != one.value:
-                if not handle.min <= one.value <= handle.max:  # turns were counted on
+                if not handle.min <= one.value <= handle.max:  # after whole turns
                     handle.min, handle.max = min(handle.min, one.value), max(handle.max, one.value)
                 handle.value = one.value
             self._values[i] = float(handle.value)
-        self._told.content = panel.pose(self.posture)
+        self._pose_text.content = panel.pose(self.posture)
 
     def _stop(self) -> None:
-        """End what plays by itself."""
+        """Stop a motion or a run that plays."""
         self._film = None
         if self._recorded is not None:
             self._button.label = "Play"
 
     def _come_to_rest(self) -> None:
-        """End what plays by itself; the posture is what is shown, and can be led on from there."""
+        """Stop what plays; the posture is then the shown configuration, and can be dragged."""
         self._stop()
         self._catch_up()
-        self._began, here = None, self.posture
-        if here.closed and self._of_run:
-            there = opened(here.mech, here.q)  # an instant is closed as well as the plant was
+        here = self.posture
+        if self._source is _Source.MOTION:
+            self._source = _Source.POSE
+        if here.closed and self._source is _Source.RUN:
+            there = opened(here.mech, here.q)  # instants have the closure errors of the plant
             motors = moved(here, there.q).motors
             self.posture = replace(there, motors=motors, ranges=here.ranges)
 
     def _red(self, q: Vector, is_open: bool, t: float = 0.0) -> None:
-        """What does not meet at q in red; nothing where all meets."""
+        """Show constraints that do not hold at q in red; nothing if all hold."""
         if is_open or self._is_red:
             self._scene.show_open(q, t)
         self._is_red = is_open
@@ -246,7 +260,7 @@ class Page:
     # ------------------------------------------------------------------------------ the doctor
 
     def _examine(self) -> None:
-        """The doctor's words, and a button for each motion: whenever another pose is at rest."""
+        """Update the doctor's report and the buttons of motions when another pose is at rest."""
         pause = 0.0
         while not self._ended.wait(pause):
             pause = TEXTS_EVERY
@@ -254,37 +268,37 @@ class Page:
                 at, t = self.posture, self._t
                 if self._moves() or self._is_examined():
                     continue
-            found, told = tuple[ShownMotion, ...](), ""
+            found, text = tuple[ShownMotion, ...](), ""
             try:
                 report = mobility(at.mech, at.q, t=t)
-                told = str(report)
+                text = str(report)
                 if at.closed and not self._ended.is_set():
                     found = motions(at.mech, at.q, report)
             except HoloctlError as error:
-                told = f"{told}\n{error}" if told else str(error)
+                text = f"{text}\n{error}" if text else str(error)
             with self._lock:
                 if not self._ended.is_set():
-                    self._examined, self._report = at.q, told
+                    self._examined, self._report = at.q, text
                     self._offer(found)
                     self._mark(renewed=True)
 
     def _moves(self) -> bool:
         still = time.monotonic() - self._moved_at > AT_REST
-        return self._film is not None or self._next is not None or not still
+        return self._film is not None or self._pending is not None or not still
 
     def _is_examined(self) -> bool:
-        shown = self.posture.q if self._next is None else self._next
-        return self._examined is not None and np.array_equal(self._examined, shown, equal_nan=True)
+        q = self._shown_q()
+        return self._examined is not None and np.array_equal(self._examined, q, equal_nan=True)
 
     def _mark(self, renewed: bool = False) -> None:
-        """Say whether the doctor's words are of what is shown."""
-        fresh = self._is_examined()
-        if renewed or (self._examined is not None and fresh is not self._fresh):
-            self._doctor.content = panel.doctor(self._report, fresh)
-            self._fresh = fresh
+        """Mark whether the doctor's report is about the shown configuration."""
+        current = self._is_examined()
+        if renewed or (self._examined is not None and current is not self._report_current):
+            self._doctor.content = panel.doctor(self._report, current)
+            self._report_current = current
 
     def _offer(self, found: tuple[ShownMotion, ...]) -> None:
-        """A button for each motion; those that are there stay, if they are called alike."""
+        """Add a button for each motion; existing buttons are kept if their labels are the same."""
         alike = [m.words for m in found] == [m.words for m in self._found]
         self._found = found
         if self._buttons and alike:
@@ -303,8 +317,8 @@ class Page:
         with self._lock:
             if self._ended.is_set():
                 return
-            at = self._began
-            if at is None:
+            at = self._before_motion
+            if self._source is not _Source.MOTION:
                 self._come_to_rest()
                 at = self.posture
             try:
@@ -325,7 +339,8 @@ class Page:
                 return True
 
             self._go(replace(at, words=""))
-            self._film, self._began = show_next, at
+            self._film = show_next
+            self._source, self._before_motion = _Source.MOTION, at
 
     # --------------------------------------------------------------------------------- the run
 
@@ -339,9 +354,9 @@ class Page:
             initial_value=recorded.start,
         )  # fmt: skip
         self._time.on_update(self._wound)
-        self._clock = gui.add_html(panel.marker(0.0, recorded.told(recorded.start)))
+        self._clock = gui.add_html(panel.marker(0.0, recorded.status(recorded.start)))
         gui.add_html(panel.chart(recorded))
-        self._told_of_run = gui.add_html(panel.words(recorded.words, "holoctl-run"))
+        self._run_text = gui.add_html(panel.words(recorded.words, "holoctl-run"))
 
     def _wound(self, event: Any) -> None:
         if event.client is None or self._recorded is None:
@@ -357,14 +372,14 @@ class Page:
         if recorded is None:
             return
         t = min(max(t, recorded.start), recorded.end)
-        self._began, at = None, float(recorded.run.t[recorded.index(t)])
+        at = float(recorded.run.t[recorded.index(t)])
         self._put(recorded.at(t), at)
-        self._of_run = True
+        self._source = _Source.RUN
         self._red(recorded.at(t), recorded.is_open(t), at)
-        self._clock.content = panel.marker(self._share(t), recorded.told(t))
+        self._clock.content = panel.marker(self._share(t), recorded.status(t))
 
     def _share(self, t: float) -> float:
-        """How much of a run is over at t."""
+        """The share of a run before t."""
         run = self._recorded
         return 0.0 if run is None else (t - run.start) / ((run.end - run.start) or 1.0)
 
@@ -383,7 +398,7 @@ class Page:
             def show_next() -> bool:
                 nonlocal t, last, put
                 now, here = time.monotonic(), float(self._time.value)
-                # Where a hand has just put it, it stays: `_wound` is on its way.
+                # keep a value that the user has just set: the event for `_wound` is still to come
                 t = here if here != put else t + (now - last) * float(self._speed.value)
                 t, last = min(max(t, recorded.start), recorded.end), now
                 self._time.value = put = t
@@ -401,7 +416,7 @@ class Page:
             box = self._server.gui.add_checkbox(layer.capitalize(), initial_value=layer in SHOWN)
             box.on_update(partial(self._layer, layer))
         rich = self._server.gui.add_checkbox(
-            "Shadows", initial_value=False, hint="and reflections: they want a graphics card"
+            "Shadows", initial_value=False, hint="and reflections: they need a graphics card"
         )
         rich.on_update(lambda event: self._scene.light(bool(event.target.value)))
 
@@ -411,23 +426,23 @@ class Page:
     # -------------------------------------------------------------------------------- the clock
 
     def _run(self) -> None:
-        """Play what plays, and renew what is read, until the page is closed."""
+        """Show the pictures of a film and update texts, until the page is closed."""
         texts = 0.0
         while not self._ended.wait(1.0 / RATE):
             with self._lock:
                 if self._film is not None and not self._film():
                     self._film = None
                 now = time.monotonic()
-                if not self._stale or now - texts < TEXTS_EVERY:
+                if not self._texts_outdated or now - texts < TEXTS_EVERY:
                     continue
                 self._catch_up()
                 self._mark()
-                self._stale, posture, texts = False, self.posture, now
+                self._texts_outdated, posture, texts = False, self.posture, now
             self._held.content = panel.held(posture)
 
 
 def _why(motion: ShownMotion) -> str:
-    """Why nothing moves."""
+    """Why a motion cannot be played, the end of a sentence."""
     if motion.finite:
         return "a limit of a joint, or a dead point, is on both sides."
-    return "it does not go on, or nothing tells how."
+    return "it is infinitesimal only, or its continuation is unknown."

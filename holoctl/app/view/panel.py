@@ -1,4 +1,4 @@
-"""The panel: what is written beside the scene, as HTML. Names come from files: all is escaped."""
+"""The panel: texts next to the scene, as HTML. Names come from files, so all texts are escaped."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _TEXT = "font-size: 0.85em; line-height: 1.4; padding: 0.2em 0.8em; overflow-wra
 _NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding-left: 0.8em"
 
 WIDTH, HEIGHT, LEFT = 320, 150, 44
-"""Of a chart, in its own units; what its numbers take on the left."""
+"""Size of a chart, in its own units, and the width of the numbers on its left."""
 
 MOST_OF_A_HEAD = 30
-"""Letters before the colon that starts a paragraph of the doctor."""
+"""Largest number of letters before the colon of a paragraph of the doctor with a heading."""
 
 MOST_NAMES = 8
-"""Of curves explained below a chart."""
+"""Largest number of curves in the legend of a chart."""
 
 
 def pose(posture: Posture) -> str:
-    """Whether the posture is closed, and why it stands still; q in full in ``data-q``."""
+    """Whether the posture is closed, and why a drag stopped; the full q is in ``data-q``."""
     gap = f"largest error {posture.gap:.1e} (scaled)"
     state = f"Closed: {gap}." if posture.closed else f"It does not close: {gap}."
     color = "inherit" if posture.closed else RED
@@ -49,9 +49,9 @@ def pose(posture: Posture) -> str:
 
 
 def held(posture: Posture) -> str:
-    """What holds a posture at rest, or why nothing tells."""
+    """The efforts that hold a posture at rest, or why there are none."""
     if not posture.closed:
-        return words("It does not close, so nothing holds it.", "holoctl-holding")
+        return words("It does not close, so there are no holding efforts.", "holoctl-holding")
     try:
         return holding_table(holding_efforts(posture.mech, posture.q, posture.part))
     except HoloctlError as error:
@@ -59,7 +59,7 @@ def held(posture: Posture) -> str:
 
 
 def holding_table(found: HoldingEfforts) -> str:
-    """What each motor gives at rest, red past its limit."""
+    """A table of the effort of each motor at rest, red past its limit."""
     lines = []
     for row in found.rows:
         style = f"color: {RED}; font-weight: 600" if row.past else ""
@@ -70,8 +70,8 @@ def holding_table(found: HoldingEfforts) -> str:
             f'<td style="{_NUMBER}">{most}</td></tr>'
         )
     table = f'<table style="border-spacing: 0">{"".join(lines)}</table>' if lines else ""
-    told = _in_red(found.words, "holoctl-unheld")
-    return f'<div id="holoctl-holding" style="{_TEXT}">{table}{told}</div>'
+    text = _in_red(found.words, "holoctl-unheld")
+    return f'<div id="holoctl-holding" style="{_TEXT}">{table}{text}</div>'
 
 
 def words(text: str, name: str = "holoctl-doctor") -> str:
@@ -80,17 +80,17 @@ def words(text: str, name: str = "holoctl-doctor") -> str:
 
 
 def doctor(text: str, fresh: bool) -> str:
-    """The words of the doctor; not `fresh`: they are of another configuration."""
+    """The report of the doctor; unless `fresh`, with a note that it is of another configuration."""
     late = "" if fresh else (
         f'<p id="holoctl-out-of-date" style="color: {RED}; margin: 0.3em 0">Out of date: this is '
-        "about another configuration than the one that is shown. It is examined again when it "
-        "comes to rest.</p>"
+        "about another configuration than the shown one, which is examined when it comes to "
+        "rest.</p>"
     )  # fmt: skip
     return f'<div style="{_TEXT}">{late}</div>{words(text)}' if late else words(text)
 
 
 def chart(run: Recorded) -> str:
-    """Efforts over time as a drawing, their limits dotted."""
+    """A chart of efforts over time, as SVG, with limits as dotted lines."""
     t, values, names, limits = run.t, run.u, run.names, run.limits
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
@@ -144,7 +144,7 @@ def chart(run: Recorded) -> str:
 
 
 def marker(share: float, text: str) -> str:
-    """Where a run is, as a bar of the width of a chart above it."""
+    """The time of a run, as text and as a marker above the chart."""
     left = 100.0 * (LEFT + (WIDTH - LEFT) * min(max(share, 0.0), 1.0)) / WIDTH
     return (
         f'<div id="holoctl-time" style="{_TEXT}"><div>{escape(text)}</div>'
@@ -155,7 +155,7 @@ def marker(share: float, text: str) -> str:
 
 
 def _pieces(x: Array, y: Array) -> list[str]:
-    """Points of a curve, apart where it is not finite."""
+    """Points of a curve, in pieces separated by values that are not finite."""
     there = np.isfinite(y)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
     return [
@@ -165,7 +165,7 @@ def _pieces(x: Array, y: Array) -> list[str]:
 
 
 def _levels(low: float, high: float) -> list[float]:
-    """Round numbers between two."""
+    """Round numbers between `low` and `high`."""
     raw = (high - low) / 4.0
     unit = 10.0 ** np.floor(np.log10(raw))
     step = unit * next((s for s in (1.0, 2.0, 5.0) if s * unit >= raw), 10.0)
@@ -174,7 +174,7 @@ def _levels(low: float, high: float) -> list[float]:
 
 
 def _limit(limit: float, effort: float) -> str:
-    """With its sign where that is not the one of the effort."""
+    """A limit in words, with its sign if it differs from that of the effort."""
     same = limit * effort >= 0.0
     return f"of {abs(limit):.3g}" if same else f"limit {limit:+.3g}".replace("-", "\N{MINUS SIGN}")
 
@@ -184,7 +184,7 @@ def _signed(x: float) -> str:
 
 
 def _in_red(text: str, name: str) -> str:
-    """A paragraph, if there is something to say."""
+    """A red paragraph; empty for an empty text."""
     if not text:
         return ""
     inside = escape(text).replace("\n", "<br>")
@@ -192,7 +192,8 @@ def _in_red(text: str, name: str) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    """Lines of a report: those that go on are indented, those of a list start with a dash."""
+    """The lines of a report as paragraphs: indented lines continue one, a dash starts a list
+    item."""
     found = list[str]()
     for line in text.splitlines():
         if line.startswith("  ") and not line.lstrip().startswith("- ") and found:

@@ -1,8 +1,8 @@
-"""What is shown of a `Run`: configurations by time, efforts as a chart, what happened when.
+"""The data of a `Run` that a page shows: configurations by time, a chart of efforts, and events.
 
-Nothing is interpolated: shown is the recorded instant that is nearest, which is closed as the plant
-was. A chart has so many places; of the instants between two of them it keeps the least and the
-largest effort of each motor, so no peak is lost.
+Nothing is interpolated: the nearest recorded instant is shown, with the closure error of the plant.
+A chart has at most `PLACES` intervals; of the instants in each it keeps the smallest and the
+largest effort of each motor, so that no peak is lost.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = ["Recorded", "frames", "recorded"]
 
 
 PLACES = 300
-"""Of a chart."""
+"""Largest number of intervals of a chart."""
 
 MOST_MOTORS = 4
-"""Whose efforts are told."""
+"""Largest number of motors whose efforts are in the text of an instant."""
 
 NEAR = 0.25
-"""Seconds around an instant in which what happened is told."""
+"""An event is in the text of an instant if it is at most this number of seconds away."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run that is shown.
+    """A run with the data that a page shows.
 
     Attributes
     ----------
@@ -46,14 +46,16 @@ class Recorded:
     t : (p,) array
         Times of the chart, s.
     u : (p, nu) array
-        Efforts of the chart; nan where a controller was not asked.
+        Efforts of the chart; nan if the controller was not called.
     names : tuple of nu str
+        Names of the motors.
     unit : str
-        Of the efforts.
+        Unit of the efforts.
     limits : (2, nu) array or None
-        Lower and upper, infinite where there are none; None where there are none at all.
+        Lower and upper limits of efforts, infinite for motors without one; None if no motor has
+        one.
     words : str
-        How it ended, and what happened.
+        Sentences on the end of the run and on its events.
     """
 
     mech: Mechanism
@@ -89,8 +91,8 @@ class Recorded:
         """Whether the recorded instant nearest to a time is not closed."""
         return not self.run.closure[self.index(t)] <= limit("closure", self.mech.tolerance)
 
-    def told(self, t: float) -> str:
-        """The time, the efforts there, and what happened around it."""
+    def status(self, t: float) -> str:
+        """A text with the time, the efforts at it, and events around it."""
         i = self.index(t)
         efforts = [
             f"{name} {u:+.3g} {unit}".rstrip()
@@ -103,7 +105,7 @@ class Recorded:
         at = f"t = {self.run.t[i]:.3f} s"
         parts = [": ".join([at, ", ".join(efforts[:MOST_MOTORS] + more)]) if efforts else at]
         if self.is_open(t):
-            parts.append(f"open by {self.run.closure[i]:.1e} (scaled)")
+            parts.append(f"closure error {self.run.closure[i]:.1e} (scaled)")
         parts += [what for when, what in self._marks if abs(when - t) <= NEAR]
         if self.run.ended and self.end - t <= NEAR:
             parts.append(f"ended by {self.run.ended}")
@@ -112,19 +114,19 @@ class Recorded:
 
 @quiet
 def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorded:
-    """What is shown of a run of a mechanism.
+    """The data of a run of a mechanism that a page shows.
 
     Parameters
     ----------
     mech : Mechanism
     run : Run
     limits : Limits, optional
-        Of efforts. Default: ``hc.limits_of(mech)``.
+        Limits of efforts. Default: ``hc.limits_of(mech)``.
 
     Raises
     ------
     InputError
-        For what is no run, one of another mechanism, one without an instant.
+        For a value that is not a run, a run of another mechanism, or one without instants.
     """
     check_run(run, mech)
     if not run.t.size:
@@ -145,7 +147,7 @@ def frames(shown: Recorded, rate: float = 30.0) -> tuple[Vector, Indices, Array]
     Raises
     ------
     InputError
-        For a rate, 1/s, that is not above zero.
+        For a rate, 1/s, that is not positive.
     """
     rate = positive("rate", rate, "1/s")
     count = int(np.floor((shown.end - shown.start) * rate + 1e-9))
@@ -165,7 +167,8 @@ def _nearest(t: Vector, wanted: Vector) -> Indices:
 
 
 def _thinned(t: Vector, u: Array) -> tuple[Vector, Array]:
-    """No more than so many times, with the extremes of each stretch, in the order of time."""
+    """At most ``2 PLACES`` times with the extreme efforts of each interval, in the order of
+    time."""
     if t.size <= 2 * PLACES:
         return t.copy(), u.copy()
     edges = np.linspace(0, t.size, PLACES + 1).astype(int)
@@ -187,20 +190,20 @@ def _marks_of(run: Run) -> tuple[tuple[float, str], ...]:
 
 def _words(mech: Mechanism, run: Run, marks: tuple[tuple[float, str], ...]) -> str:
     length = f"{run.t[-1] - run.t[0]:.4g} s"
-    parts = [f"{counted(run.t.size, 'instant')} over {length}; shown is the nearest one."]
+    parts = [f"{counted(run.t.size, 'instant')} over {length}; the nearest one is shown."]
     off = run.closure[~(run.closure <= limit("closure", mech.tolerance))]
     if off.size:
-        most = f"{off.max():.1e} (scaled)" if np.isfinite(off).all() else "what is no number"
-        parts.append(f"Open instants: {off.size}, by at most {most}.")
+        most = f"{off.max():.1e} (scaled)" if np.isfinite(off).all() else "not a number"
+        parts.append(f"Open instants: {off.size}, largest closure error {most}.")
     if run.ended:
         parts.append(f"It ended by {run.ended}.")
     if len(run.crossings):
         parts.append(f"Singular configurations crossed: {len(run.crossings)}.")
     if len(run.events):
         parts.append(f"Events: {len(run.events)}.")
-    parts += [what for _, what in marks[:MOST_TOLD]]
+    parts += [what for _, what in marks[:MOST_EVENTS]]
     return "\n".join(parts)
 
 
-MOST_TOLD = 10
-"""Of what happened, in the words."""
+MOST_EVENTS = 10
+"""Largest number of events in the words of a run."""

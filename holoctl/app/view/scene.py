@@ -1,6 +1,6 @@
-"""The scene: a mechanism as nodes of a page, moved by where its joints are.
+"""The scene: a mechanism as nodes of a page, placed by its joints.
 
-Each joint is a node, and what is fixed to its body hangs below it: so a configuration is one
+Each joint is a node, and shapes fixed in its body are its children, so that a configuration is one
 placement per joint, and nothing else is sent while the mechanism moves.
 """
 
@@ -28,39 +28,40 @@ __all__ = ["LAYERS", "Scene", "upright"]
 
 
 LAYERS = ("bodies", "closures", "joints", "frames", "names")
-"""What can be shown and hidden."""
+"""Layers that can be shown and hidden."""
 
 SHOWN = ("bodies", "closures")
-"""Layers that are there at first."""
+"""Layers that are shown at first."""
 
 PALE = (215, 215, 215)
 RED, ORANGE, BLUE, GREY = (214, 39, 40), (255, 127, 14), (31, 119, 180), (110, 110, 110)
 
 AMBIENT = 1.6
-"""Of light from all sides, where there are no reflections."""
+"""Intensity of light from all sides, without reflections."""
 
 GROUND = 1.2
-"""Half the side of what is drawn of the ground, as a share of the size."""
+"""Half the side of the drawn ground, as a share of the size of the mechanism."""
 
 FIELD, MARGIN = np.deg2rad(40.0), 1.2
-"""Of the camera, from its lower to its upper edge; and how much room there is around what moves."""
+"""Vertical field of view of the camera, rad, and the margin around the mechanism, as a factor."""
 
 FROM = np.array([0.55, -1.25, 0.45])
-"""Where one looks from: to the front, a little from the right and from above, z up."""
+"""Direction to the camera: in front, a little to the right and above, z up."""
 
 LOOKED_AT = 60
-"""Of where it will be."""
+"""Largest number of configurations of a film that determine the view."""
 
 FAR = 4.0
-"""Sizes: what goes farther than this from where it starts is not kept in the picture."""
+"""Configurations that reach farther than this from the start, in sizes of the mechanism, do not
+determine the view."""
 
 POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
-"""Shares of the size: radius of a point, length of an axis, thickness of a line, radius of a rod,
-width of a stripe."""
+"""Radius of a point, length of an axis, thickness of a line, radius of a rod and width of a stripe,
+as shares of the size of the mechanism."""
 
 
 class _CameraView(NamedTuple):
-    """What is to be seen: corners of a box in upright axes, and how far away the camera is."""
+    """The visible box, by its corners in upright axes, and the distance of the camera."""
 
     low: Vector
     high: Vector
@@ -85,11 +86,11 @@ class Scene:
     server : viser.ViserServer
     mech : Mechanism
     geometry : Geometry
-        What its bodies look like.
+        The shapes of its bodies.
     q : (nq,) array
-        Where it is at first; lengths of points and axes come from its size there.
+        The first configuration; the mechanism's size there scales points and axes.
     film : iterable of (nq,) arrays, optional
-        Where else it will be, as far as that is known: in the picture, and above the ground.
+        Later configurations, if they are known; they are in the view, and above the ground.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Scene:
         self.show(q)
 
     def show(self, q: Vector) -> None:
-        """Put the mechanism where q says."""
+        """Show the mechanism at q."""
         pin.forwardKinematics(self._model, self._data, q)
         poses = np.array([pin.SE3ToXYZQUAT(X) for X in self._data.oMi])
         with self._server.atomic():
@@ -129,13 +130,13 @@ class Scene:
             for bar, node in zip(self._bars, self._drawn_bars, strict=True):
                 node.position, node.wxyz, node.scale = self._stretched(bar)
             low = -float(self._reach(np.array([[0.0, 0.0, -1.0]]))[0])
-            if low < self._ground - 1e-6 * self.size:  # it follows what sinks, and never comes up
+            if low < self._ground - 1e-6 * self.size:  # the ground sinks with bodies, never rises
                 self._sunk.position = tuple((self._upright[:, 2] * (low - self._at_first)).tolist())
                 self._ground = low
         self._last = poses
 
     def show_open(self, q: Vector, t: float = 0.0) -> None:
-        """Show in red what does not meet at q, and t; nothing where all meets."""
+        """Show constraints that do not hold at q and t in red; nothing if all hold."""
         for node in self._open:
             node.remove()
         self._open.clear()
@@ -156,7 +157,7 @@ class Scene:
                 node.visible = shown
 
     def light(self, rich: bool) -> None:
-        """Shadows and reflections, which want a graphics card; or plain light from all round."""
+        """Use shadows and reflections, which need a graphics card, or plain ambient light."""
         scene = self._server.scene
         with self._server.atomic():
             scene.configure_default_lights(True, cast_shadow=rich)
@@ -165,7 +166,7 @@ class Scene:
             for node in self._parts["bodies"]:
                 node.material = "standard" if rich else "toon3"
 
-    # ------------------------------------------------------------------------ what hangs where
+    # --------------------------------------------------------------------------------- the nodes
 
     def _ball(
         self, where: str, color: tuple[int, int, int], place: Vector, times: float = 1.0
@@ -196,13 +197,13 @@ class Scene:
             self._add_mesh(
                 f"/joints/{look.joint}/shape {i}", look.vertices, look.faces, look.color,
                 opacity=there if there < 1.0 else None, material="toon3",
-                side="double" if look.from_file else "front",  # those of files may be open
+                side="double" if look.from_file else "front",  # meshes of files may be open
             )  # fmt: skip
 
     def _add_closures(self) -> None:
         for k, rows in enumerate(self._mech.bound):
             ends = rows.anchors
-            if isinstance(rows, WrenchRows):  # the other meets, but not across a rod
+            if isinstance(rows, WrenchRows):  # both ends coincide, except those of a rod
                 pairs = enumerate(rows.frames1)
                 ends = (*rows.frames2, *(f for i, f in pairs if is_rod(rows, i)))
             for i, frame in enumerate(ends):
@@ -210,7 +211,8 @@ class Scene:
                 self._add("closures", self._ball(where, ORANGE, frame.placement.translation))
 
     def _add_bars(self, slides: Sequence[Bar]) -> None:
-        """Slides, and rods, which are rows without a body: bars between two points."""
+        """Add bars between two points: prismatic joints, and rods, which are rows without a
+        body."""
         rods = [
             Bar((a.joint, b.joint), (a.placement.translation, b.placement.translation),
                 ROD * self.size, (GREY[0] / 255.0, GREY[1] / 255.0, GREY[2] / 255.0, 1.0))
@@ -219,13 +221,13 @@ class Scene:
             if is_rod(rows, i)
         ]  # fmt: skip
         self._bars = (*rods, *slides)
-        for i, bar in enumerate(self._bars):  # one unit long, and stretched
+        for i, bar in enumerate(self._bars):  # of length one, and scaled
             solid = Shape.of(cylinder(bar.radius, 1.0), 0, pin.SE3.Identity(), "bar", bar.color)
             node = self._add_mesh(f"/bars/{i}", *joined([solid]), bar.color)
             self._drawn_bars.append(node)
 
     def _stretched(self, bar: Bar) -> tuple[Any, Any, tuple[float, float, float]]:
-        """Where a bar is, how it is turned, and how much it is stretched."""
+        """Position, orientation and scale of a bar."""
         a, b = (self._data.oMi[j].act(p) for j, p in zip(bar.joints, bar.ends, strict=True))
         turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), b - a).matrix()
         pose, length = _pose(pin.SE3(turn, (a + b) / 2.0)), float(np.linalg.norm(b - a))
@@ -262,7 +264,8 @@ class Scene:
             self._add("names", label)
 
     def _view(self, q: Vector, film: Iterable[Vector]) -> _CameraView:
-        """What is to be seen: the mechanism at q, and where it goes, without what is far away."""
+        """The view of the mechanism at q and in a film, without configurations that are far
+        away."""
         axes = np.vstack([np.eye(3), -np.eye(3)])
         points = skeleton(self._mech, q).points @ self._upright
         points = points if len(points) else np.zeros((1, 3))
@@ -283,20 +286,20 @@ class Scene:
         return _CameraView(low, high, float((reach - sides @ (low + high) / 2.0).max()))
 
     def _reach(self, normals: Array, q: Vector | None = None) -> Array:
-        """How far bodies that move reach along normals (k, 3) in upright axes, at q, else where it
-        is shown."""
+        """The largest coordinates of moving bodies along normals (k, 3) in upright axes, at q or at
+        the shown configuration."""
         if q is not None:
             pin.forwardKinematics(self._model, self._data, q)
-        ways, found = self._upright @ normals.T, np.full(len(normals), -np.inf)
+        along, found = self._upright @ normals.T, np.full(len(normals), -np.inf)
         for look in self._meshes:
             if look.joint and len(look.vertices):
                 X = self._data.oMi[look.joint]
-                far = (look.vertices @ (X.rotation.T @ ways)).max(axis=0) + X.translation @ ways
+                far = (look.vertices @ (X.rotation.T @ along)).max(axis=0) + X.translation @ along
                 found = np.maximum(found, far)
         return found
 
     def _look(self, seen: _CameraView) -> None:
-        """Light, ground, and where one looks from."""
+        """Add light and ground, and place the camera."""
         scene, turn = self._server.scene, self._upright
         middle, up = turn @ (seen.low + seen.high) / 2.0, turn[:, 2]
         scene.set_up_direction((float(up[0]), float(up[1]), float(up[2])))
@@ -317,7 +320,7 @@ class Scene:
 
 
 def upright(gravity: Vector) -> Array:
-    """The least turn that brings z against gravity, (3, 3); none where there is no gravity."""
+    """The smallest rotation that turns z against gravity, (3, 3); the identity without gravity."""
     z = np.array([0.0, 0.0, 1.0])
     if not np.any(gravity):
         return np.eye(3)
@@ -327,7 +330,7 @@ def upright(gravity: Vector) -> Array:
 def _ground(
     middle: Vector, height: float, size: float
 ) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Stripes on the ground, a round length apart: a net costs less to draw than a plane."""
+    """A net of stripes on the ground at round distances, which is faster to draw than a plane."""
     cell = 10.0 ** np.floor(np.log10(size)) / 2.0
     count = int(np.ceil(GROUND * size / cell))
     end, half = cell * count, STRIPE * size / 2.0
@@ -350,25 +353,26 @@ def _pose(X: pin.SE3) -> dict[str, Any]:
 
 
 def _by_color(shapes: Sequence[Shape]) -> list[_ColoredMesh]:
-    """One for all of a body that has one color: fewer are drawn sooner."""
+    """One mesh for all shapes of a body with the same color: fewer meshes are drawn faster."""
     alike: dict[tuple[int, tuple[float, ...], bool], list[Shape]] = {}
     for shape in shapes:
         alike.setdefault((shape.joint, shape.color, shape.kind == "mesh"), []).append(shape)
     return [
-        _ColoredMesh(j, color, told, *joined(group)) for (j, color, told), group in alike.items()
+        _ColoredMesh(j, color, is_mesh, *joined(group))
+        for (j, color, is_mesh), group in alike.items()
     ]
 
 
 def _towards() -> Vector:
-    """From what is looked at to the camera, upright axes, of length one."""
+    """The unit vector from the middle of the view to the camera, in upright axes."""
     return FROM / float(np.linalg.norm(FROM))
 
 
 def _sides() -> Array:
-    """Normals (4, 3) of the sides of what the camera sees, outwards, in upright axes.
+    """Outward normals (4, 3) of the sides of the view frustum, in upright axes.
 
-    They are as long as makes ``distance >= n (p - middle)`` the condition that p is seen, where the
-    picture is as wide as it is high: a panel may stand beside it.
+    Their lengths are such that p is visible if ``distance >= n (p - middle)``, for a picture that
+    is as wide as high, as there may be a panel next to it.
     """
     back = _towards()
     right = np.cross([0.0, 0.0, 1.0], back)

@@ -1,4 +1,4 @@
-"""What an SDF shows of its links: ``<visual>``, else ``<collision>``."""
+"""The shapes of the links of an SDF: ``<visual>``, else ``<collision>``."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NO_END = ("plane", "heightmap", "empty")
 
 
 def drawn_in_sdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iterator[DrawnSolid]:
-    """What is drawn of each link; `words` gets a sentence on each thing that is not.
+    """The shapes of each link; `words` gets a sentence on each that is left out.
 
     Raises
     ------
     LoadError
-        For what is no SDF that can be loaded.
+        If the SDF cannot be loaded.
     """
     _, model = drawing_of(text, file)
     for name, link in model.links.items():
@@ -53,7 +53,7 @@ def _drawn(link: str, model: Drawing, meshes: Meshes, element: Element) -> Itera
 
 
 def _pose(link: str, element: Element, model: Drawing) -> pin.SE3:
-    """In the link; the file may give it relative to another frame."""
+    """The placement in the link, which the file may give relative to another frame."""
     pose = child_of(element, "pose")
     frame = "" if pose is None else pose.attributes.get("relative_to", "")
     if not frame:
@@ -87,12 +87,12 @@ def _solid(form: Element, meshes: Meshes) -> Solid:
 
 def _above_zero(form: Element, sizes: list[float]) -> list[float]:
     if min(sizes) <= 0.0:
-        raise form.error(f"<{form.tag}>: sizes must be above zero")
+        raise form.error(f"<{form.tag}>: sizes must be positive")
     return sizes
 
 
 def _color(element: Element) -> Color | None:
-    """What the material scatters, as seen through."""
+    """The diffuse color of the material, with the transparency of the element."""
     material = child_of(element, "material")
     diffuse = None if material is None else child_of(material, "diffuse")
     numbers = None if diffuse is None else decimals(diffuse.text, (3, 4))

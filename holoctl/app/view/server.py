@@ -1,4 +1,4 @@
-"""The server of a page: viser, on this machine alone unless told, and silent."""
+"""The server of a page: viser without its output, by default reachable from this computer alone."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["HOST", "PORT", "address", "start_server", "stop_server", "viser_or_error"]
 
 HOST, PORT = "127.0.0.1", 8080
-"""This machine alone; the first port that is free from here on."""
+"""Default host, this computer alone, and the first port that is tried."""
 
 EVERYWHERE = ("0.0.0.0", "::")
-"""Addresses at which all that reach this machine are served."""
+"""Addresses at which all computers that reach this one are served."""
 
 LAST_PORT = 65535
 
@@ -32,7 +32,7 @@ Addresses = list[tuple[Any, tuple[Any, ...]]]
 
 
 def viser_or_error() -> None:
-    """Raise `InputError` where viser is missing."""
+    """Raise `InputError` if viser is missing."""
     try:
         import viser  # noqa: F401
     except ImportError:
@@ -42,12 +42,12 @@ def viser_or_error() -> None:
 
 
 def start_server(host: Any = HOST, port: Any = PORT, name: str = "") -> viser.ViserServer:
-    """A server with an empty scene; the next free port where this one is taken, any for 0.
+    """A server with an empty scene at the first free port from `port` on, any port for 0.
 
     Raises
     ------
     InputError
-        For an address that this machine does not have, no port, and where none is free.
+        For an address that this computer does not have, an invalid port, or if no port is free.
     """
     import viser
 
@@ -59,7 +59,7 @@ def start_server(host: Any = HOST, port: Any = PORT, name: str = "") -> viser.Vi
     port = _free_port(host, port)
     with _silent():
         server = viser.ViserServer(host=host, port=port, label=name, verbose=False)
-    # A page could ask for a tunnel to the outside. It stays here.
+    # A page could request a tunnel to the outside, which is disabled.
     server.request_share_url = _no_tunnel  # type: ignore[method-assign]
     _own_pages_only(server, host)
     for stop in (server.stop, server._websock_server.stop, _stop_all):
@@ -70,7 +70,7 @@ def start_server(host: Any = HOST, port: Any = PORT, name: str = "") -> viser.Vi
 
 
 def stop_server(server: viser.ViserServer) -> None:
-    """End it, in silence."""
+    """End a server, without output."""
     _RUNNING.discard(server)
     with _silent():
         server.stop()
@@ -80,28 +80,28 @@ _RUNNING = set[Any]()
 
 
 def _stop_all() -> None:
-    """At the end of the process, what was left open."""
+    """End all servers that are still open at the end of the process."""
     for server in list(_RUNNING):
         stop_server(server)
 
 
 def address(server: viser.ViserServer, host: str) -> str:
-    """What to type in a browser of this machine."""
+    """The address for a browser on this computer."""
     shown = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{shown}:{server.get_port()}"
 
 
-# ------------------------------------------------------------------------------- in silence
+# ----------------------------------------------------------------------------------- no output
 
 _SILENCE, _SILENT = threading.Lock(), list[bool]()
 
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without what viser prints through rich, whatever it is told.
+    """Suppress the output of viser through rich, which ignores its own option.
 
-    ``sys.stdout`` stays: it belongs to all threads, and of two that exchange it the later one to
-    end would put back what the other has put there.
+    ``sys.stdout`` is not replaced, as it belongs to all threads: two threads that replace and
+    restore it would restore the wrong one.
     """
     import rich
 
@@ -141,7 +141,7 @@ def _addresses(host: str) -> Addresses:
 
 
 def _bound(there: Addresses, port: int, host: str) -> int:
-    """The port, if it can be had at all addresses; else 0."""
+    """The port, if it is free at all addresses; else 0."""
     with ExitStack() as probes:
         for family, place in there:
             probe = probes.enter_context(socket.socket(family, socket.SOCK_STREAM))
@@ -161,35 +161,36 @@ def _bound(there: Addresses, port: int, host: str) -> int:
 def _not_here(host: str, error: Exception) -> InputError:
     why = getattr(error, "strerror", None) or error
     return InputError(
-        f"host: cannot serve at {host!r}: {why}; {HOST!r} is this machine alone, "
-        f"{EVERYWHERE[0]!r} is everyone who reaches it"
+        f"host: cannot serve at {host!r}: {why}; {HOST!r} is this computer alone, "
+        f"{EVERYWHERE[0]!r} is every computer that reaches it"
     )
 
 
-# ------------------------------------------------------------------------------- who may look
+# --------------------------------------------------------------------------- permitted pages
 
 
 def _own_pages_only(server: viser.ViserServer, host: str) -> None:
-    """Close connections that pages from elsewhere open: a browser lets any page ask this machine.
+    """Close connections from pages of other origins: a browser lets any page connect to this
+    computer.
 
-    Such a page tells where it is from, and that is not where it connects to; or, if its name was
-    made to lead to this machine alone, this is a name that it does not have for itself.
+    The Origin of such a page differs from the Host that it connects to. If its domain name resolves
+    to this computer (DNS rebinding), both are equal, but are no name of this computer.
     """
     served = server._websock_server
     alone = all(ipaddress.ip_address(place[0]).is_loopback for _, place in _addresses(host))
 
-    async def look(client: Any) -> None:
+    async def check(client: Any) -> None:
         connection = served._live_connections[client.client_id]
         headers = connection.request.headers  # type: ignore[union-attr]
         origin = headers.get("Origin")
-        if origin is None:  # no page
+        if origin is None:  # not a page
             return
         name = urlsplit(origin).hostname or ""
         same = urlsplit(origin).netloc.lower() == headers.get("Host", "").lower()
         if not same or (alone and name != host.lower() and not _names_this_machine(name)):
             await connection.close(1008, "a page from elsewhere")
 
-    served.on_client_connect(look)
+    served.on_client_connect(check)
 
 
 def _names_this_machine(name: str) -> bool:
@@ -203,4 +204,4 @@ def _names_this_machine(name: str) -> bool:
 
 
 def _no_tunnel(verbose: bool = True) -> None:
-    """In the place of viser's tunnel to the outside: none."""
+    """Replaces viser's tunnel to the outside, and does nothing."""

@@ -1,6 +1,6 @@
-"""What is seen of a body: boxes, balls, cylinders, capsules, meshes, each fixed in a joint.
+"""The visible shapes of a body: boxes, balls, cylinders, capsules, meshes, each fixed in a joint.
 
-placement in the world = X_j placement        X_j that of the joint, at a configuration
+placement in the world = X_j placement        X_j: placement of the joint at a configuration
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ Color = tuple[float, float, float, float]
 GROUND_COLOR: Color = (0.62, 0.62, 0.62, 1.0)
 
 _PALETTE = ("4477aa", "ccbb44", "228833", "66ccee", "aa3377")
-"""Paul Tol's "bright" without its red, which is kept for what is open, and its grey, the ground:
-distinct for the color-blind (personal.sron.nl/~pault)."""
+"""Paul Tol's colors "bright", distinct for the color-blind (personal.sron.nl/~pault), without red,
+used for open constraints, and grey, used for the ground."""
 
 _AROUND = 24  # points around an ellipsoid, and half as many from pole to pole
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A form, about its own origin.
+    """A form in its own frame.
 
     Attributes
     ----------
     kind : str
     size : tuple of float
         m. Box: its three edges. Sphere: radius. Cylinder: radius, length, along z. Capsule:
-        radius, and the length between the centres of its ends, along z. Mesh: nothing.
+        radius, and the length between the centres of its ends, along z. Mesh: empty.
     vertices : (n, 3) array
-        Of a mesh, m; else none.
+        Vertices of a mesh, m; else empty.
     faces : (m, 3) int array
-        Of a mesh: triangles, as places in `vertices`; else none.
+        Triangles of a mesh, as indices of `vertices`; else empty.
     """
 
     kind: Kind
@@ -76,15 +76,15 @@ class Shape:
     Attributes
     ----------
     joint : int
-        Index in the model; 0 for what is fixed to the world.
+        Index in the model; 0 for the world.
     placement : pin.SE3
-        Where the solid is in the frame of the joint.
+        Placement of the solid in the frame of the joint.
     kind, size, vertices, faces
-        As of `Solid`.
+        As in `Solid`.
     color : tuple of 4 float
         Red, green, blue and opacity, each from 0 to 1.
     body : str
-        What it is called: the body of the file that it is part of, or the joint.
+        Name of the body of the file that it belongs to, or of the joint.
     """
 
     joint: int
@@ -100,7 +100,7 @@ class Shape:
     def of(
         solid: Solid, joint: int, placement: pin.SE3, body: str, color: Color | None = None
     ) -> Shape:
-        """A solid in its place; by default in the color of the joint."""
+        """A solid fixed in a joint; by default in the color of the joint."""
         shown = color_of_joint(joint) if color is None else color
         return Shape(
             joint, placement, solid.kind, solid.size, shown, solid.vertices, solid.faces, body
@@ -109,7 +109,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Bar:
-    """A round bar between two points of two bodies: as long as these are apart.
+    """A round bar between two points of two bodies, with the distance of these as its length.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Bar:
     ends : tuple of 2 (3,) array
         The points, each in the frame of its joint, m.
     radius : float
-        m.
+        Radius, m.
     color : tuple of 4 float
         Red, green, blue and opacity, each from 0 to 1.
     """
@@ -131,7 +131,7 @@ class Bar:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """Shapes and bars of a mechanism, and sentences on what a file shows and they do not."""
+    """Shapes and bars of a mechanism, and sentences on shapes of a file that are left out."""
 
     shapes: tuple[Shape, ...]
     words: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class Geometry:
 
 @dataclass(frozen=True, eq=False)
 class DrawnSolid:
-    """A solid as a file has it: the name of the body, the placement there, a color if given."""
+    """A solid in a file: the name of the body, the placement in it, and a color if given."""
 
     body: str
     placement: pin.SE3
@@ -149,7 +149,7 @@ class DrawnSolid:
 
 
 def color_of_joint(joint: int) -> Color:
-    """One of a few colors that the color-blind can tell apart; grey for the ground."""
+    """One of a few colors that are distinct for the color-blind; grey for the ground."""
     if joint == 0:
         return GROUND_COLOR
     digits = _PALETTE[(joint - 1) % len(_PALETTE)]
@@ -161,7 +161,7 @@ def color_of_joint(joint: int) -> Color:
 
 
 def box(x: float, y: float, z: float) -> Solid:
-    """Edges, m."""
+    """A box with these edges, m."""
     return Solid("box", (x, y, z))
 
 
@@ -171,22 +171,22 @@ def ball(radius: float) -> Solid:
 
 
 def cylinder(radius: float, length: float) -> Solid:
-    """Along z, its centre at the origin."""
+    """A cylinder along z with its centre at the origin."""
     return Solid("cylinder", (radius, length))
 
 
 def capsule(radius: float, length: float) -> Solid:
-    """Along z, its centre at the origin; `length` between the centres of its round ends."""
+    """A capsule along z with its centre at the origin; `length` between the centres of its ends."""
     return Solid("capsule", (radius, length))
 
 
 def mesh(vertices: Array, faces: Faces) -> Solid:
-    """Triangles, counter-clockwise from outside."""
+    """A mesh of triangles, counter-clockwise seen from outside."""
     return Solid("mesh", (), vertices, faces)
 
 
 def ellipsoid(radii: tuple[float, ...]) -> Solid:
-    """A ball of triangles, stretched."""
+    """An ellipsoid as a mesh: a scaled ball of triangles."""
     down, around = np.meshgrid(
         np.linspace(0.0, np.pi, _AROUND // 2 + 1)[1:-1],
         np.arange(_AROUND) * (2.0 * np.pi / _AROUND),
@@ -209,9 +209,9 @@ def ellipsoid(radii: tuple[float, ...]) -> Solid:
 
 
 def lying(a: Vector, b: Vector) -> tuple[pin.SE3, float]:
-    """Where z runs from a to b, the origin in the middle between them; and how far they are apart.
+    """The placement with z from a to b and the origin in the middle, and the distance of a and b.
 
-    The two must not be one point.
+    The two points must differ.
     """
     length = float(np.linalg.norm(b - a))
     z = (b - a) / length

@@ -1,8 +1,10 @@
-"""The motions of a mechanism, each told and played: of motors, without motor, idle ones.
+"""The motions of a mechanism, described and played: those of motors, those without motor, idle
+ones.
 
-A motion is played along itself, t -> T T' t from step to step, as a motor is dragged: to and fro,
-or once round where a body spins idly. What is no motion that goes on, as at a singular
-configuration or of a shaky mechanism, is told, and not played: every frame is closed.
+A motion is continued along itself, t -> T T' t from step to step, as a motor is dragged: to and
+fro, or one whole turn of a body that spins idly. A motion that is infinitesimal only (of a shaky
+mechanism) or may be (at a singular configuration) is described but not played: every frame is
+closed.
 """
 
 from __future__ import annotations
@@ -44,17 +46,17 @@ class ShownMotion:
     Attributes
     ----------
     words : str
-        A few, for a button.
+        A short description, for a button.
     v : (nv,) array
-        A velocity: the motor's is 1 rad/s or m/s; else that of the coordinate that moves most,
-        lengths over the size of the loop.
+        A velocity: that of the motor is 1 rad/s or m/s; without motor, that of the coordinate that
+        moves most, with lengths over the size of the loop.
     idle : bool
-        Whether it moves bodies between two others, and nothing else.
+        Whether it moves only bodies between two others.
     motor : int
-        Which motor leads it; -1 where none does.
+        Index of the motor that drives it; -1 for none.
     finite : bool
-        Whether it goes on, as far as is known: at a singular configuration nothing tells. What does
-        not is told in the words, and not played.
+        Whether it is known to be a finite motion; at a singular configuration that is unknown. A
+        motion that is not is marked in the words, and not played.
     """
 
     words: str
@@ -64,12 +66,12 @@ class ShownMotion:
     finite: bool = True
 
 
-_DOES_NOT_GO_ON = " (at this instant only: it does not go on)"
-_SINGULAR = " (singular here: nothing tells whether and how it goes on)"
+_INFINITESIMAL = " (infinitesimal only)"
+_SINGULAR = " (singular here: its continuation is unknown)"
 
 
 class _Found(NamedTuple):
-    """A motion before it is shown; t is scaled."""
+    """A motion without its scaling for display; t is scaled."""
 
     words: str
     t: Vector
@@ -81,23 +83,24 @@ class _Found(NamedTuple):
 def motions(
     mech: Mechanism, q: Vector, report: MobilityReport | None = None
 ) -> tuple[ShownMotion, ...]:
-    """As many motions as the mechanism has at a closed configuration.
+    """A basis of the motions of a mechanism at a closed configuration.
 
-    First those that motors lead, the others at rest as far as they can be; then those that no motor
-    drives, and the idle ones, as the doctor has them; at a singular configuration what is left.
+    First those of motors, with the other motors at rest if possible; then those that no motor
+    drives, and the idle ones, as in the doctor's report; at a singular configuration also the
+    remaining ones.
 
     Parameters
     ----------
     mech : Mechanism
     q : (nq,) array_like
-        Closed.
+        A closed configuration.
     report : MobilityReport, optional
-        Of the mechanism at q: what `mobility` returns, which is called where it is not given.
+        The result of `mobility` at q. Default: it is computed.
 
     Raises
     ------
     InputError
-        For what is no mechanism, or no configuration of it.
+        For a value that is not a mechanism, or not a configuration of it.
     InconsistentError
         For a configuration that is not closed.
     """
@@ -110,7 +113,9 @@ def motions(
     found, left = list[_Found](), T
     for one in _candidates(mech, report, T):
         size, share = float(np.linalg.norm(one.t)), left.T @ one.t
-        if size > 0.0 and float(np.linalg.norm(share)) > IDLE_NEW * size:  # it is another one
+        if (
+            size > 0.0 and float(np.linalg.norm(share)) > IDLE_NEW * size
+        ):  # independent of the others
             found.append(one)
             left = left @ null_space_by_svd(share[None], 1)[3]
     while left.shape[1]:
@@ -121,13 +126,13 @@ def motions(
     why = [_SINGULAR if part is None else ""] * len(found)
     if part is not None and report.counts.shaky:
         at = sample(mech, q, 0.0, tolerance=part.tolerance)
-        on = (goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found)
-        why = ["" if ahead else _DOES_NOT_GO_ON for ahead in on]
+        finite = (goes_on(mech, at, one.t / float(np.linalg.norm(one.t)), 0.0) for one in found)
+        why = ["" if is_finite else _INFINITESIMAL for is_finite in finite]
     return tuple(_shown(mech, *pair) for pair in zip(found, why, strict=True))
 
 
 def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
-    """All motions at this instant; and the partition, where it is not singular."""
+    """All motions at q, and the partition; None for it at a singular configuration."""
     try:
         part = partition(mech, q)
     except SingularityError:
@@ -138,8 +143,8 @@ def _motions_here(mech: Mechanism, q: Vector) -> tuple[Array, Partition | None]:
 
 
 def _candidates(mech: Mechanism, report: MobilityReport, T: Array) -> Iterator[_Found]:
-    """Of motors, each with the others at rest as far as they can be; without motor, and idle ones,
-    as the doctor lists them and as they are here."""
+    """Motions of motors, each with the others at rest if possible; then those without motor and
+    idle ones of the doctor's report, projected onto T."""
     rows = np.zeros((0, T.shape[1]))
     for i, row in enumerate(drag_model(mech).rows @ T):
         rest = row - rows.T @ (rows @ row)
@@ -158,7 +163,7 @@ def _candidates(mech: Mechanism, report: MobilityReport, T: Array) -> Iterator[_
 
 
 def _direction(mech: Mechanism, motion: Motion) -> Vector:
-    """Scaled."""
+    """The direction of a motion of the doctor's report, scaled."""
     t = np.zeros(mech.nv)
     for name, rate in motion.rates:
         t[mech.coordinate_names.index(name)] = rate
@@ -166,7 +171,7 @@ def _direction(mech: Mechanism, motion: Motion) -> Vector:
 
 
 def _moved(mech: Mechanism, t: Vector, first: int) -> str:
-    """The coordinates that move most, that one first."""
+    """Names of the coordinates that move most, after that with index `first`."""
     size = np.abs(t)
     order = [first, *(i for i in np.argsort(-size).tolist() if i != first)]
     names = [mech.coordinate_names[i] for i in order if size[i] > UNSEEN_MOTION * size.max()]
@@ -189,33 +194,34 @@ def _shown(mech: Mechanism, one: _Found, why: str) -> ShownMotion:
 def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -> Array:
     """Closed configurations along a motion, a loop that begins and ends at q.
 
-    To and fro by 0.3 (rad, or of the size of the loop, of what moves most; rotors do not count), or
-    by less where the motion stops before; an idle spin goes once round, if it comes back. Where the
-    motion does not go on at all, all of them are q.
+    The motion is to and fro, by 0.3 (rad, or of the size of the loop) of the coordinate that moves
+    most, without rotors, or by less if the motion stops before; an idle spin is one whole turn, if
+    it returns to its start. If there is no finite motion, all configurations are q.
 
     Parameters
     ----------
     mech : Mechanism
     q : (nq,) array_like
-        Closed; where `motions` found the motion, or elsewhere: what goes on of it there is played.
+        A closed configuration: that at which `motions` found the motion, or another one, at which
+        its projection onto the motions there is played.
     motion : ShownMotion
     frames : int
-        About so many.
+        Approximate number of configurations.
 
     Returns
     -------
     (n, nq) array
-        Each closed to 1e-9 of the rows that count.
+        Each with a closure error of the kept rows of at most 1e-9.
 
     Raises
     ------
     InputError
-        For no configuration of the mechanism, a motion of another one, less than 8 frames.
+        For a value that is not a configuration, a motion of another mechanism, less than 8 frames.
     """
     check_mechanism(mech)
     q = check_configuration(mech, q, "q")
     if motion.v.shape != (mech.nv,) or motion.motor >= mech.nu:
-        raise InputError(f"this motion is none of {mech.name}")
+        raise InputError(f"this motion does not belong to {mech.name}")
     count = whole("frames", frames, 8) // 4
     still = np.repeat(q[None], 4 * count + 1, axis=0)
     T, part = _motions_here(mech, q)

@@ -1,7 +1,7 @@
-"""The configuration that is shown, and motors that lead it along the closed motions.
+"""The shown configuration, and its drags by motors along the closed motions.
 
-A posture is a value; a drag gives another one. Nothing is kept between drags but what stands in the
-posture: its partition, where the motors are with their turns counted, and how far sliders go.
+A posture is a value; a drag returns another one. All data between drags is in the posture: its
+partition, the positions of the motors with turns counted, and the ranges of the sliders.
 """
 
 from __future__ import annotations
@@ -28,17 +28,22 @@ from holoctl.projector.repartition import repartitioned
 
 __all__ = ["Posture", "Slider", "dragged", "moved", "opened", "sliders"]
 
-SLIDER_TURNS, SLIDER_SLIDE = 12.6, 0.3  # rad; of the size of the loop
-"""Limits that are farther apart are none for a slider, which then goes half a turn both ways; and a
-slide goes as far as the second both ways."""
+SLIDER_TURNS = 12.6  # rad
+"""Largest range of limits that is the range of a slider; with a larger one it is half a turn in
+both directions."""
+
+SLIDER_SLIDE = 0.3
+"""Range of a slider without limits of a prismatic joint, in both directions, in sizes of the
+loop."""
 
 ROTOR_MOVES = 1e-6
-"""The slider of a rotor goes as far as if it moved something else by this part at least."""
+"""Smallest ratio of the motion of other coordinates to that of a rotor in the range of its
+slider."""
 
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """A configuration that is shown.
+    """A shown configuration.
 
     Attributes
     ----------
@@ -47,17 +52,17 @@ class Posture:
     gap : float
         The largest error of all constraint rows, scaled.
     closed : bool
-        Whether that is as much as a certificate takes for closed.
+        Whether a certificate accepts that error.
     words : str
-        Why it stands still; empty while it moves.
+        Why a drag stopped, or the error of a posture that is open or singular; else empty.
     motors : (nu,) array
-        Where the motors are, rad or m, ``B' x`` of the numbers x of their coordinates; turns are
-        counted on from drag to drag. A motor on a coordinate that is no number of its own, as of a
-        ball joint, is at 0 where it was opened.
+        Positions of the motors, rad or m, ``B' x`` with the positions x of their coordinates; turns
+        are counted from drag to drag. A motor without single coordinates, on a ball joint for
+        example, is at 0 in the first posture.
     ranges : (2, nu) array
-        How far a slider goes.
+        Ranges of the sliders.
     part : Partition or None
-        Which rows count there; None where it is not closed, or singular.
+        The partition at q; None if q is not closed, or singular.
     """
 
     mech: Mechanism
@@ -71,15 +76,15 @@ class Posture:
 
 
 class Slider(NamedTuple):
-    """What a motor is dragged by.
+    """The slider of a motor.
 
     Attributes
     ----------
     name : str
     unit : str
-        ``"rad"`` or ``"m"``; empty where the motor acts on both.
+        ``"rad"`` or ``"m"``; empty if the motor acts on both.
     low, high, value : float
-        The value may be outside, where turns were counted on.
+        The value may be outside the range after whole turns.
     """
 
     name: str
@@ -102,13 +107,13 @@ def opened(mech: Mechanism, q: Any = None) -> Posture:
     Returns
     -------
     Posture
-        Where it does not close, the best one that was found: not `closed`, with the words of the
-        error. The same words are there where it closes, but is singular.
+        If the mechanism does not close, the best configuration that was found: not `closed`, with
+        the error in its words. At a singular configuration the words also have the error.
 
     Raises
     ------
     InputError
-        For what is no mechanism, or no configuration of it.
+        For a value that is not a mechanism, or not a configuration of it.
     """
     check_mechanism(mech)
     guess = mech.reference.copy() if q is None else check_configuration(mech, q, "q")
@@ -130,52 +135,52 @@ def opened(mech: Mechanism, q: Any = None) -> Posture:
 
 @quiet
 def dragged(posture: Posture, motor: int, target: float) -> Posture:
-    """A motor led to a target along the closed motions, on the branch where it is.
+    """The posture after a drag of a motor to a target along the closed motions, on the same branch.
 
-    Other motors stay exactly where they are, as far as they are independent of it; others, where
-    motors are more than motions, move as little as can be, to first order from step to step. Then
-    a floating base, then all that no motor drives, moves as little as can be; so bodies that spin
-    idly do not. There is no other memory than the posture: where motors follow, the way back need
-    not end where the way there began.
+    Other motors that are independent of it are held exactly; with more motors than motions,
+    dependent motors move as little as possible, to first order in each step. After them a floating
+    base, and then all coordinates without motor, move as little as possible; so bodies that spin
+    idly do not move. The path depends on the posture alone: if other motors move, a drag back need
+    not return to the start.
 
-    It goes in steps of about 0.1 rad, however far the target is, each followed by Newton's method
-    with a sign of the determinant that stays (paths/path_continuation.py), and is closed to 1e-11
-    of the rows that count, where Newton's method converges to 2e-13. Limits of joints are looked at
-    after each step. Rows that depend on time are those at t = 0.
+    Steps are about 0.1 rad for any target. Each is followed by Newton's method with an unchanged
+    sign of the determinant (paths/path_continuation.py); the closure error of the kept rows is at
+    most 1e-11, with Newton's method converged to 2e-13. Limits of joints are checked after each
+    step. Rows that depend on time are evaluated at t = 0.
 
     Parameters
     ----------
     posture : Posture
     motor : int
-        Its place in u.
+        Index of the motor in u.
     target : float
-        rad or m, in the numbers of `Posture.motors`.
+        Target position, rad or m, as in `Posture.motors`.
 
     Returns
     -------
     Posture
-        At the target, without words; or as far as it goes, with words that say why it stops: a dead
-        point, a singular configuration, the limit of a joint, a motor that is locked.
+        At the target, without words; or at the last possible position, with words that say why the
+        drag stops: a dead point, a singular configuration, a limit of a joint, a locked motor.
 
     Raises
     ------
     InputError
-        For a motor that there is not, a target that is no number.
+        If there is no such motor, or the target is not a number.
     """
     mech = posture.mech
     motor = whole("motor", motor, 0)
     if motor >= mech.nu:
         raise InputError(f"motor must be less than {mech.nu}, the number of motors; got {motor}")
     target = number("target", target, "rad or m")
-    if not posture.closed or posture.part is None:  # open, or singular: the words say so
+    if not posture.closed or posture.part is None:  # its words say that it is open or singular
         return posture
-    way = target - float(posture.motors[motor])
+    distance = target - float(posture.motors[motor])
     start = DragPoint(posture.q, posture.motors.copy(), posture.part, posture.gap)
-    if way == 0.0:
+    if distance == 0.0:
         return replace(posture, words="")
-    there, words = drag_along(mech, start, way, motor)
+    there, words = drag_along(mech, start, distance, motor)
     if not words:
-        there.motors[motor] = target  # not what rounding made of it
+        there.motors[motor] = target  # without its rounding error
     part = repartitioned(mech, there.part, there.q, np.zeros(mech.nv))
     return replace(
         posture, q=read_only(there.q), gap=there.gap, words=words,
@@ -185,19 +190,19 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
 
 @quiet
 def moved(posture: Posture, q: Vector, t: float = 0.0) -> Posture:
-    """The posture at another configuration, as it is: nothing is closed there.
+    """The posture at another configuration, without closing it.
 
     Parameters
     ----------
     posture : Posture
-        One before it, from which turns of motors are counted on.
+        The posture before it, from which turns of motors are counted.
     q : (nq,) array
-        Such as that of a motion that is played, or of a recorded instant, at t, s.
+        For example a configuration of a motion, or of a recorded instant at t, s.
 
     Returns
     -------
     Posture
-        Not `closed` where the error is larger than a certificate takes; with words where it is
+        Not `closed` if the error is larger than a certificate accepts; with words if it is
         singular.
     """
     mech, gap, words, part = posture.mech, _gap(posture.mech, q, t), "", posture.part
@@ -213,9 +218,9 @@ def moved(posture: Posture, q: Vector, t: float = 0.0) -> Posture:
 def sliders(posture: Posture) -> tuple[Slider, ...]:
     """A slider for each motor, in the order of u.
 
-    Their ranges are those of the limits, without any half a turn both ways from where the posture
-    was opened; of slides 0.3 of the size of the loop. A rotor, a body that only couplings tie to
-    others, goes as far as moves these so much.
+    Their ranges are those of the limits. Without limits they are half a turn in both directions
+    from the first posture, or 0.3 sizes of the loop for prismatic joints. For a rotor, a body that
+    only couplings tie to others, the range is that which moves the others by as much.
     """
     mech = posture.mech
     units = [{"N": "m", "N m": "rad"}.get(unit, "") for unit in motor_units(mech)]
@@ -230,8 +235,8 @@ def sliders(posture: Posture) -> tuple[Slider, ...]:
 def _part_at(
     mech: Mechanism, q: Vector, t: float, part: Partition | None = None
 ) -> tuple[Partition | None, str]:
-    """The partition at a closed configuration, by the one before; where it is singular the words
-    of the error."""
+    """The partition at a closed configuration, if possible that before it, and the error in words
+    if the configuration is singular."""
     try:
         if part is None:
             return partition(mech, q), ""
@@ -265,14 +270,14 @@ def _ranges(mech: Mechanism, q: Vector, motors: Vector, part: Partition | None) 
             else:
                 low = ends[0] if np.isfinite(ends[0]) else low
                 high = ends[1] if np.isfinite(ends[1]) else high
-            if low > high:  # far past a limit: back over it as well
+            if low > high:  # far past a limit: the range includes the way back
                 low, high = min(low, high - reach), max(high, low + reach)
         found[:, i] = min(low, here), max(high, here)
     return found
 
 
 def _reach(mech: Mechanism, q: Vector, part: Partition | None, motor: int) -> float:
-    """How far a motor goes both ways where nothing limits it."""
+    """The range of a slider in both directions without limits."""
     model = drag_model(mech)
     unit = float(model.unit[motor])
     reach = SLIDER_SLIDE * unit if model.slides[motor] else np.pi * unit

@@ -1,4 +1,4 @@
-"""A page that stands alone: the scene and a film of it in one file, words beside it."""
+"""A standalone page: the scene, a film of it and texts in one file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from holoctl.doctor.mobility_analysis import mobility
 __all__ = ["standalone_page"]
 
 RATE = 30.0
-"""Pictures a second of the film."""
+"""Pictures per second of the film."""
 
 MOST = 9000
-"""Pictures of a run: of one that takes longer, fewer a second are taken."""
+"""Largest number of pictures of a run; a longer run has fewer pictures per second."""
 
 REST = 0.7
-"""Seconds that it rests between two motions."""
+"""Seconds of rest between two motions."""
 
 _STYLE = """
 body #root { position: relative; height: 100vh; overflow: hidden; }
@@ -47,7 +47,7 @@ body #root { position: relative; height: 100vh; overflow: hidden; }
 
 
 def standalone_page(posture: Posture, geometry: Geometry, recorded: Recorded | None = None) -> str:
-    """The page as text: a run, or each motion of the mechanism in turn."""
+    """The page as text, with a film of a run or of each motion of the mechanism."""
     shown = motions(posture.mech, posture.q) if recorded is None and posture.closed else ()
     server = start_server(port=0, name=posture.mech.name)
     try:
@@ -63,14 +63,14 @@ def standalone_page(posture: Posture, geometry: Geometry, recorded: Recorded | N
     finally:
         stop_server(server)
     name = escape(posture.mech.name)
-    beside = f"<style>{_STYLE}</style>{_panel(posture, shown, geometry.words, recorded)}"
+    texts = f"<style>{_STYLE}</style>{_panel(posture, shown, geometry.words, recorded)}"
     text = re.sub("<title>.*?</title>", lambda _: f"<title>{name}</title>", text, count=1)
     at = text.rindex("</body>")
-    return text[:at] + beside + text[at:]
+    return text[:at] + texts + text[at:]
 
 
 def _run(recorded: Recorded) -> Iterator[tuple[Vector, float]]:
-    """Configurations and how long each is shown, s."""
+    """Configurations and the duration of each, s."""
     seconds = recorded.end - recorded.start
     rate = min(RATE, MOST / seconds) if seconds > 0.0 else RATE
     for q in frames(recorded, rate)[2]:
@@ -100,10 +100,10 @@ def _panel(
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
         parts += ["<h2>Efforts that hold it at rest at the start</h2>", panel.held(posture)]
     try:
-        told = str(mobility(mech, q))
+        report = str(mobility(mech, q))
     except HoloctlError as error:
-        told = str(error)
-    parts += ["<h2>The doctor, at the start</h2>", panel.words(told)]
+        report = str(error)
+    parts += ["<h2>The doctor, at the start</h2>", panel.words(report)]
     if left_out:
         parts += ["<h2>Not shown</h2>", panel.words("\n".join(left_out), "holoctl-left-out")]
     summary = f"<summary>{escape(mech.name)}</summary>"

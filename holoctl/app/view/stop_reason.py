@@ -1,10 +1,9 @@
 """Why a drag stops, in words.
 
-    K x ~ 0        x: the motion that what leads and what is held no longer tell
+    K x ~ 0        x: the motion that the dragged and the held rows do not determine
 
-Where two bars alone move in x, each turns about its own fixed axis and about their common joint.
-These three axes, where they are parallel, lie in one plane (Kennedy and Aronhold): the bars are in
-line.
+If only two bars move in x, each rotates about its own fixed axis and about their common joint. If
+these three axes are parallel, they lie in one plane (Kennedy and Aronhold): the bars are in line.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from holoctl.base.tolerances import DRAG_LOCKED, LED_SHARE
 from holoctl.closing.body_graph import Bodies
 from holoctl.design.paths.path_continuation import System
 from holoctl.doctor.mobility_analysis import mobility
-from holoctl.doctor.report_sentences import named, verb
+from holoctl.doctor.report_sentences import named
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at
@@ -28,17 +27,17 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["locked", "row_opens", "some", "stop_reason"]
 
 LED_UNSEEN = 0.05
-"""A drag stopped at a dead point where the smallest singular value of what leads it is less."""
+"""A drag stopped at a dead point if the smallest singular value of K is below this."""
 
 IN_LINE = 0.03
-"""Axes of two bars count as parallel, and their turns as pure, up to this."""
+"""Axes of two bars count as parallel, and their motions as pure rotations, up to this error."""
 
 
 MOST_NAMED = 4
 
 
 def stop_reason(system: System, q: Vector, value: Any, motor: int) -> str:
-    """Why what is led goes no further from a closed configuration."""
+    """Why a drag cannot be continued from a closed configuration."""
     mech = system.mech
     K = system.filled(q, value)[0].copy()
     if not np.isfinite(K).all():
@@ -46,7 +45,9 @@ def stop_reason(system: System, q: Vector, value: Any, motor: int) -> str:
     _, s, Vt = np.linalg.svd(K)
     what = f"{mech.actuator_names[motor]!r}" if motor >= 0 else "The motion"
     if not s[-1] < LED_UNSEEN:
-        return f"{what} is followed no further here: nothing proves that it stays on this branch."
+        return (
+            f"{what} is followed no further here: a step cannot be proved to stay on this branch."
+        )
     x = Vt[-1]
     parts = np.argsort(-np.abs(x))
     parts = parts[np.abs(x[parts]) > LED_SHARE * np.abs(x).max()]
@@ -55,29 +56,32 @@ def stop_reason(system: System, q: Vector, value: Any, motor: int) -> str:
     weakest = float(singular_values(K[:r])[-1]) if r else 1.0
     if weakest < 3.0 * float(s[-1]):
         return (
-            f"{what} stops before a singular configuration: constraints lose an effect there, and "
-            f"paths of the mechanism cross or end, with {who}. Nothing tells which it would take."
+            f"{what} stops before a singular configuration: constraints become dependent there, "
+            f"and paths of the mechanism cross or end, with {who}: its path there is not "
+            "determined."
         )
     bars = _bars(mech, q, system.part, x)
-    leads = "the motors no longer tell" if motor >= 0 else "nothing tells"
-    return f"{what} stops before a dead point: {bars}{leads} where {who} {verb(parts.size)} going."
+    subject = "the motors" if motor >= 0 else "the constraints"
+    return (
+        f"{what} stops before a dead point: {bars}{subject} do not determine the motion of {who}."
+    )
 
 
 def row_opens(mech: Mechanism, q: Vector, part: Partition) -> str:
-    """Which of the rows that were left out would open."""
+    """A sentence that names the row, left out as redundant, that would open."""
     error = np.abs(mech.row_scale * rows_at(mech, q, np.zeros(mech.nv), 0.0).error)
     error[part.rows] = 0.0
     worst = int(np.argmax(error))
     return (
-        f"It stops where {mech.row_names[worst]!r}, a row that was left out as redundant, would "
-        f"open by {error[worst]:.1e} (scaled): the rows that are kept do not decide the motion."
+        f"It stops before {mech.row_names[worst]!r}, a row that was left out as redundant, would "
+        f"open by {error[worst]:.1e} (scaled): the kept rows do not determine the motion."
     )
 
 
 def locked(mech: Mechanism, q: Vector, part: Partition, motor: int) -> str:
-    """Why a motor moves nothing."""
+    """Why a motor cannot move."""
     if motor < 0:
-        return "The motion does not go on."
+        return "The motion cannot be continued."
     name = mech.actuator_names[motor]
     if part.rank == mech.nv:
         return f"{name!r} is locked: the constraints leave the mechanism no motion."
@@ -86,15 +90,15 @@ def locked(mech: Mechanism, q: Vector, part: Partition, motor: int) -> str:
     own = {mech.coordinate_names[i] for i in np.flatnonzero(mech.B[:, motor]).tolist()}
     names = {mech.coordinate_names[i] for i in _locked_coordinates(mech, q)}
     if own <= names:
-        return f"{name!r} is locked: the constraints let it move in no way."
+        return f"{name!r} is locked: the constraints do not let it move."
     return (
-        f"{name!r} is at a dead point of its own: whatever moves here, it stands still, and "
-        "nothing tells which way it would lead."
+        f"{name!r} is at its own dead point: it does not move in any motion here, so it does not "
+        "determine the direction of one."
     )
 
 
 def _locked_coordinates(mech: Mechanism, q: Vector) -> set[int]:
-    """Coordinates of joints that cannot move; looked for once in each thread."""
+    """Coordinates of joints that cannot move, computed once in each thread."""
 
     def found() -> set[int]:
         joints = set(mobility(mech, q).locked_joints)
@@ -109,14 +113,14 @@ def _locked_coordinates(mech: Mechanism, q: Vector) -> set[int]:
 
 
 class _Turn(NamedTuple):
-    """A body that moves: its number among those that are welded, and its twist."""
+    """A moving body: its joint, and its twist."""
 
     body: int
     twist: Vector
 
 
 def _bars(mech: Mechanism, q: Vector, part: Partition, x: Vector) -> str:
-    """Which bars are in line, or which bodies may move; with a comma."""
+    """The bars that are in line, or the bodies that can move, as the start of a sentence."""
     kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0)
     bodies = Bodies(mech, kin, part.tolerance)
     inner = {b for parts in bodies.within.values() for b in parts}
@@ -132,11 +136,11 @@ def _bars(mech: Mechanism, q: Vector, part: Partition, x: Vector) -> str:
     if len(moving) == 2 and _in_line(bodies, *moving.values()):
         return f"{some(shown)} are in line, and "
     together = "" if len(shown) == 1 else " together"
-    return f"{some(shown)} can move{together} while all that is held stands still: "
+    return f"{some(shown)} can move{together} while the held motors are at rest: "
 
 
 def _bodies(bodies: Bodies, shown: list[int]) -> list[str]:
-    """Names of bodies, heavy ones first; those between the parts of a joint weigh nothing."""
+    """Names of bodies, heavy ones first, without massless ones between the parts of a joint."""
     mass = np.array([bodies.mech.model.inertias[j].mass for j in shown])
     order = [i for i in np.argsort(-mass, kind="stable").tolist() if mass[i] > 0.0]
     names = (bodies.names([shown[i]])[0] for i in order or range(len(shown)))
@@ -144,8 +148,8 @@ def _bodies(bodies: Bodies, shown: list[int]) -> list[str]:
 
 
 def _in_line(bodies: Bodies, one: _Turn, two: _Turn) -> bool:
-    """Whether each of two bodies turns against the world, and against the other, about axes that
-    are parallel, and joints tie them so."""
+    """Whether two bodies rotate relative to the world and to each other about parallel axes, and
+    are connected by joints."""
     turns = [one.twist, two.twist, one.twist - two.twist]
     w = np.array([turn[3:] for turn in turns])
     size = np.linalg.norm(w, axis=1)
@@ -163,5 +167,5 @@ def _in_line(bodies: Bodies, one: _Turn, two: _Turn) -> bool:
 
 
 def some(names: list[str], most: int = MOST_NAMED) -> str:
-    """The first of these names, quoted."""
+    """The first names of a list, quoted, and the number of the others."""
     return named(names, most, "other")

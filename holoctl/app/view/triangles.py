@@ -1,4 +1,4 @@
-"""Triangles of shapes: what a page draws."""
+"""Triangles of shapes, for a page."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["joined", "triangles_of"]
 
 
 EDGE = 0.7
-"""Between two triangles, rad, from where on there is an edge."""
+"""Angle between two triangles, rad, above which their common side is drawn as an edge."""
 
 ROUND = 12
-"""Sides of what is round: few, for pages that are drawn without a graphics card."""
+"""Number of sides of round shapes: small, for browsers without a graphics card."""
 
 
 def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
@@ -38,9 +38,9 @@ def triangles_of(shape: Shape) -> tuple[Array, NDArray[np.int64]]:
         found = creation.icosphere(subdivisions=2, radius=size[0])
     elif shape.kind == "cylinder":
         found = creation.cylinder(radius=size[0], height=size[1], sections=ROUND)
-    else:  # trimesh has a capsule stand on its middle too, along z
+    else:  # the origin of trimesh's capsule is its middle too, its axis z
         found = creation.capsule(height=size[1], radius=size[0], count=[ROUND, ROUND // 2])
-    if shape.kind in ("box", "cylinder"):  # edges stay edges where light is the same over a corner
+    if shape.kind in ("box", "cylinder"):  # keep edges in smooth shading
         found = smooth_shade(found, angle=EDGE)
     return unit * np.asarray(found.vertices, dtype=float), np.asarray(found.faces, dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""What a URDF shows of its links: ``<visual>``, else ``<collision>``."""
+"""The shapes of the links of a URDF: ``<visual>``, else ``<collision>``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SOLIDS = ("box", "sphere", "cylinder", "capsule", "mesh")
 
 
 def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Iterator[DrawnSolid]:
-    """What is drawn of each link; `words` gets a sentence on each thing that is not.
+    """The shapes of each link; `words` gets a sentence on each that is left out.
 
     Raises
     ------
     LoadError
-        For what is no URDF.
+        If the text is not a URDF.
     """
     root = parsed(text, file)
     check_root(root, "robot", "a URDF")
@@ -40,7 +40,7 @@ def drawn_in_urdf(text: str, file: str, meshes: Meshes, words: list[str]) -> Ite
 def visual_or_collision(
     link: Element, drawn: Callable[[Element], Iterable[DrawnSolid]], words: list[str]
 ) -> list[DrawnSolid]:
-    """What is drawn of the visuals of a link; of its collisions where there is nothing of them."""
+    """The shapes of the visuals of a link; those of its collisions if there are none."""
     for tag in ("visual", "collision"):
         found = list[DrawnSolid]()
         for element in link.children:
@@ -78,7 +78,7 @@ def _origin(element: Element) -> pin.SE3:
 
 
 def _solid(link: Element, element: Element, meshes: Meshes) -> Solid:
-    """The one form that stands in ``<geometry>``."""
+    """The single form in ``<geometry>``."""
     geometry = _child(element, "geometry")
     found = [] if geometry is None else geometry.children
     if len(found) != 1 or found[0].tag not in _SOLIDS:
@@ -107,7 +107,7 @@ def _solid(link: Element, element: Element, meshes: Meshes) -> Solid:
 
 
 def _materials(root: Element, words: list[str]) -> dict[str, Color]:
-    """Colors by name: those at the top first, then those that stand in a ``<visual>``."""
+    """Colors by name; materials of the robot have priority over those in a ``<visual>``."""
     found: dict[str, Color] = {}
     inside = [v for link in root.children for v in link.children if v.tag == "visual"]
     for place in (root, *inside):
@@ -132,7 +132,7 @@ def _color(element: Element) -> Color:
 
 
 def clipped(numbers: tuple[float, ...]) -> Color:
-    """A color of three or four numbers, each brought to between 0 and 1."""
+    """A color of three or four numbers, each clipped to the interval from 0 to 1."""
     red, green, blue, alpha = (min(max(x, 0.0), 1.0) for x in (*numbers, 1.0)[:4])
     return red, green, blue, alpha
 
@@ -158,8 +158,8 @@ def _numbers(element: Element, name: str, default: tuple[float, ...]) -> tuple[f
 
 
 def _sizes(element: Element, name: str, count: int) -> tuple[float, ...]:
-    """Lengths that must be there, and above zero."""
+    """Required positive lengths."""
     found = _numbers(element, name, (0.0,) * count)
     if min(found) <= 0.0:
-        raise element.error(f"<{element.tag}>: {name} must be above zero, and be there")
+        raise element.error(f"<{element.tag}>: {name} is required, and must be positive")
     return found

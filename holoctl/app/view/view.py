@@ -1,4 +1,4 @@
-"""`view` and `save_view`: a mechanism in the browser, from a server here or from a file."""
+"""`view` and `save_view`: a mechanism in the browser, from a local server or from a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["HOST", "PORT", "View", "save_view", "view"]
 
 
 class View:
-    """A page that shows a mechanism, served until it is closed. `view` makes it.
+    """A page that shows a mechanism, served until it is closed; the result of `view`.
 
     It serves from threads of this process. Use it in a ``with`` statement, or call `close`; a
     script that should wait for its reader calls `wait`.
@@ -48,7 +48,7 @@ class View:
     url : str
         Address of the page.
     words : tuple of str
-        What could not be shown as it is, such as meshes that are not there.
+        Sentences on shapes that could not be shown, such as missing meshes.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class View:
     ) -> None:
         self._server: viser.ViserServer | None = server
         self._page, self.url, self.words = page, url, words
-        atexit.register(self.close)  # a thread that computes while Python ends may crash it
+        atexit.register(self.close)  # a thread that computes while Python exits may crash it
 
     @property
     def q(self) -> Vector:
-        """(nq,): the configuration that is shown."""
+        """(nq,): the shown configuration."""
         return self._page.q
 
     def wait(self) -> None:
@@ -72,7 +72,7 @@ class View:
             self.close()
 
     def close(self) -> None:
-        """End the page; a second time nothing happens."""
+        """Close the page; a second call has no effect."""
         if self._server is not None:
             atexit.unregister(self.close)
             server, self._server = self._server, None
@@ -102,31 +102,33 @@ def view(
 ) -> View:
     """Show a mechanism in the browser. Needs ``holoctl[view]``.
 
-    A slider for each motor drags it along its closed motions; where these end, the slider stops,
-    and the page says why. Beside it stand the efforts that hold it at rest, red past a limit, the
-    doctor's words, and a button for each motion. All of this is of the configuration that is shown,
-    also while a motion or a run plays; the doctor looks again when it comes to rest, and is marked
-    as out of date until then. A mechanism that does not close is shown as it is nearest to closing,
-    what does not meet in red. Up is against gravity.
+    A slider for each motor drags the mechanism along its closed motions; at the end of a motion the
+    slider stops, and the page says why. The page also has the efforts that hold the mechanism at
+    rest, red past a limit, the doctor's report, and a button for each motion. All of these are
+    about the shown configuration, also while a motion or a run plays; the doctor's report is
+    updated when the mechanism comes to rest, and marked as out of date until then. A mechanism that
+    does not close is shown at its smallest closure error, with open constraints in red. Up is
+    against gravity.
 
-    Nothing is fetched from elsewhere, and nothing is drawn on this side: the browser may be on
-    another machine, at the end of an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
+    Nothing is downloaded, and nothing is rendered in this process: the browser may be on another
+    computer, connected by an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
 
     Parameters
     ----------
     mech : Mechanism
     run : Run, optional
-        Plays, with a time bar and the efforts below it.
+        A run that can be played, with a time bar and a chart of its efforts.
     q : (nq,) array_like, optional
-        Where it starts: the closed configuration nearest to this. Default: to the first instant of
-        the run; without a run to its reference.
+        The first configuration is the closed one nearest to this. Default: the first instant of the
+        run; without a run the reference.
     geometry : str or Path, optional
-        The description with the shapes of its bodies, URDF, MJCF or SDF: the file it was loaded
-        from. A body without shapes is drawn as capsules between its joints and closures.
+        The description with the shapes of the bodies, URDF, MJCF or SDF: the file of the mechanism.
+        A body without shapes is drawn as capsules between its joints and closures.
     host : str, optional
-        Who can see it: by default those on this machine. ``"0.0.0.0"``: everyone who reaches it.
+        The address to serve at: by default only this computer can reach it. ``"0.0.0.0"``: every
+        computer that reaches this one.
     port : int, optional
-        Where to serve; the next ones if it is taken.
+        The port to serve at; the next free one if it is taken.
 
     Returns
     -------
@@ -135,11 +137,11 @@ def view(
     Raises
     ------
     InputError
-        For wrong arguments, a run of another mechanism, an address that cannot be served;
-        without viser.
+        For wrong arguments, a run of another mechanism, an address that cannot be served; if viser
+        is missing.
     LoadError
-        For a description of the bodies that cannot be read. What it draws and cannot be shown,
-        such as a mesh that is not there, is told in `View.words`.
+        For a description of the bodies that cannot be read. Shapes that cannot be shown, such as a
+        missing mesh, are reported in `View.words`.
 
     See Also
     --------
@@ -172,18 +174,18 @@ def save_view(
     q: Any = None,
     geometry: str | Path | None = None,
 ) -> Path:
-    """Write a page that shows a mechanism and stands alone. Needs ``holoctl[view]``.
+    """Write a standalone page that shows a mechanism. Needs ``holoctl[view]``.
 
-    It plays the run, or each motion of the mechanism in turn, and can be looked at from all sides,
-    without a server and without a network. The doctor's words are in it, and what holds the
-    mechanism at rest, or the efforts of the run, and what could not be shown. It has no sliders:
-    these need `view`.
+    It plays the run, or one motion of the mechanism after the other, and can be viewed from all
+    sides, without a server and without a network. It has the doctor's report, the efforts that hold
+    the mechanism at rest or those of the run, and a list of shapes that could not be shown. It has
+    no sliders, which need `view`.
 
     Parameters
     ----------
     mech : Mechanism
     path : str or Path
-        A file ``.html``; one that is there is overwritten. Its folder is made.
+        A file ``.html``; an existing one is overwritten. Its folder is created.
     run, q, geometry
         As for `view`.
 
@@ -216,13 +218,13 @@ def save_view(
 def _checked(
     mech: Any, run: Any, q: Any, geometry: Any
 ) -> tuple[Posture, Geometry, Recorded | None]:
-    """Where it starts, what it looks like, and what plays."""
+    """The first posture, the shapes, and the run that is played."""
     check_mechanism(mech)
     if run is not None:
         check_run(run, mech)
         if not run.t.size:
-            raise InputError("this run has no instants: there is nothing to show")
-        if q is None:  # unit quaternions, as a configuration has them
+            raise InputError("this run has no instants, so there is nothing to show")
+        if q is None:  # configurations need unit quaternions
             q = pin.normalize(plain(mech.model), run.q[0])
     guess = None if q is None else check_configuration(mech, q, "q")
     if geometry is not None and not isinstance(geometry, (str, Path)):

@@ -1,12 +1,14 @@
-"""What of all efforts at rest neither the constraints nor the motors balance.
+"""The residual of the balance of efforts at rest.
 
     w = Dc (h - F - B u)                 scaled; at rest
     r = Z Z' w        [G'; B'] Z = 0     u to be found: motions that no motor moves
                       G' Z = 0           u given: all motions
 
-Z is an orthonormal basis in scaled coordinates, and ``Z Z'`` does not depend on its choice, so r is
-a smooth function of q. An equilibrium is a closed q with r = 0. Each entry is taken over what acts
-on it, |Z Z'| times the sizes of the terms of w: a pendulum of a gram on an arm of a ton counts.
+r is the part of the efforts that neither the constraints nor the motors balance. Z is an
+orthonormal basis in scaled coordinates, and ``Z Z'`` does not depend on its choice, so r is a
+smooth function of q. An equilibrium is a closed q with r = 0. Each entry is measured relative to
+the efforts that act on it, |Z Z'| times the sizes of the terms of w, so that a pendulum of one gram
+on an arm of one ton is not neglected.
 Reference: docs/derivations.md, "Inverse dynamics".
 """
 
@@ -32,26 +34,28 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 __all__ = ["Balance"]
 
 BALANCE_ROUNDED = 4.0
-"""What is out of balance by so many roundings of the largest effort, times coordinates, is not."""
+"""A residual is rounding up to this number times the number of coordinates times the machine
+epsilon times the largest effort."""
 
 BALANCE_STEP = 1e-5  # scaled
-"""Step of the differences by which the way to an equilibrium is found."""
+"""Step of the differences for the derivative of r."""
 
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """See the head of this module.
+    """The equation of an equilibrium: see the head of this module.
 
     Attributes
     ----------
     mech : Mechanism
     part : Partition
-        Its kept rows and ranks count.
+        Its kept rows and ranks are used.
     u : (nu,) array or None
-        Efforts that are given; None where they are to be found.
+        Given motor efforts; None if they are to be found.
     t : float
+        Time, s.
     unit : float or (nv,) array
-        What r is divided by on the way, N m.
+        Unit of r during the search, N m.
     """
 
     mech: Mechanism
@@ -75,14 +79,14 @@ class Balance:
         return scaled
 
     def motions(self, kin: Kinematics, *, driven: bool) -> Array:
-        """(nv, k): Z, of all motions, or without those that motors move."""
+        """(nv, k): Z, of all motions, or, unless `driven`, of those that no motor moves."""
         A, rank = self.rows(kin), self.part.rank
         if self.mech.nu and not driven:
             A, rank = np.vstack([A, motor_rows(self.mech)]), rank + self.part.actuation_rank
         return null_space_by_svd(A, rank)[3]
 
     def left(self, kin: Kinematics) -> Vector:
-        """r, (nv,), over the unit."""
+        """r, (nv,), in the unit."""
         h, F, Bu = self.terms(kin)
         Z = self.motions(kin, driven=self.u is not None)
         r: Vector = Z @ (Z.T @ (h - F - Bu)) / self.unit
@@ -92,12 +96,12 @@ class Balance:
         """r, and its derivative by steps of q (nv, nv), by central differences."""
         mech, D = self.mech, np.zeros((self.mech.nv, self.mech.nv))
         for i, size in enumerate(BALANCE_STEP * mech.column_scale):
-            ahead, behind = (self.left(self.beside(kin.q, i, side * size)) for side in (1.0, -1.0))
-            D[:, i] = (ahead - behind) / (2.0 * size)
+            plus, minus = (self.left(self.beside(kin.q, i, side * size)) for side in (1.0, -1.0))
+            D[:, i] = (plus - minus) / (2.0 * size)
         return self.left(kin), D
 
     def beside(self, q: Vector, i: int, step: float) -> Kinematics:
-        """The kinematics where one coordinate has moved."""
+        """The kinematics at rest after a step of one coordinate."""
         move = np.zeros(self.mech.nv)
         move[i] = step
         return self.at(pin.integrate(self.mech.model, q, move))
@@ -108,20 +112,21 @@ class Balance:
         return kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), self.t)
 
     def off(self, kin: Kinematics) -> float:
-        """The largest of r, each entry as a share of what acts on it; rounding is nothing."""
+        """The largest entry of r as a share of the efforts that act on it; rounding counts as
+        zero."""
         sizes, r = self._sizes(kin), np.abs(self.unit * self.left(kin))
         rounding = BALANCE_ROUNDED * sizes.size * np.finfo(float).eps * largest(self.acting(kin))
         counts = (sizes > 0.0) & (r > rounding)
         return largest(r[counts] / sizes[counts])
 
     def usual(self, q: Vector) -> Vector:
-        """(nv,): usual sizes of what acts on each entry of r about a configuration, N m."""
+        """(nv,): usual sizes of the efforts on each entry of r around a configuration, N m."""
         beside = pin.integrate(self.mech.model, q, 0.1 * self.mech.column_scale)
         places = [self.at(place) for place in (q, beside)]
         sizes = np.maximum(*map(self._sizes, places))
         acting = max(largest(self.acting(kin)) for kin in places)
         usual = np.where(sizes > 0.0, sizes, largest(sizes) or 1.0)
-        return np.maximum(usual, WEIGHT_SHARE * acting)  # below, rounding of others would be felt
+        return np.maximum(usual, WEIGHT_SHARE * acting)  # not below the rounding of other entries
 
     def acting(self, kin: Kinematics) -> Vector:
         """(nv,): sizes of the terms of w, N m."""
@@ -129,7 +134,8 @@ class Balance:
         return found
 
     def carried(self, kin: Kinematics) -> Vector:
-        """(nv,): weight of the bodies that a coordinate moves on a lever of their size, N m."""
+        """(nv,): moment, on a lever of their size, of the weight of the bodies that a coordinate
+        moves, N m."""
         mech, model = self.mech, plain(self.mech.model)
         masses = np.array([body.mass for body in model.inertias])
         for i in range(model.njoints - 1, 0, -1):
@@ -140,8 +146,8 @@ class Balance:
         return found
 
     def _sizes(self, kin: Kinematics) -> Vector:
-        """(nv,): what acts on each entry of r; 0 for those that the motions hardly touch, which say
-        nothing beside the others."""
+        """(nv,): sizes of the efforts on each entry of r; 0 for coordinates that the motions Z
+        hardly move, whose entries add no information."""
         Z = self.motions(kin, driven=self.u is not None)
         touched = np.linalg.norm(Z, axis=1) >= 0.5 / np.sqrt(max(Z.shape[0], 1))
         sizes = np.abs(Z @ Z.T) @ (self.acting(kin) + WEIGHT_SHARE * self.carried(kin))

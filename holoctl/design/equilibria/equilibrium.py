@@ -2,11 +2,11 @@
 
     phi(q) = 0        gamma' (h - F - B u) = 0        v = 0
 
-u given: as many equations as motions. u to be found: the motions that no motor moves must be in
-balance by themselves, r = N' (h - F) = 0 with N the null basis of ``[G; B']``, and u is the
-shortest that balances the others. From the closed guess the way goes on the manifold, in short
-steps, down to the least |r|; Newton's method on both does the last digits; what is left open slides
-to the place nearest to the guess.
+If u is given, there are as many equations as motions. If u is to be found, the motions that no
+motor moves must be in balance by themselves, r = N' (h - F) = 0 with N the null basis of ``[G;
+B']``, and u is the vector of least norm that balances the others. From the closed guess the search
+takes short steps on the manifold to a minimum of |r|; Newton's method on both equations gives the
+last digits; if the equilibria form a set, the search ends at the one nearest to the guess.
 Reference: docs/design.md, "Equilibria".
 """
 
@@ -41,7 +41,7 @@ from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
 from holoctl.design.equilibria.balance_residual import Balance
 from holoctl.design.equilibria.equilibrium_search import BALANCED_NEARLY, balanced
-from holoctl.design.equilibria.equilibrium_stability import pulled_motion, standing
+from holoctl.design.equilibria.equilibrium_stability import pulled_motion, stability
 from holoctl.dynamics.actuation import actuation
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.mechanism import Mechanism
@@ -53,12 +53,12 @@ from holoctl.rows.evaluate import rows_at
 __all__ = ["Equilibrium", "equilibrium"]
 
 MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
-"""Constraints that impose a faster rate or acceleration at rest allow no rest."""
+"""Constraints that impose a larger rate or acceleration at rest allow no equilibrium."""
 
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A closed configuration at rest, and the efforts that hold it. What `equilibrium` returns.
+    """A closed configuration at rest, and the efforts that hold it, as `equilibrium` returns it.
 
     Attributes
     ----------
@@ -68,16 +68,16 @@ class Equilibrium:
     u : (nu,) array
         Motor efforts, N m or N.
     held : int
-        How many independent motions the motors move: those that u holds, or could.
+        Number of independent motions that the motors move: those that u holds, or could hold.
     unheld : tuple of str
-        The motions that no motor moves, a sentence for each: in balance by themselves, and what
-        becomes of them when pushed.
+        A sentence for each motion that no motor moves: it is in balance by itself, and the sentence
+        says whether it returns after a push.
     stable : bool or None
-        Whether the mechanism stays near q when pushed, with u held as it is and no controller. None
-        where the stiffness does not tell: nothing pulls some motion back, or what acts has no
-        energy.
+        Whether the mechanism stays near q after a push, with constant u and no controller. None if
+        the stiffness does not decide: no effort pulls some motion back, or the efforts have no
+        potential.
     residual : float
-        What is not in balance, as a share of the efforts that act.
+        Largest residual of the balance, as a share of the efforts that act.
     mech : Mechanism
     partition : Partition
     t : float
@@ -98,7 +98,7 @@ class Equilibrium:
     __setstate__ = unpickled
 
     def __repr__(self) -> str:
-        stable = {True: "stable", False: "not stable", None: "stability not told"}[self.stable]
+        stable = {True: "stable", False: "not stable", None: "stability not decided"}[self.stable]
         unheld = f", {len(self.unheld)} unheld" if self.unheld else ""
         return (
             f"<Equilibrium of {self.mech.name!r}: efforts up to {largest(self.u):.3g} N m or N, "
@@ -121,29 +121,29 @@ def equilibrium(
 ) -> Equilibrium:
     """A closed configuration at rest near a guess, with the efforts that hold it.
 
-    Springs and other forces count; friction does not, at rest. Where motors move all motions, every
-    closed configuration is an equilibrium, and the nearest one to the guess is taken.
+    Springs and other forces act; friction is zero at rest. If motors move all motions, every closed
+    configuration is an equilibrium, and the nearest one to the guess is taken.
 
     Parameters
     ----------
     mech : Mechanism
     q_guess : (nq,) array_like, optional
-        Default: ``mech.reference``. It decides between several.
+        Default: ``mech.reference``. Of several equilibria one near the guess is found.
     u : (nu,) array_like, optional
-        Motor efforts, N m or N: then q is where they hold it. Default: those of least norm that
-        hold q (as `inverse_dynamics` shares them); motions that no motor moves must be in
-        balance by themselves, and q moves from the closed guess until they are.
+        Motor efforts, N m or N: q is then a configuration that they hold. Default: the efforts of
+        least norm that hold q (as `inverse_dynamics` shares them); motions that no motor moves must
+        be in balance by themselves, and q moves from the closed guess until they are.
     locked : iterable of str, optional
         Coordinates, or joints, that keep the value of the guess.
     t : float, optional
         Time, s. Constraints that move by themselves at this instant allow no rest.
     partition : Partition, optional
-        Default: decided at q.
+        Default: the one chosen at q.
     restarts : int, optional
-        Where the way from the guess ends without an equilibrium: so many seeded random starts
-        around it, nearer ones first; fewer where start after start ends at the same least.
+        Number of seeded random starts around the guess, nearer ones first, if the search from the
+        guess finds no equilibrium; fewer if several starts end at the same minimum.
     seed : int, optional
-        Of these.
+        Seed of these starts.
 
     Returns
     -------
@@ -156,11 +156,12 @@ def equilibrium(
     AssemblyError
         If the guess does not close, with the locked coordinates where they are.
     NotActuatedError
-        If motions that no motor moves are in balance nowhere near; it names them, and what pulls.
+        If motions that no motor moves are in balance nowhere near; the message names them and the
+        effort that pulls.
     InconsistentError
-        If the efforts given hold the mechanism nowhere near, or constraints move by themselves.
+        If the given efforts hold the mechanism nowhere near, or constraints move by themselves.
     SingularityError
-        At a singular configuration, or where motors hold less than nearby.
+        At a singular configuration, or one at which motors move fewer motions than nearby.
 
     See Also
     --------
@@ -196,7 +197,7 @@ def equilibrium(
         raise _none_found(balance, start, names)
     if partition is None:
         part = decided(mech, q, t=t)
-        if part.tolerance > 0.0:  # which of rows that nearly repeat others are kept, counts
+        if part.tolerance > 0.0:  # the choice among nearly dependent rows changes the equilibrium
             balance = replace(balance, part=part)
             q = balanced(balance, q, at, 0, seed)
             if q is None:
@@ -204,33 +205,34 @@ def equilibrium(
     return _judged(balance, q, part)
 
 
-# ------------------------------------------------------------------------------------- what it is
+# ------------------------------------------------------------------------------------- the result
 
 
 def _judged(balance: Balance, q: Vector, part: Partition) -> Equilibrium:
-    """The value, once nothing speaks against it."""
+    """The result, after checks of rest, closure and balance at q."""
     mech, t = balance.mech, balance.t
     _check_rest(mech, q, t)
     off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
     if not off <= max(CLOSED, part.tolerance):
         raise AssemblyError(
-            f"{mech.name}: at the equilibrium rows that repeat others open by {off:.2g} (scaled), "
-            f"more than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility tells more",
+            f"{mech.name}: at the equilibrium the error of rows that depend on others is {off:.2g} "
+            f"(scaled), more than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility "
+            "explains which",
             residual=off, q=q,
         )  # fmt: skip
     if part.actuation_rank > balance.part.actuation_rank or part.rank != balance.part.rank:
-        balance = replace(balance, part=part)  # decided at the start, which is not like q
+        balance = replace(balance, part=part)  # ranks at the start differ from those at q
     u = _holding(mech, part, q, t) if balance.u is None else balance.u
     there = replace(balance, part=part, u=u)
     residual = there.off(there.at(q))
     if not residual <= BALANCED_NEARLY:
         raise InconsistentError(
-            f"{mech.name}: the efforts found leave {residual:.1e} of what acts out of balance: the "
-            "motors hold other motions at the equilibrium than at the guess; give a guess nearer "
-            "to it",
+            f"{mech.name}: the efforts found leave a residual of {residual:.1e} (a share of the "
+            "efforts that act): the motors move other motions at the equilibrium than at the "
+            "guess; give a guess nearer to it",
             residual=residual,
         )
-    found = standing(there, q)
+    found = stability(there, q)
     return Equilibrium(
         read_only(q.copy()), read_only(np.zeros(mech.nv)), read_only(np.array(u, dtype=float)),
         part.actuation_rank, found.unheld, found.stable, residual, mech, part, t,
@@ -238,7 +240,7 @@ def _judged(balance: Balance, q: Vector, part: Partition) -> Equilibrium:
 
 
 def _holding(mech: Mechanism, part: Partition, q: Vector, t: float) -> Vector:
-    """The shortest efforts that balance the motions which motors move."""
+    """The efforts of least norm that balance the motions which motors move."""
     P = projected(mech, q, np.zeros(mech.nv), t, part, t_stab=False)
     if P.k == 0 or part.actuation_rank == 0:
         return np.zeros(mech.nu)
@@ -246,7 +248,7 @@ def _holding(mech: Mechanism, part: Partition, q: Vector, t: float) -> Vector:
 
 
 def _check_rest(mech: Mechanism, q: Vector, t: float) -> None:
-    """Raise `InconsistentError` where constraints move by themselves."""
+    """Raise `InconsistentError` if constraints move by themselves."""
     if mech.row_scale.size == 0:
         return
     rows = rows_at(mech, q, np.zeros(mech.nv), t)
@@ -269,9 +271,9 @@ def _none_found(balance: Balance, start: Vector, fixed: list[str]) -> Exception:
     kept = f" with {listing(fixed)} locked" if fixed else ""
     if balance.u is not None:
         return InconsistentError(
-            f"{mech.name}: the efforts given hold it nowhere near the guess{kept}; there {pulled} "
-            f"is out of balance by {residual:.2g} of what acts. Give other efforts, a guess nearer "
-            "to where they hold it, or none: then those that hold it are found",
+            f"{mech.name}: the given efforts hold it nowhere near the guess{kept}; at the guess "
+            f"{pulled} is out of balance by {residual:.2g} of the efforts that act. Give other "
+            "efforts, a guess nearer to an equilibrium, or no efforts, so that they are computed",
             residual=residual,
         )
     more = "fewer locked coordinates, " if fixed else ""

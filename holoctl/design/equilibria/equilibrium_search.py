@@ -1,4 +1,4 @@
-"""The way to an equilibrium: from a closed guess, on the manifold, down to r = 0.
+"""The search for an equilibrium: from a closed guess, on the manifold, to r = 0.
 
     min 1/2 |r(q)|^2,  phi(q) = 0            then both by Newton's method, to the last digit
     min |q - guess|,   phi(q) = 0,  r(q) = 0
@@ -28,12 +28,14 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["balanced"]
 
-BALANCED, BALANCED_NEARLY = 1e-10, 1e-8  # of the efforts that act
-"""At an equilibrium what no motor, or not the efforts given, balances is at most the first share of
-all that acts; a search that ends below the second ends for rounding, and is told as it is."""
+BALANCED = 1e-10  # of the efforts that act
+"""Largest residual at a start that is an equilibrium already."""
+
+BALANCED_NEARLY = 1e-8  # of the efforts that act
+"""Largest residual at the end of a search: a smaller one is due to rounding, and is reported."""
 
 UNBALANCED_ENDS = 3
-"""Where so many starts end where the same least is out of balance, no more are made."""
+"""The search is given up after this number of starts that end at the same residual."""
 
 
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
@@ -42,7 +44,7 @@ Rows = Callable[[Kinematics], tuple[Vector, Array]]
 def balanced(
     balance: Balance, start: Vector, fixed: NDArray[np.intp], restarts: int, seed: int
 ) -> Vector | None:
-    """A closed q with r = 0: the start itself, one on the way from it, or from others around it."""
+    """A closed q with r = 0, found from the start or from random starts around it; else None."""
     mech = balance.mech
     if balance.off(balance.at(start)) <= BALANCED:
         return start
@@ -56,15 +58,15 @@ def balanced(
     )
     ends: list[float] = []
     for place in _starts(p, start, restarts, seed):
-        way = least(p, balance.left_and_slope, no_bounds(mech.nv), place)
-        q = _at_rest(balance, p, way.q)
+        minimum = least(p, balance.left_and_slope, no_bounds(mech.nv), place)
+        q = _at_rest(balance, p, minimum.q)
         if q is not None:
             return _nearest(balance, p, start, q)
-        if not way.ended:
-            break  # a flat valley without an end: others are as long
-        ends.append(float(np.linalg.norm(way.left)))
+        if not minimum.ended:
+            break  # |r| decreases without end: other starts would take as long
+        ends.append(float(np.linalg.norm(minimum.left)))
         if sum(x <= (1.0 + SAME_LEAST) * min(ends) for x in ends) >= UNBALANCED_ENDS:
-            break  # start after start ends where least is out of balance
+            break  # several starts end at the same minimum
     return None
 
 
@@ -79,7 +81,7 @@ def _starts(p: Problem, start: Vector, restarts: int, seed: int) -> Iterator[Vec
 
 
 def _away(mech: Mechanism, start: Vector, which: NDArray[np.intp] | slice) -> Rows:
-    """Rows of how far coordinates are from where they are at the start, scaled."""
+    """Rows of the differences of coordinates from their values at the start, scaled."""
     c = mech.column_scale[which]
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
@@ -91,7 +93,7 @@ def _away(mech: Mechanism, start: Vector, which: NDArray[np.intp] | slice) -> Ro
 
 
 def _with_balance(balance: Balance, p: Problem) -> Problem:
-    """The same with r = 0 to be met besides."""
+    """The problem p with the additional equation r = 0."""
     kept = p.also
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
@@ -105,7 +107,7 @@ def _with_balance(balance: Balance, p: Problem) -> Problem:
 
 
 def _at_rest(balance: Balance, p: Problem, q: Vector) -> Vector | None:
-    """The end of a way, with every digit; None where it is no equilibrium."""
+    """The end q of a search, refined by Newton's method; None if it is no equilibrium."""
     if not largest(balance.left(balance.at(q))) <= REACH_STALLED:
         return None
     last = closed_within(_with_balance(balance, p), no_bounds(p.mech.nv), q)
@@ -116,7 +118,7 @@ def _at_rest(balance: Balance, p: Problem, q: Vector) -> Vector | None:
 
 
 def _nearest(balance: Balance, p: Problem, start: Vector, q: Vector) -> Vector:
-    """Of the equilibria about q the one that is nearest to the start."""
+    """The equilibrium nearest to the start in the set of equilibria around q."""
     mech = p.mech
     held = _with_balance(balance, p)
     slid = least(held, _away(mech, start, slice(None)), no_bounds(mech.nv), q, kicks=False).q

@@ -1,11 +1,12 @@
-"""What becomes of an equilibrium that is pushed: its stiffness, and motions that no motor holds.
+"""The stability of an equilibrium: its stiffness, and the motions that no motor holds.
 
     K = Z' d(w - G'^T lambda)/dq Z       lambda, u held;  w = Dc (h - F - B u) = G'^T lambda
 
-Where all efforts have an energy K is its second derivative along the motions: an equilibrium is
-stable where K > 0 (Lagrange, Dirichlet), friction or not, and is not where K has an eigenvalue
-below zero (Chetaev). Where a rope gets taut just there K is another one on each side, and tells
-nothing of all motions together; of one motion the side counts that pulls back less.
+If all efforts have a potential, K is its second derivative along the motions: an equilibrium is
+stable if K > 0 (Lagrange, Dirichlet), with friction or without, and unstable if K has a negative
+eigenvalue (Chetaev). If a rope becomes taut exactly at the equilibrium, K differs on its two sides
+and does not decide the stability of all motions together; for a single motion the side with the
+smaller stiffness is reported.
 """
 
 from __future__ import annotations
@@ -25,30 +26,33 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.coordinates import support
 
-__all__ = ["EquilibriumStability", "falls", "pulled_motion", "standing"]
+__all__ = ["EquilibriumStability", "falls", "pulled_motion", "stability"]
 
 STIFFNESS_STEP = 1e-4  # scaled
-"""Step of the differences of what pulls back, at an equilibrium."""
+"""Step of the differences for the stiffness at an equilibrium."""
 
-STIFFNESS_NONE, STIFFNESS_SYMMETRIC = 1e-6, 1e-5
-"""A motion is pulled back, or falls, by more than the first share of the largest stiffness, or of
-the weight on a lever; stiffness that misses symmetry by the second has no energy."""
+STIFFNESS_NONE = 1e-6
+"""A stiffness up to this share of the efforts that act counts as zero."""
+
+STIFFNESS_SYMMETRIC = 1e-5
+"""Efforts have no potential if the stiffness misses symmetry by more than this share of its largest
+entry."""
 
 STIFFNESS_KINK = 1e-5
-"""Stiffness that jumps by more than this share of what acts, from one side to the other, is none:
-a rope gets taut there."""
+"""The stiffness is undefined if it differs between the two sides by more than this share of the
+efforts that act: a rope becomes taut there, for example."""
 
 
 Pull = Callable[[Vector], Vector]
 
 
 class EquilibriumStability(NamedTuple):
-    """What `standing` finds.
+    """The result of `stability`.
 
     Attributes
     ----------
     stable : bool or None
-        With the efforts held; None where the stiffness does not tell.
+        Stability with constant efforts; None if the stiffness does not decide.
     unheld : tuple of str
         A sentence for each motion that no motor moves.
     """
@@ -57,8 +61,8 @@ class EquilibriumStability(NamedTuple):
     unheld: tuple[str, ...]
 
 
-def standing(balance: Balance, q: Vector) -> EquilibriumStability:
-    """Look at an equilibrium; ``balance.u`` are the efforts there."""
+def stability(balance: Balance, q: Vector) -> EquilibriumStability:
+    """The stability of an equilibrium q under the constant efforts ``balance.u``."""
     mech, kin = balance.mech, balance.at(q)
     Z = balance.motions(kin, driven=True)
     if Z.shape[1] == 0:
@@ -81,7 +85,7 @@ def standing(balance: Balance, q: Vector) -> EquilibriumStability:
 
 
 def pulled_motion(balance: Balance, q: Vector) -> str:
-    """The motion that is not in balance, and the effort that pulls it; empty where all is."""
+    """The motion that is not in balance, and the effort that pulls it, in words; empty if r = 0."""
     mech, kin = balance.mech, balance.at(q)
     pull = balance.unit * balance.left(kin)
     if not pull.any():
@@ -94,8 +98,8 @@ def pulled_motion(balance: Balance, q: Vector) -> str:
 
 
 def falls(balance: Balance, q: Vector) -> bool:
-    """Whether all bodies can move together along gravity, and neither motors nor forces act then:
-    whatever the configuration, there is no rest."""
+    """Whether all bodies can fall together along gravity without a motor or force acting on that
+    motion; there is then no equilibrium in any configuration."""
     mech, kin = balance.mech, balance.at(q)
     gravity = mech.model.gravity.linear
     size, n = float(np.linalg.norm(gravity)), mech.model.njoints
@@ -112,7 +116,7 @@ def falls(balance: Balance, q: Vector) -> bool:
 
 
 def _pull(balance: Balance, q: Vector) -> Pull:
-    """``w - G'^T lambda`` after a scaled move from q, less what rounding leaves of it at q."""
+    """``w - G'^T lambda`` after a scaled step from q, minus its rounding error at q."""
     mech = balance.mech
 
     def at(place: Vector) -> tuple[Vector, Array]:
@@ -132,8 +136,8 @@ def _pull(balance: Balance, q: Vector) -> Pull:
 
 
 def _stiffness(rest: Pull, nv: int) -> tuple[Array, Array]:
-    """``d(w - G'^T lambda)/dq`` by steps of scaled coordinates, (nv, nv), of fourth order; and by
-    how much it is another one behind than ahead, of third order."""
+    """``d(w - G'^T lambda)/dq`` by differences of fourth order in scaled coordinates, (nv, nv); and
+    the jump of that derivative at q, by differences of third order."""
     h, K, jump = STIFFNESS_STEP, np.zeros((nv, nv)), np.zeros((nv, nv))
     for j, e in enumerate(np.eye(nv)):
         near, back, far, far_back = (rest(x * h * e) for x in (1.0, -1.0, 2.0, -2.0))
@@ -143,21 +147,22 @@ def _stiffness(rest: Pull, nv: int) -> tuple[Array, Array]:
 
 
 def _on_either_side(rest: Pull, x: Vector, size: Vector) -> float:
-    """The least stiffness along a motion, ahead and behind, over the size of what acts."""
+    """The smaller of the stiffnesses along a motion in its two directions, over the efforts that
+    act."""
     h = STIFFNESS_STEP / np.linalg.norm(x)
     return float(min(x @ rest(h * x), -x @ rest(-h * x)) / (h * (size * x) @ x))
 
 
 def _over_size(Z: Array, K: Array, size: Vector) -> tuple[Array, Array]:
-    """The stiffness along motions Z over the sizes of what acts there, a pure number, and Z in a
-    basis in which these sizes are one."""
+    """The stiffness along motions Z over the sizes of the efforts that act there (dimensionless),
+    and Z in a basis in which these sizes are one."""
     factor = np.linalg.cholesky(Z.T @ (size[:, None] * Z))
     Y = np.linalg.solve(factor, Z.T).T
     return Y.T @ K @ Y, Y
 
 
 def _stable(mech: Mechanism, K: Array) -> bool | None:
-    """What the stiffness along all motions tells."""
+    """Whether the stiffness along all motions makes the equilibrium stable; None if undecided."""
     others = [force for force in mech.bound_forces if not (force.stores or force.friction)]
     twisted = largest(K - K.T) > max(STIFFNESS_NONE, STIFFNESS_SYMMETRIC * largest(K))
     if others or may_depend_on_time(mech) or twisted:
@@ -167,8 +172,8 @@ def _stable(mech: Mechanism, K: Array) -> bool | None:
 
 
 def _apart(Z: Array, K: Array, size: Vector) -> list[tuple[float, Vector]]:
-    """Principal motions of a stiffness: its value, over the size of what acts, and the motion.
-    Those that nothing pulls each with a coordinate of their own."""
+    """Principal stiffnesses, over the efforts that act, and their motions. The motions of zero
+    stiffness are given in a basis in which each moves one coordinate alone."""
     if Z.shape[1] == 0:
         return []
     reduced, Y = _over_size(Z, K, size)
@@ -183,7 +188,7 @@ def _apart(Z: Array, K: Array, size: Vector) -> list[tuple[float, Vector]]:
 
 
 def _named(mech: Mechanism, x: Vector) -> str:
-    """A motion by the coordinates that take part most."""
+    """The name of a motion: the coordinates with the largest parts in it."""
     order = np.argsort(-np.abs(x), kind="stable")
     most = [i for i in order if abs(x[i]) >= TAKES_PART * abs(x[order[0]])]
     return "the motion of " + listing([mech.coordinate_names[i] for i in most], 4)

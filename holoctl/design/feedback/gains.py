@@ -1,11 +1,11 @@
-"""Gains of computed torque: what a bandwidth and a damping ask for, and what ticks leave of them.
+"""Gains of computed torque for a bandwidth and a damping ratio, and the damping that ticks leave.
 
     e'' + kd e' + kp e = 0        kp = bandwidth^2,  kd = 2 damping bandwidth
 
-as long as nothing is late. Efforts that are held over a tick, and states that are measured late,
-take damping away: how much is computed of the sampled loop itself (sampled_loop.py), and once more
-with the linear model in the place of double integrators.
-Reference: docs/design.md, "Gains and ticks".
+holds without delay. Efforts that are held over a tick, and states that are measured late, reduce
+the damping. The reduction is computed from the poles of the sampled loop (sampled_loop.py), and
+stability is checked again with the linear model in place of double integrators. Reference:
+docs/design.md, "Gains and ticks".
 """
 
 from __future__ import annotations
@@ -38,43 +38,48 @@ from holoctl.tree.kinematics import kinematics
 
 __all__ = ["Gains", "gains_for", "law_of", "sampled_model"]
 
-DELAY_TICKS, HARDLY_LATE = 40, 1e-3
-"""A loop on a model that is late and has no ticks is looked at with so many for the delay; where
-the delay times its fastest pole is less than the second, as if it were not late."""
+DELAY_TICKS = 40
+"""A continuous loop with delay on a model is approximated by a sampled one with this number of
+ticks in the delay."""
+
+HARDLY_LATE = 1e-3
+"""The delay is neglected if its product with the fastest pole is smaller."""
 
 LARGEST_OF_LOOP = 1e50
-"""Bandwidth, damping, rate and delay of a loop are at most this, in SI units, and at least one over
-it: their powers are floats."""
+"""Largest bandwidth, damping, rate and delay of a loop, in SI units; the smallest is its inverse.
+Their powers are then in the range of floats."""
 
 MOST_TICKS_LATE = 200
-"""A loop may be late by so many ticks."""
+"""Largest delay of a loop, in ticks."""
 
 LOOP_UNSTABLE = 1e-6
-"""A pole of the loop on a model this far outside of the unit circle grows; nearer ones drift."""
+"""A pole of the loop on a model that is outside the unit circle by more grows; by less, it
+drifts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Gains for `ComputedTorque`, and what the loop makes of them. What `gains_for` returns.
+    """Gains for `ComputedTorque`, and the damping that the loop has with them, from `gains_for`.
 
     Attributes
     ----------
     kp, kd : (nu,) arrays
         1/s^2 and 1/s, for ``hc.ComputedTorque(mech, kp, kd)``.
     bandwidth, damping : (nu,) arrays
-        As asked for: rad/s, and a ratio.
+        The requested values: rad/s, and a ratio.
     damping_left : (nu,) array
-        The damping ratio of the loop as it runs: the least of its poles, but for those that decay
-        more than twice as fast as asked for. In a continuous loop that is not late it is that asked
-        for, at most 1.
+        The damping ratio of the sampled loop: the smallest of its poles, without those that decay
+        more than twice as fast as requested. In a continuous loop without delay it is the requested
+        ratio, at most 1.
     largest_bandwidth : (nu,) array
-        rad/s: up to here the loop with that damping is stable. inf where nothing is late.
+        The loop with that damping is stable up to this bandwidth, rad/s; inf for a continuous loop
+        without delay.
     rate : float or None
         Ticks per second; None: continuous.
     delay : float
-        s.
+        Delay of the loop, s.
     names : tuple of nu str
-        The motors.
+        Names of the motors.
     """
 
     kp: Vector
@@ -109,12 +114,12 @@ def gains_for(
     lin: Linearization, bandwidth: Any, damping: Any = 1.0, rate: float | None = None,
     delay: float = 0.0,
 ) -> Gains:  # fmt: skip
-    """Gains of `ComputedTorque` for a bandwidth and a damping, and how far ticks allow them.
+    """Gains of `ComputedTorque` for a bandwidth and a damping ratio, and the damping they leave.
 
-    The loop is that of a double integrator for each motor, as the inverse dynamics leaves it, with
-    efforts held over a tick and states measured `delay` ago: exact, for whole ticks and parts of
-    them. Where `lin` is at an equilibrium the same loop is also closed around the model itself:
-    its motion between ticks, and what no motor moves.
+    The loop is that of one double integrator for each motor, the result of the inverse dynamics,
+    with efforts held over a tick and states measured `delay` ago. The analysis is exact for whole
+    ticks and parts of them. If `lin` is at an equilibrium, stability is also checked for the loop
+    around the model itself: its motion between ticks, and the motions that no motor moves.
 
     Parameters
     ----------
@@ -127,7 +132,7 @@ def gains_for(
     rate : float, optional
         Ticks per second. Default: a continuous controller.
     delay : float, optional
-        s from the state to the effort that is computed of it: of sensors, bus and computer.
+        Time from the state to the effort that is computed from it, s: of sensors, bus and computer.
 
     Returns
     -------
@@ -139,8 +144,8 @@ def gains_for(
         For wrong shapes, numbers that are not above zero, a model in discrete time, more than 200
         ticks of delay.
     LimitError
-        If the loop with these gains is not stable: it tells the largest bandwidth, and the motors
-        by name; or, around the model, which coordinates go astray.
+        If the loop with these gains is not stable: the message states the largest bandwidth and the
+        motors by name; or, around the model, the coordinates that diverge.
     NotActuatedError
         If there are no motors.
 
@@ -175,7 +180,7 @@ def gains_for(
     if rate is not None and delay * rate > MOST_TICKS_LATE:
         raise InputError(
             f"a delay of {delay:g} s is {delay * rate:.3g} ticks of {1.0 / rate:g} s, more than "
-            f"{MOST_TICKS_LATE}; is it in ms? Else give rate=None: so short a tick does not count"
+            f"{MOST_TICKS_LATE}; is it in ms? If not, give rate=None: so short a tick is negligible"
         )
     for name, given in (
         ("bandwidth", wanted),
@@ -230,7 +235,7 @@ def _check_stable(g: Gains) -> None:
     raise LimitError(
         f"with a bandwidth of {g.bandwidth[i]:g} rad/s and damping {g.damping[i]:g} the loop of "
         f"{g.names[i]!r} is not stable, {held}{late_by}: with this damping the largest bandwidth "
-        f"is {g.largest_bandwidth[i]:.4g} rad/s. Ask for well below half of it, a higher rate, or "
+        f"is {g.largest_bandwidth[i]:.4g} rad/s. Take well below half of it, a higher rate, or "
         "less delay",
         names=[g.names[k] for k in bad],
     )  # fmt: skip
@@ -240,15 +245,15 @@ def _check_stable(g: Gains) -> None:
 
 
 def _check_on_model(lin: Linearization, g: Gains) -> None:
-    """Raise `LimitError` where the loop grows on the model, although that of integrators does not.
+    """Raise `LimitError` if the loop around the model is unstable.
 
-    Motions that drift or swing undamped and that no motor moves are left as they are.
+    Motions that drift or oscillate undamped and that no motor moves are accepted.
     """
     K, rate, delay = law_of(lin, g), g.rate, g.delay
     if rate is None:
         values, vectors = np.linalg.eig(lin.A - lin.B @ K)
         fastest = max(1.0, float(np.abs(values).max()))
-        if delay * fastest > HARDLY_LATE:  # then by short ticks, which are late by half of one
+        if delay * fastest > HARDLY_LATE:  # short ticks, whose hold adds a delay of half a tick
             rate = DELAY_TICKS / delay
             delay -= 0.5 / rate
         else:
@@ -268,14 +273,15 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
     by = f", by a factor of {np.abs(values[worst]):.4g} a tick" if g.rate is not None else ""
     raise LimitError(
         f"{lin.mech.name}: computed torque with these gains does not hold this equilibrium: "
-        f"the motion of {listing(names, 4)} goes astray{by}: {why}; hc.lqr holds what can be held",
+        f"the motion of {listing(names, 4)} diverges{by}: {why}; hc.lqr stabilises every motion "
+        "that the motors can",
         names=names,
     )
 
 
 def law_of(lin: Linearization, g: Gains) -> Array:
-    """K of computed torque, u = u0 - K dx: it gives the motors the accelerations of its error
-    equation. Friction is compensated at the reference, so it is none of the measured state."""
+    """K of computed torque, u = u0 - K dx: the motors then have the accelerations of its error
+    equation. Friction is compensated at the reference, so it adds no feedback."""
     A, B, n = lin.A, lin.B, len(lin.states) // 2
     T = lin.mech.B.T @ lin.gamma  # rates of the motors
     rates = A[n:, n:] - _by_friction(lin)
@@ -284,7 +290,7 @@ def law_of(lin: Linearization, g: Gains) -> Array:
 
 
 def _by_friction(lin: Linearization) -> Array:
-    """What friction adds to ``d ydd / d yd``."""
+    """The part of ``d ydd / d yd`` due to friction."""
     mech, gamma = lin.mech, lin.gamma
     forces = [force for force in mech.bound_forces if force.friction]
     if not forces:
@@ -296,7 +302,7 @@ def _by_friction(lin: Linearization) -> Array:
 
 
 def sampled_model(lin: Linearization, K: Array, rate: float, delay: float) -> Array:
-    """(z_k, u_k-1, ..., u_k-m-1) from tick to tick: see sampled_loop.py."""
+    """The matrix that maps (z_k, u_k-1, ..., u_k-m-1) to the next tick: see sampled_loop.py."""
     by, (n, nu) = late(rate, delay), lin.B.shape
     step, m = expm(lin.A / rate), by.whole + 1
     on, now = held_over(lin.A, lin.B, by.b)

@@ -2,9 +2,9 @@
 
     min integral of x' Q x + u' R u        u = u0 - K (x - x0)
 
-In ticks u is held: model and cost are integrated over the tick (riccati.py), so that the cost means
-the same whatever the tick, and the gains tend to the continuous ones.
-Reference: docs/design.md, "Regulators".
+With ticks, u is held: model and cost are integrated over the tick (riccati.py), so that the cost
+has the same meaning for every tick, and the gains tend to the continuous ones. Reference:
+docs/design.md, "Regulators".
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from holoctl.design.linear.model import Linearization
 __all__ = ["checked_weights", "lqr"]
 
 WEIGHT_NEGATIVE, WEIGHT_SYMMETRIC = 1e-10, 1e-10
-"""By how much of the largest entry weights may be below zero, or not symmetric."""
+"""Weights may have a negative eigenvalue, or an asymmetry, of this share of the largest entry."""
 
 COUPLED = 1e-7
-"""States that are left out of a regulator may act on the others by this share of the largest."""
+"""States that are left out of a regulator may act on the others by this share of the largest entry
+of A."""
 
 
 @quiet
@@ -49,25 +50,25 @@ def lqr(
 ) -> StateFeedback:
     """The regulator of least ``integral x' Q x + u' R u`` about an equilibrium.
 
-    x and u are taken against the point. Positions and rates that are acceptable make weights:
+    x and u are deviations from the equilibrium. Weights follow from acceptable deviations:
     ``Q = 1 / x_max^2``, ``R = 1 / u_max^2``.
 
     Parameters
     ----------
     lin : Linearization
         About an equilibrium: ``hc.linearize(mech, eq.q, u=eq.u)``, eq by `equilibrium`.
-        One in ticks already gets the sum over the ticks of ``x' Q x + u' R u`` instead.
+        For a model in discrete time the cost is the sum over the ticks of ``x' Q x + u' R u``.
     Q : (2n, 2n) or (2n,) array_like, number, or mapping of str to float
         Weights of the states: a matrix, its diagonal, one for all, or by name (`lin.states`; those
         not named have none). At least zero.
     R : (nu, nu) or (nu,) array_like, number, or mapping of str to float
-        Likewise of the motors' efforts; above zero, so all are named.
+        Likewise of the motors' efforts; positive, so a mapping names all motors.
     dt : float, optional
         Tick, s, over which a controller holds its efforts: model and cost are integrated over it,
         exactly. Default: a continuous controller.
     ignore : iterable of str, optional
-        Independent coordinates to leave out, such as an idle spin: they act on no other, are not
-        weighed, and get no gain.
+        Independent coordinates to leave out, such as an idle spin: they must not act on others, and
+        get neither weight nor gain.
 
     Returns
     -------
@@ -76,13 +77,13 @@ def lqr(
     Raises
     ------
     InputError
-        For wrong shapes and names, Q with an eigenvalue below zero, R with one not above, a motion
-        that does not decay and that Q does not see; for states to ignore that act on others.
+        For wrong shapes and names, Q with a negative eigenvalue, R with one that is not positive, a
+        motion that does not decay and has no weight in Q; for states to ignore that act on others.
     InconsistentError
         If `lin` is not about an equilibrium.
     NotActuatedError
-        If there are no motors, or none moves some motion that does not decay by itself; it tells
-        which.
+        If there are no motors, or no motor moves a motion that does not decay by itself; the
+        message names that motion.
     SingularityError
         If the Riccati equation cannot be solved.
 
@@ -117,7 +118,7 @@ def lqr(
         lin = _without(lin, kept)
     check_moved(lin)
     check_seen(lin, Q)
-    unit = state_units(lin)  # rad and the model's own time, for digits; efforts that cost one
+    unit = state_units(lin)  # scaled for accuracy: rad, time of the model, efforts of cost one
     effort = 1.0 / np.sqrt(R.diagonal())
     A, B = lin.A * (unit / unit[:, None]), lin.B / unit[:, None] * effort
     Q, R = unit[:, None] * Q * unit, effort[:, None] * R * effort
@@ -146,7 +147,7 @@ def _tick(lin: Linearization, dt: float | None) -> float | None:
         return None if dt is None else positive("dt", dt, "tick, s")
     if dt is not None:
         raise InputError(
-            f"lin is in ticks of {lin.dt:g} s already; give dt= to the continuous model, or none"
+            f"lin is in ticks of {lin.dt:g} s already; give no dt, or the continuous model with dt"
         )
     return lin.dt
 
@@ -172,20 +173,20 @@ def _check_equilibrium(lin: Linearization) -> None:
 def checked_weights(
     states: Sequence[str], inputs: Sequence[str], Q: Any, R: Any
 ) -> tuple[Array, Array]:
-    """Q and R as symmetric matrices, Q at least zero, R above."""
+    """Q and R as symmetric matrices, Q positive semidefinite, R positive definite."""
     Q, R = weight_matrix("Q", Q, states, "state"), weight_matrix("R", R, inputs, "motor")
     if not _least(R) > WEIGHT_NEGATIVE:
         low = np.linalg.eigvalsh(R)
         raise InputError(
-            "R must be above zero: efforts that cost nothing have no least; its smallest "
-            f"eigenvalue is {low[0]:.3g}, the largest {low[-1]:.3g}; motors: "
+            "R must be positive definite: without a cost of all efforts there is no minimum; its "
+            f"smallest eigenvalue is {low[0]:.3g}, the largest {low[-1]:.3g}; motors: "
             f"{listing(list(inputs))}"
         )
     return Q, R
 
 
 def weight_matrix(name: str, given: Any, names: Sequence[str], what: str) -> Array:
-    """Weights as a symmetric matrix that is at least zero."""
+    """Weights as a symmetric, positive semidefinite matrix."""
     n = len(names)
     if isinstance(given, Mapping):
         x = np.zeros(n)
@@ -213,16 +214,16 @@ def weight_matrix(name: str, given: Any, names: Sequence[str], what: str) -> Arr
     least = _least(W)
     if least < -WEIGHT_NEGATIVE:
         raise InputError(
-            f"{name} must be at least zero: it has an eigenvalue of "
-            f"{np.linalg.eigvalsh(W)[0]:.3g}, so that something would be worth more than rest"
+            f"{name} must be positive semidefinite: it has an eigenvalue of "
+            f"{np.linalg.eigvalsh(W)[0]:.3g}, so that a deviation would lower the cost"
         )
     return W
 
 
 def _least(W: Array) -> float:
-    """The least eigenvalue of weights whose diagonal is made 1, so that units drop out."""
+    """The smallest eigenvalue of weights scaled to the diagonal 1, so that it has no unit."""
     diagonal = W.diagonal()
-    if (diagonal < 0.0).any() or W[diagonal == 0.0].any():  # then indefinite, whatever the size
+    if (diagonal < 0.0).any() or W[diagonal == 0.0].any():  # indefinite in every scale
         return -1.0
     unit = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     return float(np.linalg.eigvalsh(W / unit / unit[:, None])[0])
@@ -232,7 +233,7 @@ def _least(W: Array) -> float:
 
 
 def _kept(lin: Linearization, ignore: list[Any], Q: Array) -> NDArray[np.intp]:
-    """Indices of the states that are designed for."""
+    """Indices of the states that the regulator uses."""
     n = len(lin.states) // 2
     names = lin.states[:n]
     some = sorted({names.index(known_name(x, names, "coordinate", "ignore")) for x in ignore})
@@ -241,7 +242,7 @@ def _kept(lin: Linearization, ignore: list[Any], Q: Array) -> NDArray[np.intp]:
     if not out.size:
         return kept
     if not kept.size:
-        raise InputError("ignore: every coordinate is to be left out, so there is no regulator")
+        raise InputError("ignore: all coordinates are left out, so there is no regulator")
     unit = state_units(lin)
     A = lin.A * (unit / unit[:, None])
     acts = np.abs(A[np.ix_(kept, out)])
@@ -252,12 +253,14 @@ def _kept(lin: Linearization, ignore: list[Any], Q: Array) -> NDArray[np.intp]:
             "out"
         )
     if Q[:, out].any():
-        raise InputError(f"ignore: Q weighs {listing([lin.states[i] for i in out])}: leave it zero")
+        raise InputError(
+            f"ignore: Q has weights for {listing([lin.states[i] for i in out])}; set them to zero"
+        )
     return kept
 
 
 def _without(lin: Linearization, kept: NDArray[np.intp]) -> Linearization:
-    """The model of some states; `partition` names those too."""
+    """The model of the kept states; its `partition` has only their independent coordinates."""
     part = lin.partition
     ind = part.independent[kept[: kept.size // 2]]
     states = tuple(lin.states[i] for i in kept)

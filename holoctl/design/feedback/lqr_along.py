@@ -2,10 +2,10 @@
 
     dx/dt = A(t) x + B(t) u,  held over ticks:   x+ = A_k x + B_k u
     K_k = (R_k + B_k' P_k+1 B_k)^-1 (B_k' P_k+1 A_k + N_k')        P_N = Qf
-    P_k = the cost with K_k, which is at least zero whatever is rounded (riccati.py)
+    P_k = the cost with K_k, positive semidefinite in spite of rounding (riccati.py)
 
-backwards from the end. x is taken against the motion itself (``along="motion"``). Linear models are
-made at some instants, and taken linearly in between; the tick is exact.
+backwards from the end. x is the deviation from the motion (``along="motion"``). Linear models are
+made at some instants and interpolated linearly; the discretisation of a tick is exact.
 Reference: docs/design.md, "Along a motion".
 """
 
@@ -36,15 +36,18 @@ from holoctl.projector.partition import partition as decided
 
 __all__ = ["lqr_along"]
 
-MODEL_EVERY, MOST_MODELS = 0.01, 101  # s; a count
-"""Along a motion linear models are made so often, and so many at most, unless told otherwise."""
+MODEL_EVERY = 0.01  # s
+"""Default interval between linear models along a motion."""
+
+MOST_MODELS = 101
+"""Default largest number of linear models along a motion."""
 
 AT_END = 1e-6  # 1/s, scaled
-"""Where a motion ends, it rests: no faster than this, times 1 + its mean speed."""
+"""A motion ends at rest if its last velocity is below this times (1 + its mean speed)."""
 
 FOLLOWS_DYNAMICS = 1e-4
-"""A trajectory is a motion of its mechanism where the accelerations that its efforts cause miss its
-own by this share of 1 + the largest."""
+"""A trajectory is a motion of its mechanism if the accelerations under its efforts differ from its
+own by less than this share of (1 + the largest acceleration)."""
 
 
 @quiet
@@ -61,30 +64,30 @@ def lqr_along(
 ) -> StateFeedback:
     """The regulator of least ``integral x' Q x + u' R u + x(end)' Qf x(end)`` along a motion.
 
-    x and u are taken against the trajectory and the efforts that go with it, which are computed
-    here, for each tick: those in its middle, with the mean acceleration of the tick.
+    x and u are deviations from the trajectory and from its efforts. These efforts are computed here
+    for each tick, in the middle of the tick with its mean acceleration.
 
     Parameters
     ----------
     mech : Mechanism or Compiled
-        Compiled with ``"forward_dynamics_derivatives"``: linear models are quick then.
+        With ``"forward_dynamics_derivatives"`` compiled, linear models are computed faster.
     trajectory : Trajectory
-        Of this mechanism. For motions that motors alone do not determine: anything else with a
-        ``duration``, s, and ``state(t)``, which returns (q, v, a), closed, at any time within; it
-        ends at rest.
+        A motion of this mechanism that ends at rest. For motions that motors alone do not
+        determine: any object with a ``duration``, s, and a method ``state(t)`` that returns a
+        closed (q, v, a) at any time within the duration.
     Q : (2n, 2n) or (2n,) array_like, number, or mapping of str to float
     R : (nu, nu) or (nu,) array_like, number, or mapping of str to float
         Weights, as `lqr` takes them.
     Qf : (2n, 2n) or (2n,) array_like, number, or mapping of str to float, optional
-        Of the end. Default: where the end is an equilibrium what it costs to stay there for ever,
-        so that the gains pass into those of `lqr` and hold the end afterwards; else Q. The result
-        says which (`terminal`).
+        Weights at the end. Default: if the end is an equilibrium, the cost P of `lqr` there, so
+        that the gains end in those of `lqr` and hold the end afterwards; else Q. The result states
+        which (`terminal`).
     dt : float, optional
-        Tick of the controller, s; the last one may reach beyond the end.
+        Tick of the controller, s; the last one may end after the motion.
     models : int, optional
-        How many linear models are made, at equal times. Default: one every 10 ms, 101 at most.
+        Number of linear models, at equal intervals. Default: one every 10 ms, at most 101.
     partition : Partition, optional
-        Whose independent coordinates make x. Default: that of the trajectory.
+        Its independent coordinates make x. Default: that of the trajectory.
 
     Returns
     -------
@@ -97,11 +100,11 @@ def lqr_along(
         For wrong shapes and names, weights as in `lqr`, a trajectory of other coordinates, or one
         that does not end at rest.
     NotActuatedError
-        Without motors; where the end cannot be held (give Qf then).
+        If there are no motors, or the end cannot be held (give Qf then).
     InconsistentError
         If the trajectory is not a motion that the motors can cause.
     SingularityError
-        Where there is no linear model on the way.
+        If there is no linear model at an instant of the motion.
 
     References
     ----------
@@ -134,7 +137,7 @@ def lqr_along(
     if part is None:
         part = decided(plant, _state(plant, trajectory, 0.0)[0])
     check_partition(plant, part)
-    prepared = PreparedInverseDynamics(  # of motors that share motions mean accelerations disagree
+    prepared = PreparedInverseDynamics(  # mean accelerations of redundant motors are inconsistent
         plant, part, inconsistent="project", closure_limit=None, velocity_limit=None
     )
     _check_rests(plant, trajectory, end)
@@ -177,12 +180,12 @@ def _check_trajectory(mech: Mechanism, trajectory: Any) -> None:
 
 
 def _state(mech: Mechanism, trajectory: Any, t: float) -> tuple[Vector, Vector, Vector]:
-    """(q, v, a) at an instant, of whatever a trajectory is.
+    """(q, v, a) of a trajectory at an instant.
 
     Raises
     ------
     InputError
-        If they are not that.
+        If ``state(t)`` returns anything else.
     """
     found = trajectory.state(t)
     if not (isinstance(found, tuple) and len(found) == 3):
@@ -192,14 +195,14 @@ def _state(mech: Mechanism, trajectory: Any, t: float) -> tuple[Vector, Vector, 
 
 
 def _check_rests(mech: Mechanism, trajectory: Any, end: float) -> None:
-    """Raise `InputError` for a motion that goes on at its end, where the law would hold it."""
+    """Raise `InputError` if a motion does not end at rest."""
     q, v, _ = _state(mech, trajectory, end)
     speed = largest(v / mech.column_scale)
     if speed > AT_END * (1.0 + distance(mech, _state(mech, trajectory, 0.0)[0], q) / end):
         i = int(np.argmax(np.abs(v / mech.column_scale)))
         raise InputError(
-            f"trajectory: it must end at rest, for its end is held; at t = {end:g} s "
-            f"{mech.coordinate_names[i]!r} moves by {v[i]:.3g} a second"
+            f"trajectory: it must end at rest, as its end is held; at t = {end:g} s the rate of "
+            f"{mech.coordinate_names[i]!r} is {v[i]:.3g} (rad/s or m/s)"
         )
 
 
@@ -207,7 +210,7 @@ def _model(
     mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any, t: float,
     part: Partition,
 ) -> Linearization:  # fmt: skip
-    """The linear model at an instant of the motion, with the efforts that go with it."""
+    """The linear model at an instant of the motion, under the efforts of the motion."""
     q, v, a = _state(prepared.mech, trajectory, t)
     u = prepared.torque(q, v, prepared.mech.B.T @ a, t)
     lin = linearize(mech, q, v, u, t=t, partition=part, along="motion")
@@ -217,8 +220,8 @@ def _model(
     if largest(missed) > FOLLOWS_DYNAMICS * (1.0 + largest(a[part.independent] / unit)):
         i = int(np.argmax(np.abs(missed)))
         raise InconsistentError(
-            f"{prepared.mech.name}: the trajectory is no motion that its motors can cause: at t = "
-            f"{t:.4g} s {lin.states[i]!r} would accelerate by {lin.rate[n + i]:.4g}, not by "
+            f"{prepared.mech.name}: the motors cannot cause the motion of the trajectory: at t = "
+            f"{t:.4g} s the acceleration of {lin.states[i]!r} would be {lin.rate[n + i]:.4g}, not "
             f"{a[part.independent[i]]:.4g}",
             residual=largest(missed),
         )
@@ -229,7 +232,7 @@ def _at_end(
     mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any,
     part: Partition,
 ) -> Linearization:  # fmt: skip
-    """The model at the end, where the mechanism rests."""
+    """The linear model at the end, at rest."""
     q, rest = _state(prepared.mech, trajectory, trajectory.duration)[0], np.zeros(prepared.mech.nv)
     u = prepared.torque(q, rest, np.zeros(prepared.mech.nu), trajectory.duration)
     return linearize(mech, q, u=u, t=trajectory.duration, partition=part)
@@ -253,8 +256,8 @@ def _backwards(
             P = np.full_like(P, np.nan)
         if not np.isfinite(P).all():
             raise InconsistentError(
-                f"the cost grows beyond floats {times[-1] - t:.3g} s before the end: motions "
-                "that the motors do not move grow on the way"
+                f"the cost exceeds the range of floats {times[-1] - t:.3g} s before the end: "
+                "motions that the motors do not move are unstable along the trajectory"
             )
     gains[ticks] = gains[ticks - 1] if K_end is None else K_end
     return gains, P
@@ -263,7 +266,7 @@ def _backwards(
 def _followed(
     prepared: PreparedInverseDynamics, trajectory: Any, dt: float, ticks: int, u_end: Vector
 ) -> tuple[Array, Array, Array]:
-    """States at all ticks, and the efforts held over each; at last those that hold the end."""
+    """States at all ticks, and the efforts held over each; the last efforts hold the end."""
     mech, end = prepared.mech, trajectory.duration
     states = [_state(mech, trajectory, min(k * dt, end)) for k in range(ticks + 1)]
     q, v = np.array([s[0] for s in states]), np.array([s[1] for s in states])

@@ -5,10 +5,10 @@
     [A B; 0 0] = E,  S(h) = exp(E h),  W(h) = integral over h of S' diag(Q, R) S
     S(2h) = S(h)^2,  W(2h) = W(h) + S(h)' W(h) S(h)
 
-by doubling from a step so short that four terms of the series are exact: nothing grows that the
-model does not let grow. W = [Qd N; N' Rd].
-Reference: C. Van Loan, Computing integrals involving the matrix exponential; B. Anderson and
-J. Moore, Optimal Control: Linear Quadratic Methods.
+by doubling from a step so short that thirteen terms of the series are exact, so that only modes
+that grow in the model grow here. W = [Qd N; N' Rd]. Reference: C. Van Loan, Computing integrals
+involving the matrix exponential; B. Anderson and J. Moore, Optimal Control: Linear Quadratic
+Methods.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from holoctl.base.linalg import in_range, largest, one_norm
 __all__ = ["Regulator", "TickModel", "backward", "continuous", "discrete", "held"]
 
 FIRST_DOUBLING = 0.25
-"""Norm of the first step of a model whose cost over a tick is found by doubling: there thirteen
-terms of the series are exact."""
+"""Norm of the first step of the doubling; for this norm thirteen terms of the series are exact."""
 
 RICCATI_HOLDS = 1e-6
-"""The Riccati equation may miss by this share of its largest term."""
+"""Largest residual of the Riccati equation, as a share of its largest term."""
 
-POLISHED = 2  # a count
-"""Steps that a solution of the Riccati equation gets to its last digits."""
+POLISHED = 2
+"""Number of refinement steps of a solution of the Riccati equation."""
 
 
 class TickModel(NamedTuple):
-    """``x+ = A x + B u`` from tick to tick, and what it costs."""
+    """``x+ = A x + B u`` from tick to tick, and its cost ``x' Q x + 2 x' N u + u' R u``."""
 
     A: Array
     B: Array
@@ -53,7 +52,7 @@ class Regulator(NamedTuple):
 
 
 def held(A: Array, B: Array, Q: Array, R: Array, dt: float) -> TickModel:
-    """A model in continuous time and its cost, from tick to tick: u is held in between."""
+    """The discretisation of a continuous model and its cost, with u held over a tick."""
     (n, m), whole = B.shape, np.zeros((A.shape[0] + B.shape[1],) * 2)
     whole[:n] = np.hstack([A, B])
     cost = np.zeros_like(whole)
@@ -83,11 +82,11 @@ def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
     Raises
     ------
     SingularityError
-        Where the equation has no stabilising solution that can be found.
+        If no stabilising solution of the equation is found.
     """
     try:
         P = np.asarray(solve_continuous_are(A, B, Q, R), dtype=float)
-        for _ in range(POLISHED):  # Newton's method (Kleinman), by what is left of the equation
+        for _ in range(POLISHED):  # Newton's method (Kleinman) on the residual of the equation
             K, left, _ = _left(A, B, Q, R, P)
             P = P + np.asarray(solve_continuous_lyapunov((A - B @ K).T, -left), dtype=float)
         K, left, size = _left(A, B, Q, R, P)
@@ -99,7 +98,7 @@ def continuous(A: Array, B: Array, Q: Array, R: Array) -> Regulator:
 
 
 def _left(A: Array, B: Array, Q: Array, R: Array, P: Array) -> tuple[Array, Array, float]:
-    """K of a cost, what it leaves of the continuous equation, and the size of its terms."""
+    """K of a cost P, the residual of the continuous equation, and the size of its terms."""
     K: Array = np.asarray(np.linalg.solve(R, B.T @ P), dtype=float)
     terms = [A.T @ P, P @ A, Q, -K.T @ R @ K]
     left = terms[0] + terms[1] + terms[2] + terms[3]
@@ -107,17 +106,17 @@ def _left(A: Array, B: Array, Q: Array, R: Array, P: Array) -> tuple[Array, Arra
 
 
 def discrete(ticks: TickModel) -> Regulator:
-    """The regulator of a model in ticks.
+    """The regulator of a model in discrete time.
 
     Raises
     ------
     SingularityError
-        Where the equation has no stabilising solution that can be found.
+        If no stabilising solution of the equation is found.
     """
     A, B, Q, R, N = ticks
     try:
         P = np.asarray(solve_discrete_are(A, B, Q, R, s=N), dtype=float)
-        for _ in range(POLISHED):  # by steps of the iteration itself
+        for _ in range(POLISHED):  # steps of the backward recursion
             found = backward(ticks, P)
             change, P = found.P - P, found.P
         radius = float(np.abs(np.linalg.eigvals(A - B @ found.K)).max(initial=0.0))
@@ -129,7 +128,7 @@ def discrete(ticks: TickModel) -> Regulator:
 
 def backward(ticks: TickModel, P: Array) -> Regulator:
     """The regulator of one tick, after which the cost is ``x' P x``. P stays symmetric and
-    at least zero, whatever is rounded."""
+    positive semidefinite in spite of rounding."""
     A, B, Q, R, N = ticks
     K: Array = np.asarray(np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A + N.T), dtype=float)
     closed, crossed = A - B @ K, N @ K
@@ -139,12 +138,12 @@ def backward(ticks: TickModel, P: Array) -> Regulator:
 
 def _check(P: Array, left: Array, size: float, stable: bool) -> None:
     if not np.isfinite(P).all() or not stable or largest(left) > RICCATI_HOLDS * max(size, 1e-300):
-        raise _unsolved("its solution leaves a pole that does not decay, or does not hold")
+        raise _unsolved("its solution leaves a pole that does not decay, or a residual")
 
 
 def _unsolved(why: str) -> SingularityError:
     return SingularityError(
-        f"no regulator was found: the Riccati equation could not be solved ({why}). A motion that "
-        "the motors hardly move, or that Q hardly weighs, makes it so, weights of very different "
-        "size, and a tick that is long for a motion that falls"
+        f"no regulator was found: the Riccati equation could not be solved ({why}). Likely causes: "
+        "a motion that the motors hardly move or that has hardly any weight in Q, weights of very "
+        "different size, or a tick that is too long for an unstable motion"
     )

@@ -1,15 +1,16 @@
-"""PD control of a double integrator, by samples that are held and come late: where its poles are.
+"""Poles of PD control of a double integrator with sampling, zero-order hold and delay.
 
     z_k = x(t_k - delay)          delay = (m + f) h,  0 <= f < 1,  a = f h,  b = h - a
     z_k+1 = [1 h; 0 1] z_k + [a (a/2 + b); a] u_k-m-1 + [b^2/2; b] u_k-m         u_k = -[kp kd] z_k
     e = z - 1:   (1 + e)^(m+1) e^2 + N1(e) + (1 + e) N0(e) = 0,   N(e) = (kp g1 + kd g2) e + kp h g2
 
-exactly: what was measured moves on by the effort that was held then. Over z^(m+1) e^2 that is
+exactly: between two samples the measured state moves under the efforts held at that time. Divided
+by z^(m+1) e^2 the equation is
 
     1 + w^2 p(z) + 2 d w r(z) = 0        w bandwidth, d damping;  stable for small w
 
-and where the loop gets unstable a pole z = exp(j theta) is on the unit circle: the imaginary part
-gives w(theta), the real part theta. Without samples
+and at the limit of stability a pole z = exp(j theta) is on the unit circle: the imaginary part
+gives w(theta), the real part theta. Without sampling
 
     s^2 + (kd s + kp) exp(-s delay) = 0
 
@@ -31,32 +32,41 @@ from holoctl.base.tolerances import TICK_ROUNDED
 
 __all__ = ["DelayInTicks", "damping_left", "largest_bandwidth", "late", "loop_exponents"]
 
-LOOP_ANGLES = (400, 64)  # counts
-"""Where a pole of a sampled loop crosses the unit circle is looked for at so many angles, and at so
-many more for each tick that it is late."""
+LOOP_ANGLES = (400, 64)
+"""Numbers of angles at which a crossing of the unit circle by a pole is searched: at small angles,
+and for each tick of delay at larger ones."""
 
 BARELY_DAMPED = 1e-6
-"""With a damping ratio up to this a loop is unstable so early that a tick is half of it a delay."""
+"""With a damping ratio up to this the largest bandwidth is so small that a tick acts as a delay of
+half a tick."""
 
-NEAR_ONE, POLE_STEPS, POLES_EXACT = 0.1, 50, 1e-14  # -; a count; relative
-"""Poles of a sampled loop this near to z = 1 are made exact by so many steps of Newton's method at
-most, until they change by no more."""
+NEAR_ONE = 0.1
+"""Poles of a sampled loop nearer to z = 1 than this are refined by Newton's method."""
+
+POLE_STEPS = 50
+"""Largest number of steps of that method."""
+
+POLES_EXACT = 1e-14  # relative
+"""It ends if the poles change by no more."""
 
 DECAYS_FASTER = 2.0
-"""Poles that decay faster than those asked for by this factor do not count in the damping left."""
+"""Poles that decay faster than the requested ones by this factor do not count in the damping
+left."""
 
 DELAY_NODES = 30
-"""Nodes along the history of a loop that is late and has no ticks."""
+"""Number of nodes along the history of a continuous loop with delay."""
 
 SLOW_LOOP = 0.1
-"""Poles that turn or decay by less than this while the loop is late begin as if it were not."""
+"""Poles whose product with the delay is below this start the iteration at their values without
+delay."""
 
 
 Complex = NDArray[np.complex128]
 
 
 class DelayInTicks(NamedTuple):
-    """A delay in ticks: whole ones, and the rest as two parts a + b of a tick, s."""
+    """A delay in ticks: a number of whole ticks, and the parts a, b (s) of the tick in which it
+    ends."""
 
     whole: int
     a: float
@@ -64,7 +74,7 @@ class DelayInTicks(NamedTuple):
 
 
 def late(rate: float, delay: float) -> DelayInTicks:
-    """`delay` s at `rate` ticks a second."""
+    """A delay, s, in ticks of ``1 / rate`` s."""
     ticks, h = delay * rate, 1.0 / rate
     whole = int(np.floor(ticks + TICK_ROUNDED))
     part = max(ticks - whole, 0.0)
@@ -73,8 +83,8 @@ def late(rate: float, delay: float) -> DelayInTicks:
 
 
 def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: float) -> Complex:
-    """Exponents s of the loop, 1/s: in ticks ``log(z) / h``; of a continuous one with delay those
-    that decay most slowly.
+    """Exponents s of the loop, 1/s: ``log(z) / h`` of a sampled loop; of a continuous loop with
+    delay the ones that decay most slowly.
 
     Parameters
     ----------
@@ -83,7 +93,7 @@ def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: 
     rate : float or None
         Ticks per second; None: continuous.
     delay : float
-        s.
+        Delay of the loop, s.
     """
     kp, kd = bandwidth**2, 2.0 * damping * bandwidth
     if rate is not None:
@@ -98,22 +108,24 @@ def loop_exponents(bandwidth: float, damping: float, rate: float | None, delay: 
 
 
 def damping_left(bandwidth: float, damping: float, rate: float | None, delay: float) -> float:
-    """The smallest ``-Re s / |s|``, below zero where the loop is not stable; of the poles that do
-    not decay faster than those asked for by `DECAYS_FASTER`: others are over before these begin."""
+    """The smallest ``-Re s / |s|`` of the loop; negative if it is not stable.
+
+    Poles that decay faster than the requested ones by more than `DECAYS_FASTER` are left out.
+    """
     s = loop_exponents(bandwidth, damping, rate, delay)
     s = s[np.isfinite(s)]
-    asked = bandwidth * (damping + np.sqrt(max(damping**2 - 1.0, 0.0)))
-    slow = -s.real <= max(DECAYS_FASTER * asked, float((-s.real).min()))
+    requested = bandwidth * (damping + np.sqrt(max(damping**2 - 1.0, 0.0)))
+    slow = -s.real <= max(DECAYS_FASTER * requested, float((-s.real).min()))
     return float((-s.real[slow] / np.abs(s[slow])).min())
 
 
 def largest_bandwidth(damping: float, rate: float | None, delay: float) -> float:
-    """The bandwidth, rad/s, up to which the loop with this damping is stable; inf where always."""
+    """The bandwidth, rad/s, up to which the loop with this damping is stable; inf without limit."""
     x = np.sqrt(2.0 * damping**2 + np.sqrt(4.0 * damping**4 + 1.0))  # crossover over bandwidth
     margin = float(np.arctan(2.0 * damping * x) / x)
     if rate is None:
         return margin / delay if delay > 0.0 else float("inf")
-    if damping <= BARELY_DAMPED:  # so slow that a tick is a delay of half of it
+    if damping <= BARELY_DAMPED:  # so slow that a tick acts as a delay of half a tick
         return margin / (delay + 0.5 / rate)
     return _first_crossing(damping, rate, late(rate, delay))
 
@@ -135,14 +147,14 @@ def _first_crossing(damping: float, rate: float, by: DelayInTicks) -> float:
         low, high = np.where(before, middle, low), np.where(before, high, middle)
     found = []
     for angle, about in zip(low, _crossing(low, damping, rate, by)[1], strict=True):
-        w = _of_real_part(angle, damping, rate, by)  # well conditioned where the other is not
+        w = _of_real_part(angle, damping, rate, by)  # better conditioned than the imaginary part
         found.append(w[np.argmin(np.abs(w - about))])
     found.extend(_of_real_part(np.pi, damping, rate, by))  # the pole at z = -1
     return rate * min(float(x.real) for x in found if x.real > 0.0 and abs(x.imag) <= 1e-6 * abs(x))
 
 
 def _over_integrators(angles: Array, rate: float, by: DelayInTicks) -> tuple[Complex, Complex]:
-    """p and r at z = exp(j angle); time in ticks."""
+    """p and r at z = exp(j angle), with time in ticks."""
     a, b, e = by.a * rate, by.b * rate, np.expm1(1j * angles)
     z = 1.0 + e
     p = (a * (0.5 * a + b) + 0.5 * z * b * b) * e + (a + z * b)
@@ -151,7 +163,7 @@ def _over_integrators(angles: Array, rate: float, by: DelayInTicks) -> tuple[Com
 
 
 def _crossing(angles: Array, damping: float, rate: float, by: DelayInTicks) -> tuple[Array, Array]:
-    """What is left of the real part with w from the imaginary one, times a square; and w h."""
+    """The real part, times a square, with w from the imaginary part; and w h."""
     p, r = _over_integrators(angles, rate, by)
     w = -2.0 * damping * r.imag / np.where(p.imag == 0.0, np.inf, p.imag)
     left = p.imag**2 + (2.0 * damping) ** 2 * r.imag * (r.imag * p.real - r.real * p.imag)
@@ -159,16 +171,17 @@ def _crossing(angles: Array, damping: float, rate: float, by: DelayInTicks) -> t
 
 
 def _of_real_part(angle: float, damping: float, rate: float, by: DelayInTicks) -> Complex:
-    """Both w h at which the real part vanishes."""
+    """The two values of w h at which the real part vanishes."""
     (p,), (r,) = _over_integrators(np.array([angle]), rate, by)
     return np.roots([p.real, 2.0 * damping * r.real, 1.0]).astype(complex)
 
 
 def _roots(kp: float, kd: float, h: float, by: DelayInTicks) -> Complex:
-    """e = z - 1 of all poles: the eigenvalues of a companion matrix, then those near 0, which slow
-    loops have, to their last digits by Newton's method on all of them at once (Aberth).
+    """e = z - 1 of all poles: eigenvalues of a companion matrix; those near 0, which slow loops
+    have, are refined by Newton's method on all of them at once (Aberth).
 
-    ``z^m e^2 + N0(e)`` where the delay is in whole ticks, else z times it and N1.
+    The polynomial is ``z^m e^2 + N0(e)`` if the delay is a whole number of ticks, else z times that
+    plus N1.
     """
     a, b, m = by.a, by.b, by.whole + (by.a > 0.0)
     now = np.array([kp * 0.5 * b * b + kd * b, kp * h * b])  # N0: slope, constant
@@ -179,10 +192,10 @@ def _roots(kp: float, kd: float, h: float, by: DelayInTicks) -> Complex:
         in_z[m + 1 - power] += N[0]
         in_z[m + 2 - power] += N[1] - N[0]
     e: Complex = np.asarray(np.roots(in_z) - 1.0, dtype=complex)
-    slow = h * np.roots([1.0, kd, kp]).astype(complex)  # as if nothing were late
+    slow = h * np.roots([1.0, kd, kp]).astype(complex)  # the poles without delay
     if np.abs(slow).max() * (m + 1) < SLOW_LOOP:
         e[np.argsort(np.abs(e))[:2]] = slow
-    e = np.asarray(e * (1.0 + 1e-9j * np.arange(e.size)), dtype=complex)  # no two the same
+    e = np.asarray(e * (1.0 + 1e-9j * np.arange(e.size)), dtype=complex)  # separates equal poles
     near = np.flatnonzero(np.abs(e) < NEAR_ONE)
     for _ in range(POLE_STEPS):
         x = e[near]

@@ -1,9 +1,9 @@
-"""Whether motors move, and weights see, every mode that does not decay by itself (Hautus).
+"""Stabilisability by the motors and detectability by the weights, by the test of Hautus.
 
-    rank [A - lambda, B] = 2n        rank [A - lambda; Q^1/2] = 2n        for such lambda
+    rank [A - lambda, B] = 2n        rank [A - lambda; Q^1/2] = 2n
 
-in states scaled by the size of the loop and by the speed of the model, where both matrices have
-entries of order one.
+for each eigenvalue lambda that does not decay, in states scaled by the size of the loop and by the
+speed of the model, so that both matrices have entries of order one.
 Reference: M. Hautus, Controllability and observability conditions of linear autonomous systems.
 """
 
@@ -23,23 +23,28 @@ from holoctl.design.linear.model import Linearization
 __all__ = ["check_moved", "check_seen", "state_units"]
 
 NOT_MOVING = 1e-5
-"""Regulators: an eigenvalue this near the border, 1/s or a share of the largest, may lie on it."""
+"""An eigenvalue counts as not decaying if it decays more slowly than this, relative to the speed of
+the model (at least 1/s)."""
 
-MOVED_BY_MOTORS, SEEN_BY_WEIGHTS = 1e-7, 1e-7  # scaled
-"""A mode is moved by the motors where ``[A - lambda, B]`` has no smaller singular value, and seen
-by the weights where ``[A - lambda; Q^1/2]`` has none; columns of B, and the largest entry of Q^1/2,
-are 1."""
+MOVED_BY_MOTORS = 1e-7  # scaled
+"""A mode is moved by the motors if ``[A - lambda, B]``, with columns of B of norm 1, has no smaller
+singular value."""
+
+SEEN_BY_WEIGHTS = 1e-7  # scaled
+"""A mode is seen by the weights if ``[A - lambda; Q^1/2]``, with 1 as the largest entry of Q^1/2,
+has no smaller singular value."""
 
 
 def state_units(lin: Linearization) -> Vector:
-    """(2n,): what states are scaled by: coordinates by the size of their loop, rates also by the
-    speed of the model."""
+    """(2n,): units of the states: the size of the loop for coordinates, times the speed of the
+    model for rates."""
     c = lin.mech.column_scale[lin.partition.independent]
     return np.concatenate([c, c * _speed(lin)])
 
 
 def _speed(lin: Linearization) -> float:
-    """1/s: how fast the model is. In ticks positions are moved by their rates by about dt."""
+    """The speed of the model, 1/s, at least 1. In a model in discrete time rates move positions by
+    about dt per tick."""
     c = lin.mech.column_scale[lin.partition.independent]
     n = c.size
     A = lin.A * (np.tile(c, 2) / np.tile(c, 2)[:, None])
@@ -55,9 +60,8 @@ def check_moved(lin: Linearization) -> None:
     for value, x in _left_out(lin, A.T, (B / np.where(sizes > 0.0, sizes, 1.0)).T, MOVED_BY_MOTORS):
         raise NotActuatedError(
             f"{lin.mech.name}: no regulator holds the motion of {_named(lin, x)}: it "
-            f"{_what(lin, value)}, and no motor moves it. Give it a motor or a joint that does "
-            "not move, or a spring with a damper; a motion that acts on no other can be left "
-            "out, with ignore="
+            f"{_what(lin, value)}, and no motor moves it. Give it a motor, a spring with a damper, "
+            "or a fixed joint; a motion that acts on no other can be left out, with ignore="
         )
 
 
@@ -71,15 +75,15 @@ def check_seen(lin: Linearization, Q: Array) -> None:
         lin, A, root / max(largest(root), np.finfo(float).tiny), SEEN_BY_WEIGHTS
     ):
         raise InputError(
-            f"Q does not see the motion of {_named(lin, x)}, which "
-            f"{_what(lin, value)}: no cost would bring it back. Give it, or its rate, a weight"
+            f"the motion of {_named(lin, x)} has no weight in Q, and it {_what(lin, value)}: no "
+            "cost would bring it back. Give it, or its rate, a weight"
         )
 
 
 def _left_out(
     lin: Linearization, A: Array, rows: Array, least: float
 ) -> Iterator[tuple[complex, NDArray[np.complex128]]]:
-    """Modes that do not decay and that the rows do not see: eigenvalue and direction."""
+    """Modes that do not decay and for which the rows vanish: eigenvalue and direction."""
     for value in _lasting(lin, A):
         _, s, right = np.linalg.svd(in_range(np.vstack([_away(lin, A, value), rows])))
         if s[-1] <= least:
@@ -87,20 +91,20 @@ def _left_out(
 
 
 def _scaled(lin: Linearization) -> tuple[Array, Array]:
-    """A and B of scaled states; in continuous time of a time in which the model is of order one."""
+    """A and B of scaled states; of a continuous model also in a scaled time."""
     unit = state_units(lin)
     time = 1.0 if lin.dt is not None else 1.0 / _speed(lin)
     return time * lin.A * (unit / unit[:, None]), time * lin.B / unit[:, None]
 
 
 def _away(lin: Linearization, A: Array, value: complex) -> Array:
-    """``A - value``; of short ticks, in which hardly anything changes, of order one too."""
+    """``A - value``, scaled to order one also for ticks that are short for the model."""
     ticks = 1.0 if lin.dt is None else max(1.0, 1.0 / (_speed(lin) * lin.dt))
     return ticks * (A - value * np.eye(len(A)))
 
 
 def _lasting(lin: Linearization, A: Array) -> NDArray[np.complex128]:
-    """Eigenvalues of modes that do not decay, of a pair one."""
+    """Eigenvalues of modes that do not decay, one of each conjugate pair."""
     values = np.linalg.eigvals(A).astype(complex)
     if lin.dt is None:
         decay = values.real
@@ -111,7 +115,7 @@ def _lasting(lin: Linearization, A: Array) -> NDArray[np.complex128]:
 
 
 def _named(lin: Linearization, x: NDArray[np.complex128]) -> str:
-    """Coordinates that take part in a scaled direction of the states."""
+    """Names of the coordinates with the largest parts in a scaled direction of the states."""
     n = len(lin.states) // 2
     part = np.abs(x[:n]) + np.abs(x[n:])
     order = np.argsort(-part, kind="stable")
@@ -119,7 +123,7 @@ def _named(lin: Linearization, x: NDArray[np.complex128]) -> str:
 
 
 def _what(lin: Linearization, value: complex) -> str:
-    """What a mode of the scaled model does."""
+    """A phrase that says how a mode of the scaled model moves."""
     at = value * _speed(lin) if lin.dt is None else np.log(value) / lin.dt
     small = NOT_MOVING * _speed(lin)
     if abs(at) <= small:

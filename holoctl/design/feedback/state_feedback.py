@@ -2,8 +2,8 @@
 
     u = u0 - K (x - x0)        x = (y, yd)        y - y0 = S difference(q0, q)
 
-S selects the independent coordinates. Along a motion x0 and K are those of the time t, taken
-linearly between its nodes; u0 is held from node to node.
+S selects the independent coordinates. Along a motion x0 and K are interpolated linearly in time
+between nodes; u0 is held from node to node.
 """
 
 from __future__ import annotations
@@ -33,32 +33,31 @@ _Law = Callable[[Vector, Vector, float], Vector]
 
 @dataclass(frozen=True, eq=False)
 class StateFeedback:
-    """A law that holds a point, or follows a motion: what `lqr` and `lqr_along` return.
+    """A law that holds a point, or follows a motion, as `lqr` and `lqr_along` return it.
 
     Attributes
     ----------
     mech : Mechanism
     partition : Partition
-        Whose independent coordinates y are.
+        Its independent coordinates are y.
     K : (nu, 2n) array, or (N, nu, 2n)
-        Gains by the states; of N nodes along a motion.
+        Gains of the states; at N nodes along a motion.
     q, v, u : (nq,), (nv,) and (nu,) arrays, or with N rows
-        What is held or followed, and the efforts that do it.
+        The point or the motion, and its efforts.
     states, inputs : tuples of str
         Names.
     times : (N,) array or None
-        Of the nodes, s, in equal steps from 0; None: about a point. After the last one the end is
-        held, before the first one the start.
+        Times of the nodes, s, in equal steps from 0; None: about a point. After the last one the
+        end is held, before the first one the start.
     dt : float or None
-        The tick that the gains are made for, s; None: a continuous controller.
+        The tick for which the gains are made, s; None: a continuous controller.
     poles : (2n,) complex array
-        Of the closed loop about a point, 1/s; in ticks ``log(z) / dt``. Fewer where states were
-        left out; empty along a motion.
+        Poles of the closed loop about a point, 1/s; with ticks ``log(z) / dt``. Fewer if states
+        were left out; empty along a motion.
     P : (2n, 2n) array
-        The cost that is still to come from a state x off the point is ``x' P x``; along a motion
-        from its start.
+        The cost to go from a deviation x is ``x' P x``; along a motion from its start.
     terminal : str
-        Along a motion what Qf was: ``"regulator"``, ``"Q"`` or ``"given"``; else empty.
+        Along a motion the choice of Qf: ``"regulator"``, ``"Q"`` or ``"given"``; else empty.
     """
 
     mech: Mechanism
@@ -113,9 +112,9 @@ class StateFeedback:
         v : (nv,) array_like
             Measured velocity, rad/s or m/s.
         t : float, optional
-            Time since the start of the motion, s; about a point it has no part in it.
+            Time since the start of the motion, s; not used about a point.
         out : (nu,) array, optional
-            Takes the result; left as it is where an error is raised.
+            Receives the result; unchanged if an error is raised.
 
         Returns
         -------

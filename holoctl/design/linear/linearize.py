@@ -7,7 +7,7 @@
                                                                   B2  = S a_tau B
 
 with D = d(gamma yd + v_t)/dy (minimal_coordinates.py): along a motion the dependent rates change
-with y. A11 is zero but for ball, planar and free joints.
+with y. A11 is zero except for ball, planar and free joints.
 Derivation: docs/derivations.md, "Linear models".
 """
 
@@ -37,9 +37,6 @@ from holoctl.rows.evaluate import rows_at, scaled_rows_at
 __all__ = ["linearize"]
 
 
-# -------------------------------------------------------------------------------------- the law
-
-
 def _linear_model(
     mech: Mechanism, code: Compiled | None, q: Vector, v: Vector, u: Vector, t: float,
     part: Partition, along: str, outputs: Any,
@@ -66,17 +63,14 @@ def _linear_model(
     if len(set(states)) < len(states):
         twice = listing(sorted({x for x in names if x in states[n:]}))
         raise InputError(
-            f"{mech.name}: a coordinate is called as the rate of another one is, {twice}: states "
-            "need different names; call it otherwise"
+            f"{mech.name}: the coordinate {twice} has the name of the rate of another one: states "
+            "need different names; rename the coordinate"
         )
     labels, C, D = outputs_of(mech, states, outputs, OperatingPoint(q, v, u, t, part, at))
     return Linearization(
         A, B, C, D, rate, states, mech.actuator_names, labels, q, v, u, mech, part, at.gamma, t,
         along,
     )  # fmt: skip
-
-
-# ------------------------------------------------------------------------------------- the door
 
 
 @quiet
@@ -93,35 +87,35 @@ def linearize(
 ) -> Linearization:
     """The linear model in minimal coordinates about a closed state: x = (y, yd).
 
-    At rest or in motion; closures, forces such as springs and friction, and constraints that
-    depend on time are in it.
+    The state is at rest or in motion. The model includes closures, forces such as springs and
+    friction, and constraints that depend on time.
 
     Parameters
     ----------
     mech : Mechanism or Compiled
-        Compiled with ``"forward_dynamics_derivatives"``: exact derivatives, and quick. Else
-        differences of sixth order of the prepared dynamics.
+        With ``"forward_dynamics_derivatives"`` compiled, derivatives are exact and fast. Otherwise
+        they are differences of sixth order of the prepared dynamics.
     q : (nq,) array_like
         A closed configuration: see `assemble`, `equilibrium`.
     v : (nv,) array_like, optional
         A velocity that the constraints allow, rad/s or m/s. Default: rest (with constraints that
         move by themselves, the slowest velocity).
     u : (nu,) array_like, optional
-        Motor efforts, N m or N. Default: none. `equilibrium` finds those that hold.
+        Motor efforts, N m or N. Default: zero. `equilibrium` finds efforts that hold q.
     outputs : str, task, or sequence of these, optional
-        Default: the states. A coordinate or a joint, one that was cut too, by its name;
-        ``"motors"``: the positions of all; ``"d NAME"``, ``"d motors"``: their rates;
+        Default: the states. The name of a coordinate or a joint, also of a cut joint: its position;
+        ``"motors"``: the positions of all motors; ``"d NAME"``, ``"d motors"``: their rates;
         ``"force NAME"``: the multipliers of a constraint or of a row, N or N m; a task such as
         ``hc.FrameTask("tool")``: the small motion of its rows (rotations in its axes).
     t : float, optional
         Time, s.
     partition : Partition, optional
-        Whose independent coordinates are y. Default: ``hc.partition(mech, q)``.
+        Its independent coordinates are y. Default: ``hc.partition(mech, q)``.
     along : str, optional
-        What y is with ball, planar and free joints. ``"fixed"``: coordinates of a chart about q.
-        ``"motion"``: the step from a reference that moves on from q with v, as a controller along
-        a motion sees it: there ``rate`` is (0, ydd). A and B are the same where q is at rest, or
-        all coordinates add up.
+        The meaning of y for ball, planar and free joints. ``"fixed"``: coordinates of a chart about
+        q. ``"motion"``: the step from a reference that moves from q with v, the deviation that a
+        controller along a motion uses; ``rate`` is then (0, ydd). A and B of both are equal if v is
+        zero, or if no joint is a ball, a planar or a free joint.
 
     Returns
     -------
@@ -130,13 +124,13 @@ def linearize(
     Raises
     ------
     InputError
-        For wrong shapes, numbers that are not finite, unknown names, something compiled without
+        For wrong shapes, numbers that are not finite, unknown names, a compiled mechanism without
         derivatives, joints that are neither of one coordinate nor planar, ball or free.
     InconsistentError
-        If q is open by more than 1e-6 (scaled), or v breaks the constraints by as much.
+        If the closure error of q, or the velocity error of v, is more than 1e-6 (scaled).
     SingularityError
-        At a singular configuration; where the independent coordinates do not determine the others;
-        where the acceleration has no derivative.
+        At a singular configuration; if the independent coordinates do not determine the others; if
+        the acceleration has no derivative.
 
     References
     ----------
@@ -171,21 +165,21 @@ def _with_derivatives(code: Compiled) -> Compiled:
     if {"forward_dynamics", "forward_dynamics_derivatives"} <= set(code.functions):
         return code
     raise InputError(
-        "linearize needs the derivatives of what is compiled: hc.compile(mech, "
-        "['forward_dynamics', 'forward_dynamics_derivatives', 'terms']); got "
-        f"{listing(code.functions)}; or give the mechanism itself"
+        "linearize needs compiled derivatives: hc.compile(mech, ['forward_dynamics', "
+        f"'forward_dynamics_derivatives', 'terms']); got {listing(code.functions)}; or give the "
+        "mechanism itself"
     )
 
 
 def _closed(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, *, at_rest: bool
 ) -> tuple[Vector, Vector]:
-    """The state, put back exactly on the kept rows; refused where it is off by more than rounding.
+    """The state projected onto the kept rows.
 
     Raises
     ------
     InconsistentError
-        If it is open, or v breaks the constraints.
+        If the closure error of q, or the velocity error of v, is more than rounding.
     """
     if mech.row_scale.size == 0:
         return q, v
@@ -193,22 +187,22 @@ def _closed(
     allowed = max(CLOSED, part.tolerance)
     speed = 1.0 + largest(v / mech.column_scale)
     for off, limit, what in (
-        (errors, allowed, "q is open by"),
-        (rates, np.inf if at_rest else allowed * speed, "v breaks the constraints by"),
+        (errors, allowed, "the closure error of q is"),
+        (rates, np.inf if at_rest else allowed * speed, "the velocity error of v is"),
     ):
         if not largest(off) <= limit:
             worst = mech.row_names[int(np.argmax(np.abs(off)))]
             raise InconsistentError(
                 f"{mech.name}: {what} {largest(off):.1e} (scaled) in {worst}, more than "
-                f"{limit:.0e}: no linear model there; call hc.assemble first, or hc.corrected "
-                "where it is off by little",
+                f"{limit:.0e}: there is no linear model; call hc.assemble first, or hc.corrected "
+                "if the error is small",
                 residual=largest(off),
             )
     return projected_onto_manifold(mech, part.rows, q, v, t)
 
 
 def _rows_at(mech: Mechanism, code: Compiled | None, q: Vector, t: float) -> RowsAt:
-    """G and drift of all rows at q, of compiled terms where there are such."""
+    """G and drift of all rows at q, from compiled terms if they are available."""
     if code is not None and "terms" in code.functions:
 
         def by_terms(v: Vector) -> tuple[NDArray[np.float64], Vector]:

@@ -1,12 +1,12 @@
-"""How all velocities change where minimal coordinates do: v = gamma yd + v_t along y.
+"""The derivative of the velocity v = gamma yd + v_t by the minimal coordinates y.
 
     D = d(gamma yd + v_t) / dy        independent rows: 0
     G_dep D_dep,j = -1/4 [drift(v + gamma_j) - drift(v - gamma_j)] - 1/2 G [gamma_j, v]
 
-for dG[gamma_j] v, the change of ``G v`` along gamma_j, is half of what is symmetric in both, which
-the drift has (it is quadratic in v), and half the bracket. Kept rows only. What constraints that
-depend on time add, 2 phi_tq v, is in the drift too.
-Reference: docs/derivations.md, "Linear models".
+as dG[gamma_j] v, the change of ``G v`` along gamma_j, is half its symmetric part, which follows
+from the drift (quadratic in v), plus half the Lie bracket. Only kept rows are used. The term 2
+phi_tq v of constraints that depend on time is included in the drift. Reference:
+docs/derivations.md, "Linear models".
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from holoctl.tree.lie_bracket import adjoint_velocity
 __all__ = ["MinimalCoordinates", "RowsAt", "minimal_coordinates"]
 
 SLIDES_AGAINST = 1e-5  # scaled
-"""Motions of a partition that open rows by more, of all there are, are none of this mechanism."""
+"""The motions of a partition are motions of the mechanism only if no row has a larger rate along
+them."""
 
 
 RowsAt = Callable[[Vector], tuple[Array, Vector]]
@@ -55,14 +56,14 @@ class MinimalCoordinates(NamedTuple):
 def minimal_coordinates(
     mech: Mechanism, part: Partition, v: Vector, rows_at: RowsAt
 ) -> MinimalCoordinates:
-    """gamma, and how the velocity changes along it.
+    """gamma, and the derivative of the velocity along it.
 
     Raises
     ------
     SingularityError
         If the dependent coordinates do not follow from the independent ones here.
     InputError
-        If rows that the partition leaves out stand against its motions.
+        If rows that the partition leaves out do not allow its motions.
     """
     c, keep, dep, ind = mech.column_scale, part.rows, part.dependent, part.independent
     ad = adjoint_velocity(mech.model, v)
@@ -92,13 +93,13 @@ def minimal_coordinates(
 
 
 def _check_rows(mech: Mechanism, part: Partition, opening: Array, moves: Array) -> None:
-    """Raise `InputError` where rows (scaled) open along the motions: then they are none."""
+    """Raise `InputError` if a row (scaled) opens along the motions of the partition."""
     limit = max(SLIDES_AGAINST, part.tolerance) * largest(moves)
     if largest(opening) <= limit:
         return
     worst = mech.row_names[int(np.argmax(np.abs(opening).max(1)))]
     raise InputError(
         f"{mech.name}: the motions of this partition open {worst} (by {largest(opening):.1e}, "
-        "scaled): it leaves out rows that count at this configuration; hc.partition(mech, q) "
-        "decides anew"
+        "scaled): it leaves out rows that are independent at this configuration; take "
+        "hc.partition(mech, q)"
     )

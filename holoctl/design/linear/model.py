@@ -1,4 +1,4 @@
-"""A linear model in minimal coordinates: what a controller is designed with.
+"""A linear model in minimal coordinates, for the design of controllers.
 
     d/dt (x - x0) = rate + A (x - x0) + B (u - u0)        x = (y, yd)
     z - z0 = C (x - x0) + D (u - u0)                      z: the outputs
@@ -29,41 +29,42 @@ if TYPE_CHECKING:
 __all__ = ["Linearization", "held_over"]
 
 AT_EQUILIBRIUM = 1e-6  # rad/s, m/s, rad/s^2, m/s^2
-"""A point whose own rate is no larger is at an equilibrium."""
+"""A point is an equilibrium if its rate is at most this."""
 
 NEXT_TO_EQUILIBRIUM = 1e-8  # scaled
-"""So is one that has an equilibrium this near: stiff springs turn rounding into accelerations."""
+"""A point is also an equilibrium if there is one at most this far away: stiff springs turn rounding
+of the position into accelerations."""
 
 LOST_IN_A_TICK = 1e-9
-"""Of a model in long ticks, the share of the largest rate that rounding may leave of the others."""
+"""In a model in long ticks rounding may leave this share of the largest rate in the other rates."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
     """A linear model of a mechanism about a state, in minimal coordinates.
 
-    ``d/dt dx = rate + A dx + B du`` and ``dz = C dx + D du``, all d against the point. What
-    `hc.linearize` returns.
+    ``d/dt dx = rate + A dx + B du`` and ``dz = C dx + D du``, with deviations dx, du and dz from
+    the point. `hc.linearize` returns it.
 
     Attributes
     ----------
     A : (2n, 2n) array
-        By the state x = (y, yd): independent coordinates, rad or m, and their rates.
+        Derivative by the state x = (y, yd): independent coordinates, rad or m, and their rates.
     B : (2n, nu) array
-        By the motor efforts, N m or N.
+        Derivative by the motor efforts, N m or N.
     C, D : (p, 2n) and (p, nu) arrays
-        Of the outputs.
+        Derivatives of the outputs by the state and the efforts.
     rate : (2n,) array
-        dx/dt of the point itself, (yd, ydd): zero at an equilibrium. With ``along="motion"``, where
-        y counts from a reference that moves on with v, (0, ydd). Of a model in discrete time the
-        step that the point makes in dt.
+        dx/dt at the point, (yd, ydd): zero at an equilibrium. With ``along="motion"``, where y is
+        measured from a reference that moves with v, (0, ydd). For a model in discrete time the step
+        of x at the point in dt.
     states, inputs, outputs : tuples of str
         Names; ``"d x"`` is the rate of x.
     q, v, u : (nq,), (nv,) and (nu,) arrays
         The point, closed.
     mech : Mechanism
     partition : Partition
-        Whose independent coordinates y are.
+        Its independent coordinates are y.
     gamma : (nv, n) array
         ``v = gamma yd`` at the point.
     t : float
@@ -120,7 +121,7 @@ class Linearization:
 
     @property
     def at_equilibrium(self) -> bool:
-        """Whether the point stays where it is, or one next to it does, as near as rounding."""
+        """Whether the point is an equilibrium, or has one next to it within rounding."""
         of, tick = self.partition.independent, self.dt or 1.0
         if largest(self.v[of]) > AT_EQUILIBRIUM:
             return False
@@ -129,7 +130,7 @@ class Linearization:
             return True
         A = self.A if self.dt is None else (self.A - np.eye(len(self.A))) / tick
         A = A * np.tile(self.mech.column_scale[of], 2)
-        away = least_squares(A, -rate)  # the equilibrium, of stiff springs
+        away = least_squares(A, -rate)  # the step to the equilibrium
         rest = np.abs(A @ away + rate).max(initial=0.0)
         rounded = LOST_IN_A_TICK * largest(rate) if self.dt is not None else 0.0
         near = np.abs(away).max() <= NEXT_TO_EQUILIBRIUM
@@ -137,7 +138,7 @@ class Linearization:
 
     @quiet
     def discretized(self, dt: float) -> Linearization:
-        """The model from tick to tick, efforts held in between (zero-order hold).
+        """The model in discrete time, with efforts held over a tick (zero-order hold).
 
         ``dx+ = rate + A dx + B du``, by the exponential of ``[[A, B, rate], [0, 0, 0]] dt``.
 
@@ -153,34 +154,36 @@ class Linearization:
         Raises
         ------
         InputError
-            For a tick that is not positive, or so long that the model is beyond floats; for a model
-            that is in discrete time already.
+            For a tick that is not positive, or so long that the model exceeds the range of floats;
+            for a model that is in discrete time already.
         """
         dt = positive("dt", dt, "tick, s")
         if self.dt is not None:
             raise InputError(f"this model is in discrete time already, dt = {self.dt:g} s")
         A, moved = held_over(self.A, np.column_stack([self.B, self.rate]), dt)
         if not (np.isfinite(A).all() and np.isfinite(moved).all()):
-            raise InputError(f"in dt = {dt:g} s this model grows beyond floats; take a shorter one")
+            raise InputError(
+                f"this model exceeds the range of floats in dt = {dt:g} s; take a shorter tick"
+            )
         return replace(self, A=A, B=moved[:, :-1], rate=moved[:, -1], dt=dt)
 
     def modes(self) -> tuple[Mode, ...]:
-        """What the model does by itself: its eigenvalues, slowest first, each with a sentence.
+        """The modes of the model: its eigenvalues, slowest first, each described by a sentence.
 
         Returns
         -------
         tuple of Mode
-            A pair of conjugate eigenvalues is one of them.
+            A pair of conjugate eigenvalues is one mode.
         """
         of = self.partition.independent
         names = [self.mech.coordinate_names[i] for i in of]
         return modes_of(self.A, names, self.mech.column_scale[of], self.dt)
 
     def to_control(self) -> control.StateSpace:
-        """The model as python-control has it, names kept; ``.`` in them becomes ``_``.
+        """The model as a `StateSpace` of python-control, with the same names; ``.`` becomes ``_``.
 
-        Needs python-control (the extra ``holoctl[design]``), which takes no points in names. The
-        rate of a point that is no equilibrium has no place there.
+        Needs python-control (the extra ``holoctl[design]``), which allows no points in names. The
+        `rate` of a point that is no equilibrium is not part of the result.
 
         Returns
         -------
@@ -189,7 +192,7 @@ class Linearization:
         Raises
         ------
         InputError
-            Without python-control.
+            If python-control is not installed.
         """
         try:
             import control
@@ -205,7 +208,7 @@ class Linearization:
 
 
 def held_over(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
-    """What a state and an input that is held become in dt s: by ``exp [A B; 0 0] dt``."""
+    """A and B of the model discretised with a zero-order hold of dt s, by ``exp [A B; 0 0] dt``."""
     n, m = B.shape
     whole = np.zeros((n + m, n + m))
     whole[:n] = np.hstack([A, B]) * dt
@@ -214,7 +217,7 @@ def held_over(A: Array, B: Array, dt: float) -> tuple[Array, Array]:
 
 
 def _parts(lin: Linearization) -> Iterator[Cells]:
-    """What a notebook shows: names, and what each mode does."""
+    """The lines of the table that a notebook shows: names, and a sentence for each mode."""
     yield "states", named(lin.states)
     yield "inputs", named(lin.inputs)
     yield "outputs", named(lin.outputs)
@@ -223,7 +226,7 @@ def _parts(lin: Linearization) -> Iterator[Cells]:
 
 
 def _without_points(names: tuple[str, ...]) -> list[str]:
-    """The names with ``_`` for ``.``, and more of it where that is a name already."""
+    """The names with ``_`` for ``.``, and further ``_`` appended while the name is taken."""
     found: list[str] = []
     for name in names:
         plain = name.replace(".", "_")

@@ -1,4 +1,4 @@
-"""Modes: eigenvalues of a linear model, and what they mean in words.
+"""Modes: eigenvalues of a linear model, and sentences that describe them.
 
 lambda = -zeta w +- i w sqrt(1 - zeta^2)        in ticks of dt: z = exp(lambda dt)
 """
@@ -19,19 +19,19 @@ from holoctl.base.tolerances import NOT_DAMPED, TAKES_PART
 __all__ = ["Mode", "modes_of"]
 
 OF_MODEL = 1e-9
-"""How well accelerations of a linear model are taken to be known, as a share of the largest by the
-same state (at least 1): eigenvalues that this may move to zero are said to be zero."""
+"""Assumed error of the accelerations of a linear model, as a share of the largest derivative by the
+same state (at least 1): eigenvalues that this error may move to zero are reported as zero."""
 
 ROUNDED_STEP = 1e-15
-"""What entries of a model in discrete time are rounded to, as a share of themselves or of 1."""
+"""Assumed rounding of the entries of a model in discrete time, as a share of themselves or of 1."""
 
 CRITICAL = 1e-3
-"""A pair of eigenvalues may be one that is there twice where its imaginary part is this small, as
-a share: rounding makes pairs of such."""
+"""A pair of eigenvalues may be a double real one if its imaginary part is below this share:
+rounding splits a double eigenvalue into a pair."""
 
 LEAST_SPEED = 1e-12  # rad/s
-"""Eigenvalues are compared at such a speed where they are slower, and products of eigenvectors
-that are less count as this."""
+"""Slower eigenvalues are scaled with this speed, and smaller products of eigenvectors count as
+this."""
 
 
 Complex = NDArray[np.complex128]
@@ -39,22 +39,22 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """One way in which a linear model moves by itself.
+    """A mode of a linear model.
 
     Attributes
     ----------
     value : complex
-        Eigenvalue, 1/s; of a pair the one with the positive imaginary part. Of a model in discrete
-        time it is ``log(z) / dt``: swings of more than 1 / (2 dt) Hz look slower there.
+        Eigenvalue, 1/s; of a pair the one with the positive imaginary part. For a model in discrete
+        time ``log(z) / dt``: oscillations of more than 1 / (2 dt) Hz appear slower.
     frequency : float
         ``|value|``, rad/s: the natural frequency.
     damping : float
-        ``-Re value / |value|``: 1 and more is no oscillation, negative grows. nan where the mode
-        drifts.
+        ``-Re value / |value|``: a mode with 1 or more does not oscillate, one with a negative ratio
+        grows. nan for a mode that drifts.
     shape : (2n,) complex array
-        Eigenvector, its largest entry 1.
+        Eigenvector with largest entry 1.
     coordinates : tuple of str
-        Those that take part most, first the one that does so most.
+        The coordinates with the largest parts in the mode, the largest first.
     """
 
     value: complex
@@ -68,17 +68,17 @@ class Mode:
 
     @property
     def drifts(self) -> bool:
-        """Whether it neither grows nor decays nor swings: nothing pulls it back."""
+        """Whether the mode neither grows nor decays nor oscillates: its eigenvalue is zero."""
         return bool(np.isnan(self.damping))
 
     @property
     def stable(self) -> bool:
-        """Whether it decays, however slowly: by more than rounding."""
+        """Whether the mode decays, however slowly, by more than rounding."""
         return self.damping >= NOT_DAMPED
 
     @property
     def sentence(self) -> str:
-        """What it does."""
+        """A description of the motion of the mode, with its coordinates."""
         of, at = listing(list(self.coordinates), 4), self.value
         if self.drifts:
             return f"drifts: nothing pulls {of} back"
@@ -104,7 +104,7 @@ class Mode:
 
 @quiet
 def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) -> tuple[Mode, ...]:
-    """The modes of A, whose states are n coordinates, of the unit `scale` each, and their rates."""
+    """The modes of A, whose states are n coordinates, each in the unit `scale`, and their rates."""
     n = len(names)
     values, left, right = cast(tuple[Complex, Complex, Complex], eig(A, left=True))
     unsure = _uncertainty(A, values, left, right, dt)
@@ -116,14 +116,14 @@ def modes_of(A: Array, names: Sequence[str], scale: Vector, dt: float | None) ->
         range(len(values)), key=lambda i: (float(f"{abs(values[i]):.9g}"), -values[i].real)
     ):
         at, x = complex(values[i]), right[:, i]
-        gone = not np.isfinite(at)
-        drifts = not gone and abs(at) <= unsure[i]
-        if gone or drifts:
-            at = complex(-np.inf) if gone else 0j
+        deadbeat = not np.isfinite(at)
+        drifts = not deadbeat and abs(at) <= unsure[i]
+        if deadbeat or drifts:
+            at = complex(-np.inf) if deadbeat else 0j
         elif abs(at.imag) <= min(unsure[i], CRITICAL * abs(at)):
-            at = complex(at.real)  # rounding makes a pair of one that is there twice
+            at = complex(at.real)  # a double real eigenvalue, split by rounding
         elif at.imag < 0.0:
-            continue  # the other one of a pair
+            continue  # the conjugate one is reported
         part = np.abs(left[:, i] * x)
         part = np.abs(x[:n]) / scale if drifts and x[:n].any() else part[:n] + part[n:]
         part = np.round(part / part.max(), 6)
@@ -145,10 +145,11 @@ def _damping(at: complex) -> float:
 def _uncertainty(
     A: Array, values: Complex, left: Complex, right: Complex, dt: float | None
 ) -> Vector:
-    r"""How far eigenvalues (continuous time) may move by an error E of the model.
+    r"""Largest changes of the eigenvalues (continuous time) by an error E of the model.
 
-    By one of their own ``|w|' E |x| / |w' x|``, to first order; by no more than the two of a pair
-    that meet do, ``sqrt(s |w|' E |x| / (|w| |x|))`` where rates are measured in s = \|lambda\|.
+    A simple eigenvalue changes by ``|w|' E |x| / |w' x|``, to first order; a pair that meets by no
+    more than ``sqrt(s |w|' E |x| / (|w| |x|))``, with rates in the unit s = \|lambda\|. The smaller
+    of the two is returned.
     """
     n, tick = len(A) // 2, dt or 1.0
     E = np.zeros_like(A)

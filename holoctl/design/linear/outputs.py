@@ -1,7 +1,7 @@
-"""Outputs of a linear model: what is seen of the state, row by row.
+"""Outputs of a linear model, row by row.
 
     a joint, a motor      J gamma y                          J: its rate is J v
-    its rate              (J gamma) yd + (dJ v + J D) y      by the drift, as in D
+    its rate              (J gamma) yd + (dJ v + J D) y      dJ v from the drift, as in D
     a task                J gamma y
     a constraint          its multipliers, by differences of forward dynamics
 
@@ -42,7 +42,7 @@ __all__ = ["OperatingPoint", "outputs_of"]
 
 
 class OperatingPoint(NamedTuple):
-    """Where a mechanism is linearised.
+    """The state at which a mechanism is linearised, and its motions there.
 
     Attributes
     ----------
@@ -69,12 +69,13 @@ class _Outputs(NamedTuple):
 def outputs_of(
     mech: Mechanism, states: Sequence[str], wanted: Any, at: OperatingPoint
 ) -> tuple[tuple[str, ...], Array, Array]:
-    """Names, C and D.
+    """Names, C and D of the outputs.
 
     Raises
     ------
     InputError
-        For what is no output; names that are none; multipliers that redundancy leaves open.
+        If an entry of `wanted` is no output, a name is unknown or ambiguous, or multipliers are not
+        unique because of redundant constraints.
     """
     n = at.coordinates.gamma.shape[1]
     if wanted is None:
@@ -83,7 +84,7 @@ def outputs_of(
     parts = [_rows(mech, x, at) for x in ([wanted] if listed is None else listed)]
     names = [name for part in parts for name in part.names]
     if not names:
-        raise InputError("outputs: none is named; leave it out for the states themselves")
+        raise InputError("outputs: got no entry; leave outputs out to get the states")
     if twice := [x for i, x in enumerate(names) if x in names[:i]]:
         raise InputError(f"outputs: {listing(sorted(set(twice)))} twice; names must differ")
     return tuple(names), np.vstack([p.C for p in parts]), np.vstack([p.D for p in parts])
@@ -109,7 +110,7 @@ def _rows(mech: Mechanism, wanted: Any, at: OperatingPoint) -> _Outputs:
 def _meanings(
     mech: Mechanism, wanted: str, at: OperatingPoint
 ) -> dict[str, Callable[[], _Outputs]]:
-    """What a name can be taken for: in words, and how its rows are found."""
+    """The possible meanings of a name: in words, with a function that returns the rows."""
     BT, change = np.ascontiguousarray(mech.B.T), at.coordinates.change
     found: dict[str, Callable[[], _Outputs]] = {}
     if wanted in ("motors", "d motors"):
@@ -120,7 +121,7 @@ def _meanings(
         found["all motors"] = lambda: of_all[wanted != "motors"]
     name = wanted.removeprefix("force ")
     if name != wanted and (name in mech.constraint_names or name in mech.row_names):
-        found[f"what {name!r} gives"] = lambda: _forces(mech, name, at)
+        found[f"the force of {name!r}"] = lambda: _forces(mech, name, at)
     if _is_joint(mech, wanted):
         found[f"the joint or coordinate {wanted!r}"] = lambda: _of_joint(mech, wanted, at)
     moving = wanted.removeprefix("d ")
@@ -130,7 +131,7 @@ def _meanings(
 
 
 def _is_joint(mech: Mechanism, name: str) -> bool:
-    """Whether a joint is called so, one that is switched off too."""
+    """Whether a joint has this name, also one that is switched off."""
     try:
         joint_called(mech.model, name, _closures(mech), "outputs")
     except InputError:
@@ -145,13 +146,14 @@ def _closures(mech: Mechanism) -> dict[str, Closure | None]:
 
 
 def _joint(mech: Mechanism, name: str) -> Joint:
-    """A joint of the tree, one of its coordinates, or one that was cut."""
+    """A joint of the tree, one of its coordinates, or a cut joint."""
     try:
         joint = joint_called(mech.model, name, _closures(mech), "outputs")
     except InputError as error:
         raise InputError(
-            f"{error}; an output is a coordinate, a joint, 'motors', with 'd ' before it its "
-            "rate, 'force NAME' for what a constraint gives, or a task such as hc.FrameTask"
+            f"{error}; an output is a coordinate, a joint or 'motors', the same with 'd ' before "
+            "it for its rate, 'force NAME' for the force of a constraint, or a task such as "
+            "hc.FrameTask"
         ) from None
     if joint is None:
         raise InputError(f"outputs: {name!r} is a closure that is switched off")
@@ -224,7 +226,7 @@ def _differenced(
 
 
 def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Outputs:
-    """The multipliers of a constraint, or of one row: what it gives, N or N m."""
+    """The multipliers of a constraint, or of one row: its forces, N or N m."""
     if name in mech.constraint_names:
         where = rows_of(mech, name)
     else:
@@ -245,12 +247,12 @@ def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Outputs:
     if not unique.all():
         open_ones = [x for x, known in zip(labels, unique, strict=True) if not known]
         raise InputError(
-            f"outputs: 'force {name}': other rows can stand in for {listing(open_ones)}, so what "
-            "they give is no function of the state; ask for rows that nothing repeats, one by one"
+            f"outputs: 'force {name}': {listing(open_ones)} depend on other rows, so their forces "
+            "are no function of the state; name independent rows, one by one"
         )
     gamma, change = at.coordinates.gamma, at.coordinates.change
     c, n = mech.column_scale, gamma.shape[1]
-    floor = max(largest(here), float(pin.computeTotalMass(mech.model)))  # what gives it 1 m/s^2
+    floor = max(largest(here), float(pin.computeTotalMass(mech.model)))  # the force for 1 m/s^2
     C = np.zeros((len(labels), 2 * n))
     for j in range(n):
         x, xd = gamma[:, j], change[:, j]
@@ -262,7 +264,7 @@ def _forces(mech: Mechanism, name: str, at: OperatingPoint) -> _Outputs:
             return forces(at.q, at.v + h * x, efforts)[0]
 
         of = mech.coordinate_names[at.part.independent[j]]
-        what = f"{mech.name}: what {name!r} gives, along {of},"
+        what = f"{mech.name}: the force of {name!r}, along {of},"
         C[:, j] = _differenced(by_y, x / c, STEPS_OF_STATES, what, floor)
         C[:, n + j] = _differenced(by_yd, x / c, STEPS_OF_RATES, what, floor)
     D = np.array([forces(at.q, at.v, efforts + b)[0] - here for b in mech.B.T])

@@ -1,8 +1,8 @@
-"""How the acceleration changes with the state, along the motions, and with the efforts.
+"""Derivatives of the acceleration by the state, along the motions, and by the efforts.
 
     a_q gamma + a_v D        a_v gamma        a_tau B
 
-exactly, by compiled derivatives, or by differences (numeric_differentiation.py).
+They are exact with compiled derivatives; otherwise by differences (numeric_differentiation.py).
 Reference: docs/derivations.md, "Linear models".
 """
 
@@ -37,14 +37,16 @@ Acceleration = Callable[[Vector, Vector, Vector, float], Vector]
 
 
 class PlantDerivatives(NamedTuple):
-    """See the head of this module.
+    """The acceleration at a point and its derivatives.
 
     Attributes
     ----------
     a : (nv,) array
         The acceleration at the point, rad/s^2 or m/s^2.
     by_y, by_yd : (nv, n) arrays
+        Its derivatives by the minimal coordinates and their rates.
     by_u : (nv, nu) array
+        Its derivative by the motor efforts.
     """
 
     a: Vector
@@ -57,8 +59,8 @@ def by_code(
     code: Compiled, part: Partition, q: Vector, v: Vector, u: Vector, t: float,
     at: MinimalCoordinates,
 ) -> PlantDerivatives:  # fmt: skip
-    """Exact derivatives, of compiled forward dynamics; where their guard is in doubt, differences,
-    or the error that explains."""
+    """Exact derivatives of compiled forward dynamics; differences, or their error, if the guard of
+    the compiled function refuses."""
     mech = code.mech
     B, tau = mech.B, mech.B @ u
     try:
@@ -67,7 +69,7 @@ def by_code(
         return by_differences(mech, part, q, v, u, t, at)
     a = code.forward_dynamics(q, v, tau, t)
     by_y, by_yd = a_q @ at.gamma + a_v @ at.change, a_v @ at.gamma
-    if mech.forces:  # else nothing has a kink
+    if mech.forces:  # without forces the acceleration has no kink
         slopes = np.hstack([by_y, by_yd]).T / mech.column_scale
         directions = _directions(mech, part, q, v, tau, t, at, code.forward_dynamics)
         for slope, (f, what, unit) in zip(slopes, directions, strict=True):
@@ -79,7 +81,7 @@ def by_differences(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, u: Vector, t: float,
     at: MinimalCoordinates,
 ) -> PlantDerivatives:  # fmt: skip
-    """Differences of the forward dynamics."""
+    """Derivatives by differences of the forward dynamics."""
     tau, c, n = mech.B @ u, mech.column_scale[:, None], part.independent.size
     prepared = PreparedForwardDynamics(mech, part)
     acceleration = _acceleration(prepared)
@@ -96,8 +98,8 @@ def by_differences(
 
 
 def _acceleration(prepared: PreparedForwardDynamics) -> Acceleration:
-    """Forward dynamics without stabilisation: it says nothing along closed motions but rounding,
-    as many times as 1 / T^2 is."""
+    """Forward dynamics without stabilisation: along closed motions stabilisation would only add
+    rounding errors, amplified by 1 / T^2."""
     mech, part = prepared.mech, prepared.partition
     if not mech.stabilised:
         return prepared.acceleration
@@ -113,8 +115,8 @@ def _directions(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, tau: Vector, t: float,
     at: MinimalCoordinates, acceleration: Acceleration,
 ) -> Iterator[tuple[Callable[[float], Vector], str, float]]:  # fmt: skip
-    """For each y, then each yd: the scaled acceleration by a scaled step, a name, and the step that
-    is one of scaled size."""
+    """For each y, then each yd: the scaled acceleration as a function of a scaled step, a name, and
+    the step of y or yd that has the scaled size one."""
     c = mech.column_scale
     still = np.zeros(mech.nv)
     names = [mech.coordinate_names[i] for i in part.independent]

@@ -1,5 +1,5 @@
-"""What motors can do over a grid.
+"""Maps of motor efforts and other quantities over a grid of poses.
 
 In: a `Mechanism`, a grid. Out: a `MotorMap`.
-`neighbour_continuation` stays on one branch, `grid_filling` fills, `point_quantities` evaluates.
+`neighbour_continuation` keeps the branch, `grid_filling` the order, `point_quantities` evaluates.
 """

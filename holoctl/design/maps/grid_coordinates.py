@@ -1,9 +1,9 @@
-"""What the numbers of a grid are: coordinates of joints, or rows of a task, and what is held.
+"""The coordinates of a grid: coordinates of joints or rows of a task, and held coordinates.
 
-    r(q) = s(q) - x        vanishes where the mechanism is at the point x of the grid
+    r(q) = s(q) - x        vanishes if the mechanism is at the point x of the grid
 
-scaled: rad, and m over a length. With the constraints, r = 0 leaves the mechanism no motion but
-idle ones: bodies that spin between two joints.
+scaled: rad, and m over a length. The constraints and r = 0 together leave the mechanism idle
+motions only: bodies that spin between two joints.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class GridAxis(NamedTuple):
 
 
 class GridRow(NamedTuple):
-    """A number of the chart: that of an axis of the grid, or a value that is the same everywhere.
+    """A coordinate of the chart: an axis of the grid, or a constant.
 
     Attributes
     ----------
     name : str
     axis : int
-        Which axis of the grid; -1 for none.
+        Index of the axis of the grid; -1 for a constant.
     value : float
-        What it is where it is that of no axis.
+        The constant; not used for an axis.
     """
 
     name: str
@@ -66,19 +66,20 @@ class GridRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MapChart:
-    """Which numbers, of which mechanism; what is bound to it is made where it is asked for, once in
-    each process.
+    """The coordinates of a grid, of a mechanism.
+
+    The task and the sensors bound to the mechanism are made when first used, once in each process.
 
     Attributes
     ----------
     mech : Mechanism
     start : (nq,) array
-        What is held is held there.
+        The configuration that gives held coordinates their values.
     task : Task or None
-        Whose rows are the first ones; None: coordinates.
+        Its rows are the first coordinates of the chart; None: these are coordinates of joints.
     rows : tuple of GridRow
     held : tuple of str
-        Coordinates that are held at the start.
+        Coordinates that keep their values at the start.
     """
 
     mech: Mechanism
@@ -92,22 +93,22 @@ class MapChart:
 
     @cached_property
     def bound(self) -> BoundTask | None:
-        """The task on the mechanism."""
+        """The task bound to the mechanism."""
         return None if self.task is None else bound_to(self.mech, self.task)
 
     @cached_property
     def sensors(self) -> MeasurementModel | None:
-        """The coordinates: those of the grid, if it is one of coordinates, and those held."""
+        """The coordinates of joints in the grid (if it has no task), and the held ones."""
         names = [*(() if self.task is not None else (row.name for row in self.rows)), *self.held]
         try:
             return measurement_model(self.mech, names) if names else None
         except InputError as error:
-            said = str(error).replace(f"{self.mech.name}: measured", "motor_map: grid or locked", 1)
-            raise InputError(said) from None
+            text = str(error).replace(f"{self.mech.name}: measured", "motor_map: grid or locked", 1)
+            raise InputError(text) from None
 
     @property
     def base(self) -> str:
-        """A floating base that was not asked for, so that it is not held; or ``""``."""
+        """A floating base that neither grid nor locked names, so that it is not held; or ``""``."""
         names = (*(row.name for row in self.rows), *self.held)
         first = "" if self.sensors is None else self.sensors.names[0]
         return "" if first in names else first
@@ -125,7 +126,7 @@ class MapChart:
         if self.sensors is not None:
             wanted = self._beginning.copy()
             if self.task is None:
-                first = 7 if self.sensors.names[0] != self.rows[0].name else 0  # behind a base
+                first = 7 if self.sensors.names[0] != self.rows[0].name else 0  # after a base
                 wanted[first : first + x.size] = x
             parts.append(_of_sensors(self.sensors, wanted, self.base))
         if len(parts) == 1:
@@ -153,14 +154,14 @@ class MapChart:
 
 
 def lengths_of(task: BoundTask) -> NDArray[np.bool_]:
-    """Which rows of a task are lengths; the others are angles, or what else is no length."""
+    """Which rows of a task are lengths; the others are angles or other numbers."""
     if isinstance(task, BoundFrameTask):
         return np.array([axis in _LETTERS for axis in task.axes])
     return np.array([scale != 1.0 for scale in task.scale])
 
 
 def _wanted(task: BoundTask, x: Vector) -> Any:
-    """Values of rows as the task takes a reference: rotations are rotation vectors."""
+    """The reference of a task for values x of its rows; rotations are rotation vectors."""
     if not isinstance(task, BoundFrameTask) or not task.of_poses:
         return x
     place, turn = np.zeros(3), np.zeros(3)
@@ -186,18 +187,18 @@ def _of_sensors(sensors: MeasurementModel, wanted: Vector, base: str) -> Rows:
     return left
 
 
-# --------------------------------------------------------------------------- as it is given
+# ------------------------------------------------------------------- the grid of the caller
 
 
 def chart_of(
     mech: Mechanism, part: Partition, start: Vector, grid: Any, locked: Any, kin: Kinematics
 ) -> tuple[MapChart, tuple[GridAxis, ...]]:
-    """The chart and the axes of a grid as a caller gives it, checked at the start.
+    """The chart and the axes of a caller's grid, checked at the start.
 
     Raises
     ------
     InputError
-        For what is no grid, unknown names, and where it does not determine the motion.
+        If `grid` has the wrong type, a name is unknown, or the grid does not determine the motion.
     """
     if isinstance(grid, Mapping):
         task, names, values = None, [plain_name(name) for name in grid], list(grid.values())
@@ -210,7 +211,7 @@ def chart_of(
         if len(values) != len(names):
             raise InputError(
                 f"motor_map: the task has {len(names)} rows, {listing(names)}; give values for "
-                f"each, or a number where it stays the same; got {len(values)}"
+                f"each, or one number for a row that stays constant; got {len(values)}"
             )
     else:
         raise InputError(
@@ -223,14 +224,14 @@ def chart_of(
         if x.ndim > 1 or not x.size or not np.isfinite(x).all():
             got = f"shape {x.shape}" if x.ndim > 1 or not x.size else f"{x[~np.isfinite(x)][0]}"
             raise InputError(
-                f"motor_map: values of {name!r} must be finite numbers, one or more in a row; got "
-                f"{got}"
+                f"motor_map: values of {name!r} must be a finite number or an (n,) array of them; "
+                f"got {got}"
             )
         if x.ndim == 0:
             rows.append(GridRow(name, -1, float(x)))
             continue
         if x.size > 1 and not ((np.diff(x) > 0.0).all() or (np.diff(x) < 0.0).all()):
-            raise InputError(f"motor_map: values of {name!r} must ascend, or descend")
+            raise InputError(f"motor_map: values of {name!r} must be increasing or decreasing")
         rows.append(GridRow(name, len(found), 0.0))
         found.append((name, x))
     if not found:
@@ -277,7 +278,7 @@ def _seen(chart: MapChart, part: Partition, kin: Kinematics) -> tuple[Array, Arr
 
 
 def _with_held(chart: MapChart, part: Partition, kin: Kinematics) -> MapChart:
-    """The chart with as many motors held, or else other coordinates, as see more motions."""
+    """The chart with motors, and if need be other coordinates, held until no motion is left."""
     mech = chart.mech
     T, D = _seen(chart, part, kin)
     rank = rank_within(D @ T, UNSEEN_MOTION)
@@ -292,24 +293,24 @@ def _with_held(chart: MapChart, part: Partition, kin: Kinematics) -> MapChart:
         try:
             more = replace(chart, held=(*chart.held, name))
             T, D = _seen(more, part, kin)
-        except InputError:  # a coordinate without a number of its own
+        except InputError:  # not a single coordinate
             continue
-        if rank_within(D @ T, UNSEEN_MOTION) == D.shape[0]:  # each of its rows sees one more
+        if rank_within(D @ T, UNSEEN_MOTION) == D.shape[0]:  # each of its rows adds one to the rank
             chart, rank = more, D.shape[0]
     return chart
 
 
 def _check_determined(chart: MapChart, part: Partition, kin: Kinematics) -> None:
-    """Raise `InputError` where rows repeat each other, or leave a motion that is not idle."""
+    """Raise `InputError` if rows are dependent, or leave a motion that is not idle."""
     mech = chart.mech
     T, D = _seen(chart, part, kin)
     here = observability_of(T, D)
     names = [*(row.name for row in chart.rows), *chart.held]
     if here.observed.shape[1] < D.shape[0]:
         raise InputError(
-            f"motor_map: at the start, {listing(names)} are {D.shape[0]} numbers that move with "
-            f"{here.observed.shape[1]} motions only: the start is a singular configuration, or "
-            "leave some of them out"
+            f"motor_map: at the start, {listing(names)} are {D.shape[0]} coordinates of only "
+            f"{here.observed.shape[1]} motions: leave some of them out, unless the start is a "
+            "singular configuration"
         )
     if not here.unobserved.shape[1]:
         return
@@ -320,6 +321,6 @@ def _check_determined(chart: MapChart, part: Partition, kin: Kinematics) -> None
         raise InputError(
             f"motor_map: {listing(names)} leave {count} motions open, of "
             f"{'; '.join(moved_by(mech, left[:, np.linalg.norm(left, axis=0) > UNSEEN_MOTION]))}: "
-            "lock coordinates by locked=[...], or name more rows, with a number for those that "
-            "stay the same"
+            "lock coordinates by locked=[...], or name more rows, with one number for rows that "
+            "stay constant"
         )

@@ -1,6 +1,6 @@
-"""Maps of a mechanism over a grid: what its motors hold, move and push, and where it gets to.
+"""Maps of a mechanism over a grid: holding efforts, condition, velocities and forces, workspace.
 
-Every point is reached from a neighbour, on the branch (elbows, assembly mode) of the start.
+Each point is reached from a neighbour, on the branch (elbows, assembly mode) of the start.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def motor_map(
     executor: Any = None,
     progress: bool = False,
 ) -> MotorMap:
-    """What the motors can do at each point of a grid, and where the mechanism gets to.
+    """Holding efforts and other quantities of the motors over a grid, and the workspace.
 
-    Each point is reached from a neighbour by a continuation that takes no step it cannot vouch
-    for, so that the whole map is on the branch of the start: what is not reached is nan, and says
-    why. The result does not depend on who works.
+    Each point is reached from a neighbour by a continuation whose steps are proved to stay on the
+    branch, so that the whole map is on the branch of the start. Points that are not reached are
+    nan, with a reason. The result does not depend on the executor.
 
     Parameters
     ----------
@@ -66,27 +66,28 @@ def motor_map(
     grid : mapping or tuple
         ``{coordinate: values}``: joints of one coordinate, ``joint[i]``, or closures that are
         joints, as `ClosedStateEstimator` takes them; rad or m. Or ``(task, values, values, ...)``
-        with values for each row of the task, ``(hc.FrameTask("tool", "x y"), xs, ys)``; the numbers
-        of rows that turn are those of a rotation vector, rad. Each array is an axis of the grid, in
-        order; a number in place of an array stays the same over the map.
+        with values for each row of the task, ``(hc.FrameTask("tool", "x y"), xs, ys)``; the values
+        of rotational rows are components of a rotation vector, rad. Each array is an axis of the
+        grid, in order; a number in place of an array is constant over the map.
     what : str or iterable of str, optional
-        ``"torque"``: holding efforts; ``"condition"``; ``"velocity"`` and ``"force"``: ellipsoids
-        of the task; ``"reach"``: nothing more than where it gets to, which is always told.
+        ``"torque"``: holding efforts; ``"condition"``: condition numbers; ``"velocity"`` and
+        ``"force"``: ellipsoids of the task; ``"reach"``: the workspace alone, which every map has.
     start : (nq,) array_like, optional
-        The branch: closed first, as by `assemble`. Default: ``mech.reference``.
+        A configuration on the branch; it is closed first, as by `assemble`. Default:
+        ``mech.reference``.
     locked : iterable of str, optional
-        Coordinates that are held as they are at the start, where the grid leaves motions open.
-        Default: of a grid of coordinates, the motors that are not in it, as far as that takes; of
-        a task, none.
+        Coordinates that keep their values at the start, if the grid leaves motions open. Default:
+        for a grid of coordinates, motors that are not in it, as many as are needed; for a task,
+        none.
     task : Task, optional
-        Whose ellipsoids and condition are meant. Default: that of the grid.
+        The task of the ellipsoids and the condition. Default: that of the grid.
     limits : "model", Limits or None, optional
         Default: ``hc.limits_of(mech)``. Points beyond limits of positions are not reachable;
-        efforts beyond theirs are told in `reasons`.
+        efforts beyond their limits are reported in `reasons`.
     t : float, optional
         Time, s, for constraints that depend on it.
     executor : concurrent.futures.Executor or int, optional
-        Who works, as for `sweep`. Default: this process.
+        Worker processes, as for `sweep`. Default: this process.
     progress : bool, optional
         Show a progress bar, of tqdm.
 
@@ -97,10 +98,10 @@ def motor_map(
     Raises
     ------
     InputError
-        For what is no grid, unknown names or words, rows that leave motions open or repeat each
-        other, ellipsoids without a task.
+        For a wrong type of grid, unknown names or words, rows that leave motions open or are
+        dependent, ellipsoids without a task.
     NotActuatedError
-        If the mechanism has no motors, and not only ``"reach"`` is asked for.
+        If the mechanism has no motors, and `what` is not ``"reach"`` alone.
     AssemblyError
         If the start does not close.
     SingularityError
@@ -129,8 +130,7 @@ def motor_map(
     bound = None if own is None else bound_to(mech, own)
     if bound is None and ({"velocity", "force"} & set(words)):
         raise InputError(
-            "motor_map: ellipsoids are those of a task: give task=hc.FrameTask(...), or a grid of "
-            "one"
+            "motor_map: ellipsoids need a task: give task=hc.FrameTask(...), or a grid of a task"
         )
     request = MapRequest(chart, words, _limits(mech, limits), own, t)
     worker = GridWorker(request, axes, part)
@@ -155,7 +155,7 @@ def _limits(mech: Mechanism, limits: Any) -> Limits | None:
 
 
 def _run(worker: GridWorker, start: Vector, executor: Any, progress: bool) -> Filled:
-    """The grid, filled here where it is small, else by workers."""
+    """The grid, filled in this process or by workers."""
     count = int(np.prod([axis.values.size for axis in worker.axes]))
     workers = None if executor is None else workers_of("motor_map", worker, executor, count)
     bar = progress_bar(0, "motor map", "items") if progress else None
@@ -168,9 +168,9 @@ def _run(worker: GridWorker, start: Vector, executor: Any, progress: bool) -> Fi
             return dealt_out(workers, items, bar)[0]
         return [_tried(worker, item, bar) for item in items]
 
-    beside: AbstractContextManager[Any] = nullcontext() if workers is None else at_work(workers)
+    working: AbstractContextManager[Any] = nullcontext() if workers is None else at_work(workers)
     try:
-        with one_thread(), beside:
+        with one_thread(), working:
             return filled(worker, start, run)
     finally:
         if bar is not None:
@@ -180,14 +180,14 @@ def _run(worker: GridWorker, start: Vector, executor: Any, progress: bool) -> Fi
 def _tried(function: Callable[[Any], Any], item: Any, bar: Any) -> Any:
     try:
         found = function(item)
-    except Exception as error:  # as in a sweep: an item that fails is its error
+    except Exception as error:  # as in a sweep, the result of an item that fails is its error
         found = error
     if bar is not None:
         bar.update(1)
     return found
 
 
-# --------------------------------------------------------------------------------- the value
+# --------------------------------------------------------------------------------- the result
 
 
 def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> MotorMap:
@@ -206,16 +206,16 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
     for index in np.ndindex(shape):
         point = found.points.get(index)
         if point is None:
-            reasons[index] = found.why.get(index, "out of reach: no neighbour was reached")
+            reasons[index] = found.reasons.get(index, "out of reach: no neighbour was reached")
             continue
         if point.beyond:
             reasons[index] = point.beyond
             continue
         reachable[index] = True
-        said = [*point.remarks, found.apart.get(index, "")]
-        said += ["behind a singular configuration of the motors"] if behind[index] else []
-        said += ["reached past limits of positions only"] if index in found.past else []
-        reasons[index] = "; ".join(word for word in said if word)
+        remarks = [*point.remarks, found.branch_remarks.get(index, "")]
+        remarks += ["behind a singular configuration of the motors"] if behind[index] else []
+        remarks += ["reached past limits of positions only"] if index in found.past_limits else []
+        reasons[index] = "; ".join(remark for remark in remarks if remark)
         arrays["q"][index] = point.q
         for name, value in point.numbers.items():
             arrays[name][index] = value
@@ -235,18 +235,20 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
 
 
 def _behind(found: Filled, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Points that are not joined with the first one by points of its side; within limits of
-    positions, where these do not keep them apart."""
+    """Points that are not connected with the first one by points with its sign of the determinant.
+
+    Points that were reached past limits of positions may be connected past them; others not.
+    """
     behind = np.zeros(shape, dtype=bool)
-    if found.begun is None or (own := found.points[found.begun].side) == 0:
+    if found.origin is None or (sign := found.points[found.origin].side) == 0:
         return behind
-    for past in (False, True):
-        beside = np.zeros(shape, dtype=bool)
+    for past_limits in (False, True):
+        same_sign = np.zeros(shape, dtype=bool)
         for index, point in found.points.items():
-            within = not point.beyond and index not in found.past
-            beside[index] = point.side == own and (past or within)
-        islands, _ = label(beside)
+            within = not point.beyond and index not in found.past_limits
+            same_sign[index] = point.side == sign and (past_limits or within)
+        islands, _ = label(same_sign)
         for index, point in found.points.items():
-            if not point.beyond and (index in found.past) == past:
-                behind[index] = islands[index] == 0 or islands[index] != islands[found.begun]
+            if not point.beyond and (index in found.past_limits) == past_limits:
+                behind[index] = islands[index] == 0 or islands[index] != islands[found.origin]
     return behind

@@ -1,11 +1,12 @@
-"""From a closed configuration to a neighbouring point of a grid, on the same branch or not at all.
+"""Continuation from a closed configuration to a neighbouring point of a grid, on the same branch.
 
     K d = -[phi; r; 0]        K = [G; D; N']    N: idle motions, held still
-    r -> 0 by the straight way, in substeps
+    r -> 0 along a straight line, in substeps
 
-A substep counts as in closing/continuation.py. A grid is often symmetric as its mechanism is, and
-on the symmetry line two arms stretch at one point: the determinant has a double zero there, and
-keeps its sign. So no eigenvalue of K^-1 K' may be negative, K' that of the end of a substep.
+A substep is accepted by the rule of closing/continuation.py. A grid often has the symmetry of its
+mechanism, and on the line of symmetry two arms may be stretched at one point: the determinant has a
+double zero there, and keeps its sign. So, in addition, no eigenvalue of K^-1 K' may be negative,
+with K' at the end of a substep.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from holoctl.rows.evaluate import constraint_rows
 
 __all__ = ["PartitionedConfiguration", "PathEnd", "reached"]
 
-MAP_EVALUATIONS = 400  # a count
-"""Evaluations that a way to a neighbour may take."""
+MAP_EVALUATIONS = 400
+"""Largest number of evaluations of the rows for one neighbour."""
 
 
 class PartitionedConfiguration(NamedTuple):
-    """A closed configuration, and a partition that is good there."""
+    """A closed configuration, and a partition that is well-conditioned there."""
 
     q: Vector
     part: Partition
 
 
 class PathEnd(NamedTuple):
-    """Where a way ended: at a share of it, and why, in words."""
+    """The end of a continuation before its goal: the share of the path, and the reason in words."""
 
     share: float
     why: str
@@ -56,7 +57,7 @@ class _RowValues(NamedTuple):
 
 
 class _FactoredPoint(NamedTuple):
-    """A closed configuration on the way: rows of a partition, idle motions N', and K factored."""
+    """A closed configuration on the path: rows of a partition, idle motions N', and K factored."""
 
     q: Vector
     part: Partition
@@ -66,18 +67,19 @@ class _FactoredPoint(NamedTuple):
     K: Factored
 
     def right(self, at: _RowValues | _FactoredPoint, goal: Vector) -> Vector:
-        """The right side that leads from some rows to a goal of r."""
+        """The right side of the linear system from the rows `at` to a goal of r."""
         return np.concatenate([-at.errors, goal - at.r, np.zeros(self.N.shape[0])])
 
 
 def reached(
     mech: Mechanism, t: float, start: PartitionedConfiguration, left: Rows
 ) -> PartitionedConfiguration | PathEnd:
-    """The spot where r vanishes, by the straight way; or where that ends."""
+    """The configuration with r = 0, along a straight line from the start; or the end of that."""
     count, why = 0, "slow"
 
     def substep(here: _FactoredPoint, share: float) -> _FactoredPoint | None:
-        """The place at a share of what is left; None, and why, where that does not count."""
+        """The configuration at a share of the remaining path; None, with `why` set, if the substep
+        is not accepted."""
         nonlocal count, why
         goal, K, last, worst = (1.0 - share) * here.r, np.zeros((0, 0)), here.K, 0.0
 
@@ -129,7 +131,7 @@ def reached(
 
 _WHY = {
     "open": "rows left out as redundant open there",
-    "steps": "it took too many steps: give a start, or a grid, that is nearer",
+    "steps": "it took too many steps: give a nearer start, or a finer grid",
     "singular": "it comes to a singular configuration",
     "far": "it comes to a singular configuration",
     "first": "it does not close, near a singular configuration",

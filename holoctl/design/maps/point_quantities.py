@@ -1,10 +1,10 @@
-"""What a point of a motor map says, at a closed configuration on the branch of the map.
+"""The quantities of a motor map at a point, a closed configuration on the branch of the map.
 
-With W the motions that the chart sees (columns, orthonormal in scaled coordinates), A = D B' W the
-rates of the motors, counted in units D, and S = J W those of a task:
+With W the motions that change the chart (columns, orthonormal in scaled coordinates), A = D B' W
+the rates of the motors in units D, and S = J W those of a task:
 
     torque       gamma' B u = gamma' (h - F), least norm
-    condition    sigma_1 / sigma_r of A; of a task that of T = S R^-1, A = Q R
+    condition    sigma_1 / sigma_r of A; with a task, of T = S R^-1, A = Q R
     velocity     {S z : |A z| <= 1}         semi-axes sigma(T), along its left singular vectors
     force        {f : |u| <= 1, A' u = S' f}         semi-axes 1 / sigma(T)
 
@@ -44,16 +44,20 @@ __all__ = ["MapPoint", "MapRequest", "point_at"]
 
 @dataclass(frozen=True, eq=False)
 class MapRequest:
-    """What is asked for, of which chart. Pickles; what is bound is made once in each process.
+    """The quantities of a map that are requested.
+
+    It can be pickled; the bound task and limits are made once in each process.
 
     Attributes
     ----------
     chart : MapChart
     what : tuple of str
+        Names of quantities.
     limits : Limits or None
     task : Task or None
-        Whose ellipsoids, and whose condition.
+        The task of the ellipsoids and the condition.
     t : float
+        Time, s.
     """
 
     chart: MapChart
@@ -67,17 +71,17 @@ class MapRequest:
 
     @cached_property
     def bound(self) -> BoundTask | None:
-        """The task on the mechanism."""
+        """The task bound to the mechanism."""
         return None if self.task is None else bound_to(self.chart.mech, self.task)
 
     @cached_property
     def limited(self) -> BoundLimits | None:
-        """The limits, in the order of the mechanism."""
+        """The limits bound to the mechanism."""
         return None if self.limits is None else bound_limits(self.chart.mech, self.limits)
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
-        """Rows of the task that ellipsoids are of: its lengths, or all where it has none."""
+        """The rows of the task used for ellipsoids: its lengths, or all if it has no lengths."""
         if self.bound is None:
             return np.zeros(0, dtype=np.intp)
         lengths = lengths_of(self.bound)
@@ -85,7 +89,8 @@ class MapRequest:
 
     @cached_property
     def rate_units(self) -> tuple[Vector, bool]:
-        """What motor rates are counted in: their limits where all have one, else 1."""
+        """Units of motor rates, and whether they are limits: limits if all motors have one, else
+        1."""
         mech, bound = self.chart.mech, self.limited
         none = np.ones(mech.nu), False
         if bound is None or not mech.actuated:
@@ -97,13 +102,13 @@ class MapRequest:
 
     @cached_property
     def effort_units(self) -> tuple[Vector, bool]:
-        """What motor efforts are counted in, likewise."""
+        """Units of motor efforts, likewise."""
         none = np.ones(self.chart.mech.nu), False
         return none if self.limited is None else _sizes(self.limited.effort, none)
 
 
 def _sizes(both: Array, none: tuple[Vector, bool]) -> tuple[Vector, bool]:
-    """The nearer limits, where all are finite and zero lies between them."""
+    """The smaller of lower and upper limit, if all are finite with zero between them."""
     nearer = np.minimum(-both[0], both[1])
     return (nearer, True) if (np.isfinite(nearer) & (nearer > 0.0)).all() else none
 
@@ -115,13 +120,13 @@ class MapPoint(NamedTuple):
     ----------
     q : (nq,) array
     numbers : dict of str to array
-        By the names of `MotorMap`.
+        Quantities, by the names of `MotorMap`.
     beyond : str
-        Positions that are beyond their limits; empty where none is.
+        Positions that are beyond their limits, in words; empty if there are none.
     remarks : tuple of str
-        What else is not as it should be.
+        Reservations about a point that was reached.
     side : int
-        Sign of the determinant of motor rates by rates of the chart; 0 where it has none.
+        Sign of the determinant of motor rates by rates of the chart; 0 if it is not square.
     """
 
     q: Vector
@@ -132,9 +137,10 @@ class MapPoint(NamedTuple):
 
 
 def point_at(request: MapRequest, spot: PartitionedConfiguration, D: Array) -> MapPoint:
-    """What is asked for at a spot; D (rows, nv) are the rows of the chart there, by scaled steps.
+    """The requested quantities at a configuration.
 
-    What cannot be told there is nan, and a remark.
+    D (rows, nv) is the derivative of the chart by scaled coordinates. Quantities that are not
+    defined there are left out, with a remark.
     """
     chart, (q, part) = request.chart, spot
     mech, rest = chart.mech, np.zeros(chart.mech.nv)
@@ -149,17 +155,17 @@ def point_at(request: MapRequest, spot: PartitionedConfiguration, D: Array) -> M
     if "torque" in request.what:
         _torque(request, P, numbers, remarks)
     sizes = singular_values(effort_scales(mech)[0][:, None] * A)
-    told = sizes.size == A.shape[1] and sizes[-1] * ACTUATION_SINGULAR > sizes[0]
-    if not told and request.what != ("reach",):
+    determined = sizes.size == A.shape[1] and sizes[-1] * ACTUATION_SINGULAR > sizes[0]
+    if not determined and request.what != ("reach",):
         remarks.append("the motors do not determine the motion there")
-    _of_rates(request, P, W, A if told else None, sizes, numbers)
+    _of_rates(request, P, W, A if determined else None, sizes, numbers)
     square = mech.nu == A.shape[1] == DW.shape[0]
     side = int(np.sign(np.linalg.det(A)) * np.sign(np.linalg.det(DW))) if square else 0
     return MapPoint(q, numbers, beyond, tuple(remarks), side)
 
 
 def _motions(P: Projection, D: Array) -> tuple[Array, Array]:
-    """W (nv, r), unscaled, of the motions that the chart sees, and the rates of the chart by it."""
+    """W (nv, r), unscaled: the motions that change the chart; and the rates of the chart by W."""
     c = P.mechanism.column_scale[:, None]
     T = np.linalg.qr(P.gamma * P.scale / c)[0]
     DT = D @ T
@@ -176,17 +182,16 @@ def _beyond(request: MapRequest, q: Vector) -> str:
     ).positions
     lower, upper = bound.position
     over = np.maximum(x - upper, lower - x) / bound.units
-    said = [
+    return "; ".join(
         f"{bound.names[i]} = {x[i]:.4g}, limit {(upper if x[i] > upper[i] else lower)[i]:.4g}"
         for i in np.flatnonzero(over > WITHIN_LIMIT)
-    ]
-    return "; ".join(said)
+    )
 
 
 def _torque(
     request: MapRequest, P: Projection, numbers: dict[str, Array], remarks: list[str]
 ) -> None:
-    """Holding efforts; where they are beyond limits, or hold nothing, a remark."""
+    """Add holding efforts; a remark if they exceed limits, or if no efforts hold the mechanism."""
     mech = P.mechanism
     try:
         found = inverse_dynamics(
@@ -216,7 +221,7 @@ def _of_rates(
     sizes: Vector,
     numbers: dict[str, Array],
 ) -> None:
-    """Condition and ellipsoids; A is None where motors do not determine the motion."""
+    """Add condition and ellipsoids; A is None if the motors do not determine the motion."""
     task = request.bound
     if task is None:
         if "condition" in request.what:
@@ -250,7 +255,8 @@ def _of_rates(
 
 
 def _by_motors(S: Array, A: Array) -> Array:
-    """T = S R^-1, A = Q R: rates of a task by those of the motors, the shortest that do it."""
+    """T = S R^-1, A = Q R: rates of a task by motor rates, in an orthonormal basis of their
+    range."""
     R = np.linalg.qr(A, mode="r")
     T: Array = solve_triangular(R, S.T, trans="T").T
     return T

@@ -1,4 +1,4 @@
-"""What `motor_map` returns, how it is cut, and how it is drawn."""
+"""The result of `motor_map`: a cut through it, and its pictures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["QUANTITIES", "MotorMap", "cut_at", "drawn"]
 
 QUANTITIES = ("torque", "condition", "velocity", "force")
 ELLIPSES = 9
-"""Along each axis."""
+"""Largest number of ellipses along each axis of a picture."""
 
 SHOWN = 3.0
-"""Colours go up to this multiple of what nine points of ten have at most."""
+"""Colours end at this multiple of the 90 % quantile of the values."""
 
 SLENDER = 6.0
-"""A picture that is longer than this many times its height is not drawn to scale."""
+"""A picture whose axes differ in length by more than this factor is not drawn to scale."""
 
 _TURNS = ("rx", "ry", "rz")
 
@@ -42,40 +42,41 @@ class MotorMap:
     axes : tuple of GridAxis
         Name, unit and values of each axis of the grid.
     what : tuple of str
-        What was asked for.
+        Names of the requested quantities.
     motors : tuple of nu str
+        Names of the motors.
     rows : tuple of n str
-        The rows of the task that ellipsoids are of: its lengths (m), whatever turns meanwhile; or
-        all where it has none (rad).
+        The rows of the task used for ellipsoids: its lengths (m), for any rotation meanwhile; or
+        all rows if it has no lengths (rad).
     scaled : (bool, bool)
-        Whether ellipsoids are those for the limits of the motors, of their rates and of their
-        efforts; else for rates, or efforts, of norm one (rad/s and m/s, N m and N).
+        Whether the velocity and the force ellipsoids are those at the limits of motor rates and of
+        motor efforts; otherwise for rates, or efforts, of norm one (rad/s and m/s, N m and N).
     reachable : S bool array
-        Whether the mechanism gets there on its branch, and is within its limits of positions there.
+        Whether the mechanism reaches the point on its branch, within its limits of positions.
     behind : S bool array
-        Reachable, but only by passing a configuration where the motors do not determine the motion;
-        told where there are as many motors as motions.
+        Reachable, but only by passing a configuration in which the motors do not determine the
+        motion; determined only if there are as many motors as motions.
     reasons : S array of str
-        Why a point is not reachable; and of one that is, what else is not as it should be: efforts
-        beyond limits, motors that do not hold it, no way there within limits of positions, joints
-        that are whole turns or a branch apart from those of a neighbour, where ways around a hole
-        meet. Empty where there is nothing to say.
+        Why a point is not reachable; for a reachable one, reservations: efforts beyond limits,
+        motors that do not hold it, no path within limits of positions, joints that are whole turns
+        or a branch apart from those of a neighbour (if paths around a hole meet). Empty if there
+        are none.
     q : S x (nq,) array
         The configurations.
     torque : S x (nu,) array or None
-        Holding efforts, N m or N; of more motors than motions those of `inverse_dynamics`, of least
-        norm with forces counted times the size of their loop.
+        Holding efforts, N m or N; with more motors than motions those of `inverse_dynamics`, of
+        least norm with forces multiplied by the size of their loop.
     condition : S array or None
-        Of a map of a task: condition number of the rates of the task by those of the motors, rows
-        in m over the size of the mechanism. Else that of the rates of the motors by the motions,
-        in scaled coordinates. From 1; inf where motors do not determine the motion, or where motors
-        that move do not move the task.
+        With a task: condition number of the rates of the task by those of the motors, with rows in
+        m over the size of the mechanism. Otherwise that of the rates of the motors by the motions,
+        in scaled coordinates. At least 1; inf if motors do not determine the motion, or if the
+        task does not move with the motors.
     velocity : S x (n,) array or None
-        Semi-axes of the ellipsoid of the task's velocities, m/s or rad/s, descending.
+        Semi-axes of the ellipsoid of the task's velocities, m/s or rad/s, decreasing.
     velocity_directions : S x (n, n) array or None
         Their directions, in columns.
     force, force_directions : likewise
-        Of forces at the task that motors balance, N or N m, beside those of `torque`.
+        Ellipsoid of forces at the task that the motors balance, N or N m, in addition to `torque`.
     """
 
     mechanism: str
@@ -99,7 +100,7 @@ class MotorMap:
 
     @property
     def good(self) -> NDArray[np.bool_]:
-        """Where the mechanism gets, and nothing is to be said against it (S bool array)."""
+        """Points that are reachable without reservations (S bool array)."""
         found: NDArray[np.bool_] = self.reachable & (self.reasons == "")
         return found
 
@@ -107,16 +108,16 @@ class MotorMap:
         shape = " x ".join(str(axis.values.size) for axis in self.axes)
         names = ", ".join(axis.name for axis in self.axes)
         there = int(self.reachable.sum())
-        said = [f"{there} reachable"]
+        parts = [f"{there} reachable"]
         if (less := there - int(self.good.sum())) > 0:
-            said.append(f"{less} of them with reservations")
-        if (u := _told(self.torque)).size:
-            said.append(f"efforts up to {np.abs(u).max():.3g} N m or N")
-        if (condition := _told(self.condition)).size:
-            said.append(f"condition {condition.min():.3g} to {condition.max():.3g}")
+            parts.append(f"{less} of them with reservations")
+        if (u := _numbers(self.torque)).size:
+            parts.append(f"efforts up to {np.abs(u).max():.3g} N m or N")
+        if (condition := _numbers(self.condition)).size:
+            parts.append(f"condition {condition.min():.3g} to {condition.max():.3g}")
         points = counted(self.reachable.size, "point")
         return f"<MotorMap of {self.mechanism!r}: {shape} = {points} over {names}: " + (
-            ", ".join(said) + ">"
+            ", ".join(parts) + ">"
         )
 
     def plot(self, what: str | None = None, ax: Axes | None = None) -> Axes:
@@ -125,12 +126,12 @@ class MotorMap:
         Parameters
         ----------
         what : str, optional
-            ``"torque"``, the largest of all motors over two axes; the name of a motor;
-            ``"condition"``; ``"velocity"`` or ``"force"``, the least semi-axis, and ellipses at
-            some points where the axes are those of the task; ``"reach"``. Default: the first that
-            there is.
+            ``"torque"``: over two axes the largest effort of all motors; the name of a motor;
+            ``"condition"``; ``"velocity"`` or ``"force"``: the smallest semi-axis, and ellipses at
+            some points if the axes are those of the task; ``"reach"``. Default: the first quantity
+            of the map.
         ax : matplotlib.axes.Axes, optional
-            Where to. Default: a new figure.
+            Axes to draw in. Default: a new figure.
 
         Returns
         -------
@@ -139,25 +140,25 @@ class MotorMap:
         Raises
         ------
         InputError
-            Without matplotlib; for what is not in the map; over three axes and more: `cut` makes
-            two of them.
+            If matplotlib is missing; for a quantity that is not in the map; for a map over three
+            axes or more, which `cut` reduces.
         """
         return drawn(self, what, ax)
 
     def cut(self, axis: str, value: float) -> MotorMap:
-        """The map where one axis has the value of its grid that is nearest to `value`.
+        """The map at the value of one axis that is nearest to `value`.
 
         Parameters
         ----------
         axis : str
             The name of an axis.
         value : float
-            rad or m.
+            Value on the axis, rad or m.
 
         Returns
         -------
         MotorMap
-            With an axis less.
+            A map with one axis less.
 
         Raises
         ------
@@ -167,8 +168,8 @@ class MotorMap:
         return cut_at(self, axis, value)
 
 
-def _told(x: Array | None) -> Array:
-    """The numbers that there are."""
+def _numbers(x: Array | None) -> Array:
+    """The entries that are not nan."""
     return np.zeros(0) if x is None else x[~np.isnan(x)]
 
 
@@ -218,13 +219,13 @@ def drawn(map_: MotorMap, what: str | None, ax: Axes | None) -> Axes:
 
 
 def _without_single(map_: MotorMap) -> tuple[MotorMap, list[str]]:
-    """The map without axes of one value, as long as an axis is left; and a line that tells them."""
-    told = list[str]()
+    """The map without axes of one value, as long as an axis is left; and a line that names them."""
+    fixed = list[str]()
     for axis in map_.axes:
         if axis.values.size == 1 and len(map_.axes) > 1:
             map_ = cut_at(map_, axis.name, float(axis.values[0]))
-            told.append(f"{axis.name} = {axis.values[0]:.4g} {axis.unit}")
-    return map_, [", ".join(told)] if told else []
+            fixed.append(f"{axis.name} = {axis.values[0]:.4g} {axis.unit}")
+    return map_, [", ".join(fixed)] if fixed else []
 
 
 def _new_axes() -> Axes:
@@ -252,7 +253,7 @@ def _title(map_: MotorMap, word: str) -> str:
 
 
 def _curves(map_: MotorMap, word: str) -> dict[str, Array]:
-    """What is drawn over one axis, by its label."""
+    """The curves of a quantity over one axis, by their labels."""
     if word == "torque" and map_.torque is not None:
         return {name: map_.torque[..., i] for i, name in enumerate(map_.motors)}
     if word in ("velocity", "force"):
@@ -262,7 +263,7 @@ def _curves(map_: MotorMap, word: str) -> dict[str, Array]:
 
 
 def _field(map_: MotorMap, word: str) -> Array:
-    """One number a point."""
+    """One number for each point."""
     if word == "reach":
         return map_.reachable.astype(float)
     found = map_.condition
@@ -307,34 +308,33 @@ def _colours(map_: MotorMap, word: str, ax: Axes) -> None:
     if one.unit == two.unit and 1.0 / SLENDER < np.ptp(one.values) / np.ptp(two.values) < SLENDER:
         ax.set_aspect("equal", adjustable="box")
     if word != "reach":
-        beside = ax.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the picture, whatever its shape
-        bar = ax.figure.colorbar(mesh, cax=beside, extend="max" if cut else "neither")
+        scale = ax.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the picture, for any aspect
+        bar = ax.figure.colorbar(mesh, cax=scale, extend="max" if cut else "neither")
         bar.set_label(_title(map_, word), fontsize="small")
     if word in ("velocity", "force"):
         _ellipses(map_, word, ax)
 
 
 def _wide(field: Array) -> bool:
-    """Whether numbers above zero span so much that their logarithm is to be seen."""
-    told = field[np.isfinite(field)]
-    return bool(told.size) and float(told.max()) > 10.0 * float(told.min())
+    """Whether positive numbers span more than a factor of ten, so that a logarithm is drawn."""
+    finite = field[np.isfinite(field)]
+    return bool(finite.size) and float(finite.max()) > 10.0 * float(finite.min())
 
 
 def _range(field: Array) -> tuple[bool, float, float]:
-    """Of colours: whether some points are above it, where it begins, and where it ends. Near a
-    singular configuration a few points grow so large that nothing else would be seen."""
-    told = np.abs(field[np.isfinite(field)])
-    bound = SHOWN * float(np.quantile(told, 0.9))
-    signed = field[np.isfinite(field)]
-    lower, upper = max(float(signed.min()), -bound), min(float(signed.max()), bound)
-    return float(signed.max()) > upper, lower, upper
+    """The range of colours: whether some points are above it, its start and its end. It is bounded,
+    as a few points near a singular configuration are so large that all others would look equal."""
+    finite = field[np.isfinite(field)]
+    bound = SHOWN * float(np.quantile(np.abs(finite), 0.9))
+    lower, upper = max(float(finite.min()), -bound), min(float(finite.max()), bound)
+    return float(finite.max()) > upper, lower, upper
 
 
 def _ellipses(map_: MotorMap, word: str, ax: Axes) -> None:
-    """At some points, of a size to be seen; where the axes are the rows of the task."""
+    """Draw ellipses at some points, if the axes are the rows of the task; with a common scale."""
     from matplotlib.patches import Ellipse
 
-    sizes, ways = getattr(map_, word), getattr(map_, f"{word}_directions")
+    sizes, directions = getattr(map_, word), getattr(map_, f"{word}_directions")
     if tuple(axis.name for axis in map_.axes) != map_.rows or not np.isfinite(sizes).any():
         return
     one, two = (axis.values for axis in map_.axes)
@@ -345,7 +345,7 @@ def _ellipses(map_: MotorMap, word: str, ax: Axes) -> None:
     usual = float(np.nanmedian(np.where(np.isfinite(sizes), sizes, np.nan).max(axis=-1)))
     for i in range(steps[0] // 2, one.size, steps[0]):
         for j in range(steps[1] // 2, two.size, steps[1]):
-            s, U = sizes[i, j], ways[i, j]
+            s, U = sizes[i, j], directions[i, j]
             if not np.isfinite(s).all():
                 continue
             s = room * s / max(usual, float(s.max()))

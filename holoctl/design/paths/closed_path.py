@@ -1,4 +1,4 @@
-"""A path on the closed mechanism: its configurations at many s, and what moves there."""
+"""A path on the closed mechanism: configurations and their derivatives by s at many nodes."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ __all__ = [
 ]
 
 CURVE_CLOSED = 1e-10  # scaled
-"""Between its nodes a trajectory is closed to within this, or it gets more nodes."""
+"""A trajectory gets more nodes until its closure error between them is at most this."""
 
 
 def grid_of(knots: Vector, points: int) -> Vector:
-    """So many intervals from the first knot to the last, knots among them, about equally long."""
+    """A grid of `points` intervals of about equal length from the first knot to the last, with all
+    knots in it."""
     spans = np.diff(knots)
     each = np.maximum(1, np.round(points * spans / spans.sum()).astype(int))
     each[np.argmax(each)] = max(1, int(each.max() + points - each.sum()))
@@ -57,8 +58,8 @@ def grid_of(knots: Vector, points: int) -> Vector:
 
 
 def every_second(grid: Vector, knots: Vector) -> NDArray[np.bool_]:
-    """Nodes that are followed one after the other, knots among them; each of the others is half-way
-    between two of them."""
+    """A mask of nodes, all knots among them, such that each other node is half-way between two of
+    them."""
     keep = np.ones(grid.size, dtype=bool)
     for a, b in pairwise(np.searchsorted(grid, knots).tolist()):
         keep[a + 1 : b - (b - a) % 2 : 2] = False
@@ -66,13 +67,14 @@ def every_second(grid: Vector, knots: Vector) -> NDArray[np.bool_]:
 
 
 def near_ends(s: Vector) -> Vector:
-    """More nodes in the first interval and in the last one, nearer and nearer to the ends."""
+    """Additional nodes in the first and in the last interval, at distances halved toward the
+    ends."""
     parts = 0.5 ** np.arange(5, 0, -1)
     return np.concatenate([s[0] + parts * (s[1] - s[0]), s[-1] - parts[::-1] * (s[-1] - s[-2])])
 
 
 def apart(s: Vector, least: float) -> NDArray[np.bool_]:
-    """Those of ascending numbers that are not nearer to each other; both ends among them."""
+    """A mask of increasing numbers, both ends among them, at distances of at least `least`."""
     keep, last = np.zeros(s.size, dtype=bool), -np.inf
     for i, x in enumerate(s.tolist()):
         if x - last >= least and (s[-1] - x >= least or i in (0, s.size - 1)):
@@ -82,33 +84,33 @@ def apart(s: Vector, least: float) -> NDArray[np.bool_]:
 
 
 PATH_HALVED = 1e-5  # scaled
-"""Half-way between two nodes of a path Newton's method starts from what is open by less."""
+"""Newton's method for a node half-way between two others starts from the interpolated configuration
+if its residual is below this."""
 
 CURVE_RATES = 1e-6  # scaled
-"""Half-way between its nodes the rates of a trajectory, times the interval, are as wanted to within
-this: whole turns that were missed show here, not in angles."""
+"""Half-way between nodes the rates of a trajectory, times the interval, differ from those of the
+path by at most this: whole turns that were missed show in rates, not in angles."""
 
 CURVE_APART = 1e-4
-"""Nodes that are given to a trajectory count where they are not nearer to each other than this
-share of it: its accelerations are known to the rounding of configurations over the distance
-squared."""
+"""Nodes of a trajectory that are nearer to each other than this share of its length are dropped:
+the error of accelerations is the rounding of configurations over the distance squared."""
 
 CURVE_SHORTEST = 1e-7
-"""Nodes of a trajectory are never nearer to each other than this share of it."""
+"""Smallest distance between nodes that are added to a trajectory, as a share of its length."""
 
 PATH_MEETS = 1e-6  # scaled
-"""By how much a way-point may miss the path of the closed mechanism: motors, or joints, that
-contradict the others."""
+"""Largest distance of a way-point from the path of the closed mechanism: a larger one means motors,
+or joints, that contradict the others."""
 
 PATH_STILL = 1e-7
-"""A path stands still where its derivative is below this share of the largest."""
+"""A path stands still if its derivative is below this share of the largest."""
 
-PATH_GAIN = 1e8
-"""At a dead point what is driven moves some coordinate by more than this, scaled."""
+PATH_GAIN = 1e8  # scaled
+"""At a dead point some coordinate moves by more than this times the driven ones."""
 
 TURNS_APART = 0.02
-"""Where a joint turns back on a path there is a node, unless one is nearer than this share of their
-distance."""
+"""A path gets a node at a turning point of a joint, unless a node is nearer than this share of the
+distance between nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +120,13 @@ class ClosedPath:
     Attributes
     ----------
     system : System
-    path : function s -> Wanted
+    path : function s -> PathReference
     s : (n,) array
     q : (n, nq) array
     d1, d2 : (n, nv) arrays
         q' and q'': ``v = q' sd``, ``a = q'' sd^2 + q' sdd``.
     gamma : (n, nv, p) array
-        What a rate of the driven rows moves.
+        ``q'`` by the rates of the driven rows.
     """
 
     system: System
@@ -140,29 +142,29 @@ class ClosedPath:
         return curve_through(self.system.mech, self.s, self.q, self.d1, self.d2)
 
     def where(self, keep: NDArray[np.bool_]) -> ClosedPath:
-        """Some of the nodes."""
+        """The path with the nodes of a mask."""
         tables = (x[keep] for x in (self.s, self.q, self.d1, self.d2, self.gamma))
         return ClosedPath(self.system, self.path, *tables)
 
 
 def closed_path(given: CheckedPath, grid: Vector, still: bool = False) -> ClosedPath:
-    """The nodes of a path at a grid; whether it may stand still.
+    """The nodes of a path at a grid; it may stand still if `still`.
 
     Raises
     ------
     BranchError
-        Where it leads no further on this branch.
+        If the path cannot be followed on this branch.
     InputError
-        Where it stands still; where way-points miss it.
+        If the path stands still, or a way-point is not on it.
     """
     system, mech = given.system, given.system.mech
     first = node_at(system, given.path, given.q, float(grid[0]))
     gain = np.inf if first is None else _gain(system, first)
     if first is None or not gain <= PATH_GAIN:
         raise BranchError(
-            f"{mech.name}: at the start of the path {listing(system.drive.labels)} do not tell how "
-            "the mechanism moves: it is a dead point or a singular configuration, or some of them "
-            "can never be moved independently",
+            f"{mech.name}: at the start of the path {listing(system.drive.labels)} do not "
+            "determine the motion of the mechanism: the start is a dead point or a singular "
+            "configuration, or some of them can never move independently",
             why="dead point",
         )
     coarse = every_second(grid, given.knots)
@@ -177,7 +179,7 @@ def closed_path(given: CheckedPath, grid: Vector, still: bool = False) -> Closed
 
 def _filled_in(path: ClosedPath, more: Vector) -> ClosedPath:
     """A path with more nodes, half-way between those it has: all at once, by Newton's method from
-    the polynomials; as `with_nodes` where that is not near enough."""
+    the interpolated configurations; by `with_nodes` if these are not close enough."""
     system, mech, c = path.system, path.system.mech, path.system.mech.column_scale
     which = np.searchsorted(path.s, more) - 1
     q, wanted = path.curve().between()[0][which], [path.path(s) for s in more.tolist()]
@@ -211,7 +213,7 @@ def _merged(one: ClosedPath, two: ClosedPath) -> ClosedPath:
 
 
 def _gain(system: System, node: PathNode) -> float:
-    """The most that a coordinate moves by what is driven, scaled."""
+    """The largest derivative of a coordinate by the driven rows, scaled."""
     scaled = node.gamma / system.mech.column_scale[:, None] / system.drive.scale
     return float(np.abs(scaled).max(initial=0.0))
 
@@ -236,44 +238,47 @@ def with_nodes(path: ClosedPath, more: Vector) -> ClosedPath:
 
 
 def _from_before(path: ClosedPath, i: int, s: float) -> PathNode:
-    """The node at s, followed from node i: for where the polynomials lead too far off."""
+    """The node at s, followed from node i, if the interpolated configuration is too inaccurate."""
     begin = node_at(path.system, path.path, path.q[i], float(path.s[i]))
     if begin is None:
         raise BranchError(
-            f"{path.system.mech.name}: the path is not followed at s = {s:.6g}: it comes to a dead "
-            "point or a singular configuration, or it is not smooth",
+            f"{path.system.mech.name}: the path cannot be followed at s = {s:.6g}: it comes to a "
+            "dead point or a singular configuration, or it is not smooth",
             why="dead point",
         )
     return followed(path.system, path.path, begin, [begin.s, s])[-1]
 
 
 def between(path: ClosedPath, curve: Curve, share: float = 0.5) -> tuple[ClosedPath, Vector]:
-    """What the curve is between its nodes, half-way or at another share, and by how much it is off
-    there, scaled: open, or beside what the path wants, where rates, times the interval, count
-    less."""
+    """The curve at a share of each interval between nodes, and its errors there, scaled.
+
+    The error is the largest of the closure error, the distance from the path and, with a smaller
+    weight, the error of the rates times the interval.
+    """
     system, middle = path.system, path.s[:-1] + share * np.diff(path.s)
     q, d1, d2 = curve.between(share)
     wanted = [path.path(s) for s in middle.tolist()]
     K, right, worst = filled_at(system, [w.value for w in wanted], q)
-    off = np.maximum(worst, np.abs(right).max(axis=1, initial=0.0))
+    errors = np.maximum(worst, np.abs(right).max(axis=1, initial=0.0))
     r, c, scale = system.part.rank, system.mech.column_scale, system.drive.scale
     rates = np.einsum("ipv,iv->ip", K[:, r : r + scale.size], d1 / c)
     turns = np.abs(rates - scale * np.array([w.rate for w in wanted])).max(axis=1, initial=0.0)
-    off = np.maximum(off, turns * np.diff(path.s) * (CURVE_CLOSED / CURVE_RATES))
+    errors = np.maximum(errors, turns * np.diff(path.s) * (CURVE_CLOSED / CURVE_RATES))
     gamma, expected = gamma_of(system, K), 0.5 * (path.gamma[1:] + path.gamma[:-1])
     away = np.abs(gamma - expected).max(axis=(1, 2))
     for i in np.flatnonzero(~(away <= 0.1 * np.abs(expected).max(axis=(1, 2)))).tolist():
-        other = with_rows_of(system, q[i])  # these are ill-conditioned here
+        other = with_rows_of(system, q[i])  # the rows in use are ill-conditioned here
         K_i, _, _ = filled_at(other, [path.path(float(middle[i])).value], q[i : i + 1])
         gamma[i] = gamma_of(other, K_i)[0]
-    return ClosedPath(system, path.path, middle, q, d1, d2, gamma), off
+    return ClosedPath(system, path.path, middle, q, d1, d2, gamma), errors
 
 
 def turning_points(path: ClosedPath) -> Vector:
-    """Where coordinates turn back between two nodes, away from these."""
+    """The s between nodes, and not close to them, at which the rate of a coordinate changes
+    sign."""
     curve, found = path.curve(), []
     fastest = np.abs(path.d1 / path.system.mech.column_scale).max(axis=0)
-    moves = fastest > PATH_STILL * fastest.max()  # what rests turns back by rounding
+    moves = fastest > PATH_STILL * fastest.max()  # rates of resting coordinates are rounding
     turns = np.argwhere((path.d1[1:] * path.d1[:-1] < 0.0) & moves)
     for i, j in turns.tolist():
         h = float(path.s[i + 1] - path.s[i])
@@ -292,19 +297,21 @@ def turning_points(path: ClosedPath) -> Vector:
 
 
 def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
-    """A curve that is closed everywhere, through nodes that are not so near to each other that
-    rounding counts, and with nodes of its own where these do not do; and what it is half-way.
+    """A curve that is closed everywhere, and the path half-way between its nodes.
+
+    Nodes that are so close to each other that rounding matters are dropped, and others are added
+    until the curve is closed between them.
 
     Raises
     ------
     InputError
-        For a path that has no derivatives somewhere.
+        If the path is not differentiable somewhere.
     """
     path = path.where(apart(path.s, CURVE_APART * float(path.s[-1] - path.s[0])))
     while True:
         curve = path.curve()
-        middle, off = between(path, curve)
-        wide = off > max(CURVE_CLOSED, path.system.part.tolerance)
+        middle, errors = between(path, curve)
+        wide = errors > max(CURVE_CLOSED, path.system.part.tolerance)
         if not wide.any():
             return curve, middle
         length = np.diff(path.s)
@@ -312,8 +319,8 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
             at = float(path.s[:-1][wide][np.argmin(length[wide])])
             raise InputError(
                 f"{path.system.mech.name}: the path has no second derivative near s = {at:.6g}, or "
-                "rates that do not belong to its values (of poses with one or two turning axes: "
-                "name all three, or none)"
+                "rates that do not match its values (for poses with one or two rotation axes: name "
+                "all three, or none)"
             )
         path = with_nodes(path, (path.s[:-1] + 0.5 * length)[wide])
 
@@ -325,7 +332,7 @@ def _table(system: System, path: Path, nodes: list[PathNode]) -> ClosedPath:
 
 
 def _check_moves(path: ClosedPath) -> None:
-    """Raise `InputError` where a path stands still."""
+    """Raise `InputError` if a path stands still."""
     mech = path.system.mech
     speed = np.linalg.norm(path.d1 / mech.column_scale, axis=1)
     slow = speed <= PATH_STILL * float(speed.max())
@@ -333,14 +340,14 @@ def _check_moves(path: ClosedPath) -> None:
         s = float(path.s[np.argmin(speed)])
         raise InputError(
             f"{mech.name}: the path stands still at s = {s:.4g}: its derivative vanishes there. A "
-            "path only says where; how fast is found. Give a function whose derivative is nowhere "
-            "zero (s itself, not a smooth step of it), and no way-point twice; where a path turns "
-            "back on itself, its parts one by one"
+            "path gives positions only; the speed along it is computed. Give a function whose "
+            "derivative is nowhere zero (s itself, not a smooth step of it), and no way-point "
+            "twice; if the path reverses, give its parts one by one"
         )
 
 
 def _check_points(path: ClosedPath, given: CheckedPath) -> None:
-    """Raise `InputError` where way-points are not on the path of the closed mechanism."""
+    """Raise `InputError` if a way-point is not on the path of the closed mechanism."""
     mech = path.system.mech
     for s, point in given.points:
         q = path.q[int(np.argmin(np.abs(path.s - s)))]
@@ -361,6 +368,6 @@ def _check_points(path: ClosedPath, given: CheckedPath) -> None:
         i = int(np.argmax(np.abs(off)))
         if not abs(off[i]) <= max(PATH_MEETS, 10.0 * path.system.part.tolerance):
             raise InputError(
-                f"{mech.name}: path: the point at s = {s:.4g} is not met: {names[i]!r} is off by "
-                f"{abs(off[i]):.2g} (scaled) where the others are as given; {why}"
+                f"{mech.name}: path: the point at s = {s:.4g} is not on the path: {names[i]!r} "
+                f"differs by {abs(off[i]):.2g} (scaled) when the others are as given; {why}"
             )

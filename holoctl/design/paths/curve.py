@@ -3,16 +3,16 @@
     q(x) = q_i (+) w(x - x_i)        w(h) = sum_k c_k h^k,  k = 1 ... 5
 
 w has value, first and second derivative of the curve at both nodes. With W(w) the derivative of
-q (+) w by w, which is one for all but joints with rotations of several axes,
+q (+) w by w, the identity except for joints with rotations about several axes,
 
     v = W w'        a = W w'' + Wd w'
 
-Of joints whose steps do not just add
+For joints whose steps do not commute
 
     v = sum_k c_k b_k      a = sum_k c_k e_k      c_k = (-1)^k / (k + 1)!
     b_0 = w',  b_k = [w, b_k-1]      e_0 = w'',  e_k = [w', b_k-1] + [w, e_k-1]
 
-[.,.] is the bracket joint by joint (tree/lie_bracket.py), here for many nodes at once.
+[.,.] is the Lie bracket of each joint (tree/lie_bracket.py), here for many nodes at once.
 References: quintic Hermite interpolation; docs/design.md, "Trajectories"; J. Sola, J. Deray and D.
 Atchuthan, "A micro Lie theory for state estimation in robotics", 2018: the right Jacobian.
 """
@@ -54,7 +54,7 @@ _NONE = 1e-17
 
 
 class Brackets(NamedTuple):
-    """``[x, y] = (sign x[one] y[two]) @ sums``."""
+    """The Lie brackets of a mechanism: ``[x, y] = (sign x[one] y[two]) @ sums``."""
 
     one: NDArray[np.intp]
     two: NDArray[np.intp]
@@ -68,7 +68,7 @@ class Brackets(NamedTuple):
 
 
 def brackets(mech: Mechanism) -> Brackets:
-    """The brackets of a mechanism."""
+    """The Lie brackets of a mechanism."""
     found: Brackets = mech.per_thread("path brackets", lambda: _constants(mech))
     return found
 
@@ -89,7 +89,7 @@ def _constants(mech: Mechanism) -> Brackets:
 
 
 def moved_by(b: Brackets, w: Array, d: Array, dd: Array) -> tuple[Array, Array]:
-    """v and a of w, w', w'': arrays (.., nv)."""
+    """v and a from w, w', w'': arrays (.., nv)."""
     v, a = d.copy(), dd.copy()
     if not b.one.size:
         return v, a
@@ -102,7 +102,7 @@ def moved_by(b: Brackets, w: Array, d: Array, dd: Array) -> tuple[Array, Array]:
 
 
 def seen_from(b: Brackets, w: Array, v: Array, a: Array) -> tuple[Array, Array]:
-    """w' and w'' that have these v and a; w is shorter than half a turn."""
+    """w' and w'' from v and a; w is shorter than half a turn."""
     if not b.one.size:
         return v.copy(), a.copy()
     d = _back(b, w, v)
@@ -110,7 +110,7 @@ def seen_from(b: Brackets, w: Array, v: Array, a: Array) -> tuple[Array, Array]:
 
 
 def _back(b: Brackets, w: Array, v: Array) -> Array:
-    """w' of v: ``v + [w, v] / 2 + sum_k B_k / k! [w, [w, ... v]]``, B_k the Bernoulli numbers."""
+    """w' from v: ``v + [w, v] / 2 + sum_k B_k / k! [w, [w, ... v]]``, B_k the Bernoulli numbers."""
     d, bk = v.copy(), v
     for k, c in enumerate(_INVERSE[1 : _count(w) + 4], 1):
         bk = b.of(w, bk)
@@ -120,7 +120,7 @@ def _back(b: Brackets, w: Array, v: Array) -> Array:
 
 
 def _count(w: Array) -> int:
-    """So many terms matter."""
+    """The number of terms of the series that are larger than rounding."""
     size, term, k = float(np.abs(w).max(initial=0.0)) * 1.8, 1.0, 1
     while term > _NONE and k < len(_TERMS):
         term *= size / (k + 1)
@@ -144,7 +144,7 @@ class Curve:
     ----------
     mech : Mechanism
     x : (n,) array
-        The nodes, ascending.
+        The nodes, increasing.
     q : (n, nq) array
     c : (n - 1, 5, nv) array
         The coefficients of h, h^2, ... h^5.
@@ -164,7 +164,7 @@ class Curve:
         object.__setattr__(self, "_nodes", self.x.tolist())
 
     def place(self, x: float) -> tuple[int, float]:
-        """The interval where x is, and how far in it."""
+        """The interval that contains x, and the distance of x from its start."""
         i = min(max(bisect_right(self._nodes, x) - 1, 0), len(self._nodes) - 2)
         return i, x - self._nodes[i]
 
@@ -174,7 +174,7 @@ class Curve:
         return self.within(i, h)
 
     def within(self, i: int, h: float) -> CurveMotion:
-        """The same a step h behind node i."""
+        """q, q', q'' at the distance h after node i."""
         w, d, dd = polynomial(self.c[i], h)
         if self.mech.nq == self.mech.nv:
             return CurveMotion(self.q[i] + w, d, dd)
@@ -183,7 +183,7 @@ class Curve:
         return CurveMotion(there, *moved_by(brackets(self.mech), w, d, dd))
 
     def between(self, share: float = 0.5) -> tuple[Array, Array, Array]:
-        """q (n - 1, nq), q' and q'' (n - 1, nv) between the nodes, at a share of the way."""
+        """q (n - 1, nq), q' and q'' (n - 1, nv) at a share of each interval."""
         h = share * np.diff(self.x)
         k = np.stack([h, h * h, h**3, h**4, h**5], axis=1)
         k1 = np.stack([np.ones_like(h), 2.0 * h, 3.0 * h * h, 4.0 * h**3, 5.0 * h**4], axis=1)
@@ -233,12 +233,12 @@ def curve_through(mech: Mechanism, x: Vector, q: Array, v: Array, a: Array) -> C
 
 @dataclass(frozen=True, eq=False)
 class MotorCurve:
-    """What a curve makes the motors do.
+    """The positions of the motors along a curve.
 
     Attributes
     ----------
     q : (n, nu) array
-        Positions at the nodes, turns counted on.
+        Positions at the nodes, with whole turns counted.
     c : (n - 1, 5, nu) array
     first, last, rest : (nu,) arrays
         Positions at both ends; zeros.
@@ -253,13 +253,13 @@ class MotorCurve:
     __setstate__ = unpickled
 
     def at(self, i: int, h: float) -> tuple[Vector, Vector, Vector]:
-        """Positions and derivatives a step h behind node i."""
+        """Positions and derivatives at the distance h after node i."""
         w, d, dd = polynomial(self.c[i], h)
         return self.q[i] + w, d, dd
 
 
 def motor_curve(mech: Mechanism, curve: Curve) -> MotorCurve | None:
-    """The curve of the motors; None where they have no positions that are numbers."""
+    """The curve of the motors; None if a motor has no single position."""
     if not mech.actuated or mech.motors.missing:
         return None
     columns = [mech.coordinate_names.index(name) for name in mech.actuated]

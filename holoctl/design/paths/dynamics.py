@@ -5,8 +5,8 @@
     r1 = gamma' M q'                r2 = gamma' (M q'' + h(q, q') - h(q, 0))
     r3 = gamma' (h(q, 0) - F - J'f)
 
-f are the forces that change with the speed: friction. Square: u = (gamma' B)^-1 of it; of more
-motors than motions those of least squares, over their sizes, within their limits.
+f are the forces that change with the speed: friction. If there are as many motors as motions, u is
+unique; with more motors it is the least-squares solution, scaled by the limits, within the limits.
 Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
 approach", IEEE Transactions on Automatic Control, 2009.
 """
@@ -34,13 +34,13 @@ __all__ = ["Dynamics", "dynamics_along", "shared_efforts", "speed_forces"]
 
 
 IDLE_BALANCED = 1e-3
-"""Bodies that spin freely are held still on a path, where efforts about their axes, which nothing
-gives, are below this share of the others: so little do they matter to the motors."""
+"""Bodies that spin freely are held still on a path if the efforts about their axes that would be
+needed are below this share of the others, and so negligible for the motors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """See the head of this module; n nodes, p driven motions.
+    """The coefficients of the efforts along a path: n nodes, p driven motions.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ def dynamics_along(path: ClosedPath, f_ext: Any) -> Dynamics:
     Raises
     ------
     SingularityError
-        Where the motors do not determine the motion.
+        If the motors do not determine the motion at a node.
     NotActuatedError
-        Where idle motions would not stay at rest.
+        If idle motions would not stay at rest.
     """
     mech = path.system.mech
     model, data, n = mech.model, workspace(mech), path.s.size
@@ -99,7 +99,7 @@ def dynamics_along(path: ClosedPath, f_ext: Any) -> Dynamics:
 
 
 def speed_forces(path: ClosedPath, sd: Vector) -> Array:
-    """f (n, p): what forces of the mechanism do at these speeds, beside what they do at rest."""
+    """f (n, p): the forces of the mechanism at these speeds minus those at rest."""
     mech = path.system.mech
     found = np.zeros((path.s.size, mech.nv))
     for i, q in enumerate(path.q):
@@ -133,7 +133,7 @@ def _check_actuation(path: ClosedPath, A: Array) -> None:
 
 
 def _check_idle(path: ClosedPath, w: Array, A: Array) -> None:
-    """Raise `NotActuatedError` where idle motions that are held still would move."""
+    """Raise `NotActuatedError` if idle motions, which are held still, would move."""
     mech, idle = path.system.mech, path.system.idle
     if not idle.size:
         return
@@ -145,8 +145,8 @@ def _check_idle(path: ClosedPath, w: Array, A: Array) -> None:
         names = [mech.coordinate_names[i] for i in np.flatnonzero(moving)]
         raise NotActuatedError(
             f"{mech.name}: bodies that spin freely, which no motor drives, would start to spin "
-            f"along this path, for their masses do not lie about their axes: {listing(names, 8)}; "
-            "drive them, lock them, or give them masses that do"
+            f"along this path, as their masses are not balanced about their axes: "
+            f"{listing(names, 8)}; drive them, lock them, or balance them"
         )
 
 
@@ -168,7 +168,7 @@ def _one(A: Array, r: Vector, lower: Vector, upper: Vector) -> Vector:
     u = least_squares(A, r)
     if (u >= lower).all() and (u <= upper).all():
         return u
-    room = 1e-6 * (1.0 + np.abs(u))  # the program ends on the limits, and a solver beside them
+    room = 1e-6 * (1.0 + np.abs(u))  # the solution is on limits, which a solver meets inexactly
     low, high = np.concatenate([lower - room, r]), np.concatenate([upper + room, r])
     sense = np.zeros(nu + p, dtype=np.intc)
     sense[nu:] = 5  # an equality

@@ -1,9 +1,10 @@
-"""A path as a caller gives it, checked: what is driven, where along s, and where it starts.
+"""Checks of a caller's path: its driven coordinates, its values along s, and its start.
 
-A path is a function of s in [0, 1], way-points, or poses of a frame; numbers of motors or whole
-configurations. Motions that no motor drives must be idle. Driven are as many coordinates of the
-tree as motors drive motions: motors where these have positions, and tell the motion, else the best
-of others; or the rows of a task (task_path.py).
+A path is a function of s in [0, 1], way-points, or poses of a frame; values are positions of the
+motors or whole configurations. Motions that no motor drives must be idle. The number of driven
+coordinates is the number of motions that motors drive. They are those of the motors, if these have
+positions and determine the motion, otherwise the best conditioned others; or the rows of a task
+(task_path.py).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class PathStart:
-    """Where a path may begin: a closed configuration on the branch that is meant.
+    """A possible start of a path: a closed configuration on its branch.
 
     Attributes
     ----------
@@ -64,23 +65,23 @@ class PathStart:
 
 
 def start_of(mech: Mechanism, start: Any, part: Partition | None) -> PathStart:
-    """A branch to start on, where all motions are driven or idle.
+    """The start of a path on the branch of `start`, with all motions driven or idle.
 
     Raises
     ------
     NotActuatedError
-        Where the mechanism has motions that no motor drives, or no motors.
+        If the mechanism has motions that no motor drives, or no motors.
     InputError
         For constraints that depend on time, a partition of another mechanism.
     AssemblyError
-        Where the reference, or the start, does not close.
+        If the reference, or the start, does not close.
     """
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors, so it follows no path")
     if may_depend_on_time(mech):
         raise InputError(
-            f"{mech.name} has constraints that depend on time, or may: where it is on a path would "
-            "not tell its configuration; switch them off, or build the mechanism without"
+            f"{mech.name} has constraints that depend on time, or may: the place on a path would "
+            "not determine its configuration; switch them off, or build the mechanism without them"
         )
     if start is None and part is None:
         home: PathStart = mech.per_thread("path start", lambda: _decided(mech, None, None))
@@ -112,15 +113,15 @@ def _decided(mech: Mechanism, start: Any, part: Partition | None) -> PathStart:
         if left.size and float(np.linalg.norm(left, axis=0).max()) > UNSEEN_MOTION:
             raise NotActuatedError(
                 f"{mech.name} has {counted(k, 'motion')}, and its motors drive "
-                f"{part.actuation_rank} of them: where the others go is up to the dynamics, so it "
-                "follows no path that is given beforehand"
+                f"{part.actuation_rank} of them: the dynamics determine the others, so it cannot "
+                "follow a given path"
             )
         idle = passive
     return PathStart(mech, q, part, idle)
 
 
 def at_first(start: PathStart, first: Vector, has_start: bool) -> PathStart:
-    """On the branch of the first way-point, where that is a whole configuration."""
+    """The start on the branch of the first way-point, if that is a whole configuration."""
     mech = start.mech
     if has_start or (first.size == mech.nu and mech.actuated):
         return start
@@ -128,12 +129,12 @@ def at_first(start: PathStart, first: Vector, has_start: bool) -> PathStart:
 
 
 def driven(start: PathStart, width: int) -> Coordinates:
-    """As many coordinates as motors drive motions: motors, or where these have no positions others.
+    """The driven coordinates: those of the motors, or others if motors have no single position.
 
     Raises
     ------
     NotActuatedError, InputError
-        Where there are none of this kind.
+        If there are not enough of them.
     """
     mech, part = start.mech, start.part
     count = mech.nv - part.rank - start.idle.shape[1]
@@ -153,15 +154,15 @@ def driven(start: PathStart, width: int) -> Coordinates:
         columns = _independent(start, own, count)
         if len(columns) < count and width == mech.nu and mech.actuated and width != mech.nq:
             raise InputError(
-                f"{mech.name}: path: positions of the motors do not tell its "
+                f"{mech.name}: path: positions of the motors do not determine its "
                 f"{counted(count, 'motion')}; give configurations, shape (n, {mech.nq})"
             )
         if len(columns) < count:
             columns = _independent(start, own + others, count)
         if len(columns) < count:
             raise InputError(
-                f"{mech.name}: path: no {count} coordinates that are numbers tell its motion, such "
-                "as where a floating base moves freely; give poses of a frame"
+                f"{mech.name}: path: no {count} single coordinates determine its motion; a "
+                "floating base that moves freely, for example, has none; give poses of a frame"
             )
     c = np.array(sorted(columns) if columns != own else columns, dtype=np.intp)
     D = np.zeros((c.size, mech.nv))
@@ -171,7 +172,8 @@ def driven(start: PathStart, width: int) -> Coordinates:
 
 
 def _independent(start: PathStart, columns: list[int], count: int) -> list[int]:
-    """Those of some coordinates that tell the motion best, the first ones where several do."""
+    """A choice of coordinates that determine the motion, well-conditioned; if several do, those of
+    the partition."""
     mech, part = start.mech, start.part
     G, _ = scaled_jacobian(mech, start.q, 0.0, part.rows)
     motions = null_space_by_svd(np.vstack([G, start.idle.T]), mech.nv - count)[3]
@@ -190,13 +192,13 @@ class CheckedPath:
     Attributes
     ----------
     system : System
-    path : function s -> Wanted
+    path : function s -> PathReference
     knots : array
-        Where its third derivative jumps, 0 and 1 among them.
+        The s at which its third derivative jumps, 0 and 1 among them.
     q : (nq,) array
-        Close to its first configuration, on the branch.
+        A configuration on the branch, close to the first of the path.
     points : tuple of (s, numbers)
-        What whole way-points are to be: motors (nu,) or configurations (nq,).
+        Values of whole way-points: positions of motors (nu,) or configurations (nq,).
     """
 
     system: System
@@ -206,7 +208,7 @@ class CheckedPath:
     points: tuple[tuple[float, Vector], ...] = ()
 
 
-# ---------------------------------------------------------------------------------- what is given
+# --------------------------------------------------------------------------- the path of the caller
 
 
 def checked_path(start: PathStart, path: Any, has_start: bool) -> CheckedPath:
@@ -215,8 +217,8 @@ def checked_path(start: PathStart, path: Any, has_start: bool) -> CheckedPath:
     Raises
     ------
     InputError
-        For what is no path, wrong shapes, way-points that repeat, contradict each other, or are
-        not closed; functions that are not smooth.
+        For a wrong type of path, wrong shapes, way-points that repeat, contradict each other, or
+        are not closed; functions that are not smooth.
     """
     owner = f"{start.mech.name}: path"
     if is_task_path(path):
@@ -257,7 +259,7 @@ def way_points(mech: Mechanism, path: Any, owner: str) -> Array:
 
 
 def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
-    """The numbers of what is driven, turns counted on."""
+    """Values of the driven coordinates, with whole turns counted."""
     if points.shape[1] == mech.nu and mech.actuated:
         order = [mech.actuated.index(name) for name in drive.labels]
         found: Array = points[:, order]
@@ -300,29 +302,29 @@ def _of_function(start: PathStart, path: Callable[[float], Any], owner: str) -> 
 
 
 def _unwrapped(value: Callable[[float], Vector], drive: Coordinates, owner: str) -> Path:
-    """The spline of a function; angles that turn without end are counted on."""
+    """The spline of a function; the turns of continuous joints are counted."""
     if not drive.turning.any():
         return sampled(value, drive.scale, owner)
     last: dict[str, Vector] = {}
 
-    def counted_on(s: float) -> Vector:
+    def with_turns(s: float) -> Vector:
         x = value(s)
         near = last.get("x", x)
         x = np.where(drive.turning, near + (x - near + np.pi) % (2.0 * np.pi) - np.pi, x)
         last["x"] = x
         return x
 
-    table = np.array([counted_on(s) for s in np.linspace(0.0, 1.0, 401).tolist()])
+    table = np.array([with_turns(s) for s in np.linspace(0.0, 1.0, 401).tolist()])
 
     def from_table(s: float) -> Vector:
         last["x"] = table[round(400.0 * s)]
-        return counted_on(s)
+        return with_turns(s)
 
     return sampled(from_table, drive.scale, owner)
 
 
 def _numbers(given: Any, size: int, s: float, owner: str) -> Vector:
-    """What a function returns at s, checked."""
+    """The checked result of a function at s."""
     x = numbers(f"{owner}: at s = {s:.6g}", given)
     if x.size != size or x.ndim > 1 or not np.isfinite(x).all():
         raise InputError(f"{owner}: the function must return {size} finite numbers; at s = "
@@ -333,9 +335,11 @@ def _numbers(given: Any, size: int, s: float, owner: str) -> Vector:
 def _with_derivatives(
     path: Callable[[float], Any], order: list[int], size: int, owner: str
 ) -> Path:  # fmt: skip
-    """A function that brings its derivatives, compared with differences at some places."""
+    """A function that returns its derivatives, compared with differences at some s."""
     if not order:
-        raise InputError(f"{owner}: derivatives are taken with positions of the motors alone")
+        raise InputError(
+            f"{owner}: derivatives are accepted only for positions of the motors; leave them out"
+        )
 
     def along(s: float) -> PathReference:
         given = path(s)
@@ -355,22 +359,22 @@ def _with_derivatives(
             which = "first" if off > 1e-3 else "second"
             raise InputError(
                 f"{owner}: the {which} derivative that the function returns is not that of its "
-                f"value near s = {s}; leave derivatives out, and they are found"
+                f"value near s = {s}; leave derivatives out, and they are computed"
             )
     return along
 
 
 def reached(system: System, q: Vector, value: Any, owner: str) -> Vector:
-    """On the branch of q, the configuration where what is driven is at a value."""
+    """The configuration on the branch of q at which the driven coordinates have a value."""
     drive = system.drive
     away, _ = drive.left(q, value)
     if not np.abs(away).max(initial=0.0) > 1e-9:
         return q
 
-    way = away / drive.scale
+    step = away / drive.scale
 
     def line(s: float) -> PathReference:
-        return PathReference(value + (s - 1.0) * way, way, np.zeros(way.size))
+        return PathReference(value + (s - 1.0) * step, step, np.zeros(step.size))
 
     begin = node_at(system, line, q, 0.0)
     if begin is None:

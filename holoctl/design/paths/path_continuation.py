@@ -1,11 +1,11 @@
-"""From one closed configuration to the next along a path, on one branch or not at all.
+"""Continuation from one closed configuration to the next along a path, on one branch.
 
     q(s + h) = q (+) (h q' + h^2 q'' / 2 + ... + h^4 q'''' / 24)        predictor
     K d = [-phi; w(s + h) - w(q); 0]                            corrector
 
-A step counts as in closing/continuation.py, and is halved where it does not. Nor may two arms turn
-over at once, as they can on a line of symmetry, which leaves the determinant its sign:
-`turned_over`.
+A step is accepted by the rule of closing/continuation.py, and halved if it is not. In addition two
+arms may not change their elbows in one step, which they can on a line of symmetry without a change
+of the sign of the determinant: see `turned_over`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holoctl.design.paths.path_system import (
     PartitionRows,
     PathReference,
     factored,
-    kept_rows,
+    partition_rows,
 )
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 PATH_SHORTEST = 1e-4
-"""Where a step of this share of the way to the next point of a path does not count, it ends."""
+"""A path ends if a step of this share of the interval to its next point is not accepted."""
 
 
 Path = Callable[[float], PathReference]
@@ -58,7 +58,7 @@ Path = Callable[[float], PathReference]
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """What is solved at every s; see path_system.py.
+    """The square system at every s; see path_system.py.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class System:
         object.__setattr__(self, "_work", (K, unit, column, np.zeros(n)))
 
     def filled(self, q: Vector, value: Any) -> tuple[Array, Vector, float]:
-        """K and the right side at a configuration, and the worst of all rows; the arrays are filled
-        anew by the next call."""
+        """K and the right side at a configuration, and the largest error of all rows; the next call
+        overwrites the arrays."""
         K, _, _, right = self._work
         r, p = self.part.rank, self.drive.scale.size
         G, errors, worst = self.rows.at(q)
@@ -98,7 +98,7 @@ class System:
         return K, right, worst
 
     def gamma(self, K: Factored) -> Array:
-        """What a rate of the driven rows moves, (nv, p)."""
+        """The velocity by the rates of the driven rows, (nv, p)."""
         _, unit, column, _ = self._work
         found: Array = column * K.lu.solve(unit)
         return found
@@ -112,10 +112,10 @@ class PathNode(NamedTuple):
     s : float
     q : (nq,) array
     d1, d2, d3, d4 : (nv,) arrays
-        q', q'', exact, and estimates of the next ones to go on by: those of the polynomial of
-        degree three through q' and q'' here and at the node before.
+        q' and q'', exact, and estimates of the next two for the predictor: those of the polynomial
+        of degree three through q' and q'' here and at the node before.
     gamma : (nv, p) array
-        What a rate of the driven rows moves.
+        q' by the rates of the driven rows.
     worst : float
         The largest error of all rows, scaled.
     K : Factored
@@ -134,16 +134,16 @@ class PathNode(NamedTuple):
 
 def system_of(mech: Mechanism, part: Partition, drive: Drive, idle: Array) -> System:
     """A system with the rows of a partition."""
-    return System(mech, part, kept_rows(mech, part.rows), drive, idle)
+    return System(mech, part, partition_rows(mech, part.rows), drive, idle)
 
 
 def followed(system: System, path: Path, start: PathNode, grid: Iterable[float]) -> list[PathNode]:
-    """The nodes at each s of an ascending grid, from a node that is at the first.
+    """The nodes at each s of an increasing grid, from a node at its first s.
 
     Raises
     ------
     BranchError
-        Where the path leads no further on this branch.
+        If the path cannot be followed on this branch.
     """
     nodes = [start]
     for s in list(grid)[1:]:
@@ -156,7 +156,7 @@ def followed(system: System, path: Path, start: PathNode, grid: Iterable[float])
 
 
 def node_at(system: System, path: Path, q: Vector, s: float) -> PathNode | None:
-    """The node at s by Newton's method from a configuration close to it, if there is one."""
+    """The node at s by Newton's method from a configuration close to it; None if it fails."""
     found = _corrected(system, path, q, s, None, None)
     if found is None and system.part.rank:
         found = _corrected(with_rows_of(system, q), path, q, s, None, None)
@@ -172,12 +172,14 @@ def moved(mech: Mechanism, q: Vector, step: Vector) -> Vector:
 def as_far(
     system: System, path: Path, here: PathNode, goal: float, shortest: float
 ) -> tuple[System, PathNode]:
-    """On to a goal in steps as long as they may be, with other rows where these are bad: the last
-    node that is proved to be on this branch, which is short of the goal where steps get shorter
-    than the shortest one. Unlike those of `in_substeps`, steps are halves of the whole way: nodes
-    then stand at round s."""
+    """The last node toward a goal that is proved to be on this branch, and its system.
+
+    Steps are as long as possible, with other rows if those in use are ill-conditioned. The node is
+    before the goal if a step shorter than `shortest` would be needed. Unlike in `in_substeps`,
+    steps are the interval divided by powers of two, so that nodes have round s.
+    """
     whole, step = goal - here.s, goal - here.s
-    anew = False
+    rows_changed = False
     while here.s < goal:
         s = goal if step >= (1.0 - 1e-9) * (goal - here.s) else here.s + step
         there = _stepped(system, path, here, s)
@@ -186,15 +188,15 @@ def as_far(
             continue
         step *= 0.5
         if step < shortest:
-            other = None if anew else _with_other_rows(system, path, here)
+            other = None if rows_changed else _with_other_rows(system, path, here)
             if other is None:
                 break
-            system, here, anew, step = *other, True, 0.5 * whole
+            system, here, rows_changed, step = *other, True, 0.5 * whole
     return system, here
 
 
 def filled_at(system: System, values: list[Any], q: Array) -> tuple[Array, Array, Vector]:
-    """K (n, nv, nv), right sides (n, nv) and the worst of all rows (n,) at configurations."""
+    """K (n, nv, nv), right sides (n, nv) and largest errors of all rows (n,) at configurations."""
     n, nv = q.shape[0], system.mech.nv
     K, right, worst = np.zeros((n, nv, nv)), np.zeros((n, nv)), np.zeros(n)
     for i, value in enumerate(values):
@@ -203,8 +205,8 @@ def filled_at(system: System, values: list[Any], q: Array) -> tuple[Array, Array
 
 
 def gamma_of(system: System, K: Array) -> Array:
-    """What a rate of the driven rows moves, of many K, (n, nv, p); not numbers where one is
-    singular."""
+    """The velocity by the rates of the driven rows, for many K, (n, nv, p); not finite for a
+    singular K."""
     _, unit, column, _ = system._work
     try:
         found: Array = column * np.linalg.solve(K, np.broadcast_to(unit, (len(K), *unit.shape)))
@@ -214,11 +216,11 @@ def gamma_of(system: System, K: Array) -> Array:
 
 
 def with_rows_of(system: System, q: Vector) -> System:
-    """The same with the rows that are best at a configuration."""
+    """The system with the rows that are best conditioned at a configuration."""
     mech = system.mech
     G = scaled_rows_at(mech, q, np.zeros(mech.nv), 0.0).jacobian
     part = decided_anew(mech, system.part, G)
-    return replace(system, part=part, rows=kept_rows(mech, part.rows))
+    return replace(system, part=part, rows=partition_rows(mech, part.rows))
 
 
 def _with_other_rows(system: System, path: Path, here: PathNode) -> tuple[System, PathNode] | None:
@@ -234,15 +236,16 @@ def _lost(system: System, here: PathNode) -> BranchError:
     rates = np.abs(here.d1 / c)
     names, fast = [mech.coordinate_names[i] for i in np.argsort(-rates)[:3]], float(rates.max())
     return BranchError(
-        f"{mech.name}: the path is not followed beyond s = {here.s:.6g} on this branch: it leaves "
-        "the reach of the mechanism there, or comes to a dead point or a singular configuration, "
-        f"or it jumps (fastest there: {', '.join(names)}, {fast:.3g} for each unit of s)",
+        f"{mech.name}: the path cannot be followed beyond s = {here.s:.6g} on this branch: it "
+        "leaves the workspace of the mechanism there, or comes to a dead point or a singular "
+        f"configuration, or it jumps (fastest there: {', '.join(names)}, {fast:.3g} for each unit "
+        "of s)",
         why="dead point",
     )
 
 
 def _stepped(system: System, path: Path, here: PathNode, s: float) -> PathNode | None:
-    """The node at s, a step ahead; None where that is not proved to be on this branch."""
+    """The node at s after one step; None if it is not proved to be on this branch."""
     h = s - here.s
     step = h * (here.d1 + h * (0.5 * here.d2 + h * (here.d3 / 6.0 + (h / 24.0) * here.d4)))
     there = _corrected(system, path, here.q, s, here, step / system.mech.column_scale)
@@ -256,7 +259,8 @@ def _stepped(system: System, path: Path, here: PathNode, s: float) -> PathNode |
 def _corrected(
     system: System, path: Path, q: Vector, s: float, before: PathNode | None, step: Vector | None
 ) -> PathNode | None:
-    """The node at s, from q by a scaled step; before it a node on this branch, if there is one."""
+    """The node at s by the corrector, from q with a scaled first step; `before` is the node before
+    it on this branch, or None."""
     mech, wanted = system.mech, path(s)
     K, last, worst = np.zeros((0, 0)), UNFACTORED, 0.0
 
@@ -287,7 +291,7 @@ def _corrected(
 def _node(
     system: System, s: float, q: Vector, wanted: PathReference, K: Factored, worst: float
 ) -> PathNode:  # fmt: skip
-    """With the derivatives of q by s, exact on the closed manifold."""
+    """A node with the derivatives of q by s, exact on the manifold."""
     drive, r, n = system.drive, system.part.rank, system.mech.nv
     p, gamma, rest, right = drive.scale.size, system.gamma(K), np.zeros(n), np.zeros(n)
     d1 = gamma.dot(wanted.rate)

@@ -1,9 +1,9 @@
-"""Constraints and what drives a path, as one square system at a configuration.
+"""Constraints and driven rows of a path, as one square system at a configuration.
 
     K = [G; D; N']        K q' = [0; w'; 0]        K q'' = [-drift; w'' - Dd q'; 0]
 
-G are the kept rows, D the rows of what is driven, w(s): coordinates, or a task; N the idle motions
-that nothing drives, held still. All is scaled. ``gamma = K^-1 [0; I; 0]``.
+G are the kept rows; D the driven rows, coordinates or a task, with values w(s); N the idle motions,
+which are held still. All rows and columns are scaled. ``gamma = K^-1 [0; I; 0]``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "PartitionRows",
     "PathReference",
     "factored",
-    "kept_rows",
+    "partition_rows",
 ]
 
 
@@ -45,9 +45,9 @@ class PathReference(NamedTuple):
     Attributes
     ----------
     value : object
-        As the drive has it.
+        A value in the form that the drive takes.
     rate, acceleration : (p,) arrays
-        By s; not scaled.
+        First and second derivative by s; not scaled.
     """
 
     value: Any
@@ -56,13 +56,13 @@ class PathReference(NamedTuple):
 
 
 class Drive(Protocol):
-    """What is driven along a path: p rows.
+    """The p driven rows of a path.
 
     Attributes
     ----------
     labels : tuple of p str
     scale : (p,) array
-        What makes rows pure numbers.
+        Factors that make the rows dimensionless.
     """
 
     @property
@@ -72,7 +72,8 @@ class Drive(Protocol):
     def scale(self) -> Vector: ...
 
     def left(self, q: Vector, value: Any) -> tuple[Vector, Array]:
-        """From q to a value (p,), and D (p, nv); rows and coordinates are scaled."""
+        """The difference of a value from that at q (p,), and D (p, nv); rows and coordinates are
+        scaled."""
         ...
 
     def drift(self, q: Vector, v: Vector) -> Vector:
@@ -82,14 +83,15 @@ class Drive(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Coordinates of the tree that are driven; of those that turn without end the angle.
+    """Driven coordinates of the tree; for continuous joints the angle.
 
     Attributes
     ----------
     labels : tuple of p str
     columns, places : (p,) int arrays
-        Where they stand in v, and in q.
+        Their indices in v and in q.
     turning : (p,) bool array
+        Whether the joint is continuous, with cosine and sine in q.
     scale : (p,) array
     D : (p, nv) array
     """
@@ -106,7 +108,7 @@ class Coordinates:
         object.__setattr__(self, "_which", np.flatnonzero(self.turning).tolist())
 
     def at(self, q: Vector) -> Vector:
-        """Their numbers (p,)."""
+        """Their values (p,)."""
         found: Vector = q.take(self.places)
         for i in self._which:
             at = self.places[i]
@@ -114,11 +116,11 @@ class Coordinates:
         return found
 
     def left(self, q: Vector, value: Any) -> tuple[Vector, Array]:
-        """From q to a value, the shorter way round."""
+        """The difference of a value from that at q, with angles within half a turn; and D."""
         off = value - self.at(q)
         if self._which:
             off[self.turning] = wrapped(off[self.turning])
-        return off * self.scale, self.D  # a coordinate over its own scale: one again
+        return off * self.scale, self.D  # D of scaled rows and scaled coordinates is one
 
     def drift(self, q: Vector, v: Vector) -> Vector:
         """Zero."""
@@ -134,8 +136,8 @@ class PartitionRows:
 
     Attributes
     ----------
-    at : function (q) -> G (r, nv), errors (r,), worst of all rows
-        Scaled rows and coordinates; the arrays may be overwritten by the next call. Errors are not
+    at : function (q) -> G (r, nv), errors (r,), largest error of all rows
+        Rows and coordinates are scaled; the next call may overwrite the arrays. Errors are not
         finite out of range.
     right : function (q, v) -> (r,) array
         -drift, scaled.
@@ -145,15 +147,15 @@ class PartitionRows:
     right: Callable[[Vector, Vector], Vector]
 
 
-def kept_rows(mech: Mechanism, rows: Indices) -> PartitionRows:
-    """The rows laid out as in a tick, or evaluated as usual where they cannot be."""
+def partition_rows(mech: Mechanism, rows: Indices) -> PartitionRows:
+    """The rows prepared as in a tick; evaluated by `rows_at` if they cannot be."""
     found: PartitionRows = mech.per_thread(
-        f"path rows {rows.tolist()}", lambda: _laid_out(mech, rows)
+        f"path rows {rows.tolist()}", lambda: _prepared(mech, rows)
     )
     return found
 
 
-def _laid_out(mech: Mechanism, rows: Indices) -> PartitionRows:
+def _prepared(mech: Mechanism, rows: Indices) -> PartitionRows:
     c, r, nv, rest = mech.column_scale, mech.row_scale, mech.nv, np.zeros(mech.nv)
 
     def in_general(q: Vector) -> tuple[Array, Vector, float]:
@@ -196,14 +198,14 @@ def _laid_out(mech: Mechanism, rows: Indices) -> PartitionRows:
 
 
 class Factored(NamedTuple):
-    """K at a configuration, factored.
+    """The factors of K at a configuration.
 
     Attributes
     ----------
     lu : LU
         Its condition number is not estimated.
     sign, size : float
-        Of its determinant: the sign, and the logarithm of its size.
+        Sign of the determinant, and logarithm of its absolute value.
     """
 
     lu: LU
@@ -211,16 +213,16 @@ class Factored(NamedTuple):
     size: float
 
     def over(self, before: Factored) -> float:
-        """Its determinant over another one; of what is larger than e times that, only e."""
+        """The ratio of its determinant to that of `before`, at most e in absolute value."""
         return self.sign * before.sign * math.exp(min(self.size - before.size, 1.0))
 
 
 UNFACTORED = Factored(LU(np.zeros((0, 0)), np.zeros(0, dtype=np.intp), np.inf), 0.0, -np.inf)
-"""In the place of a matrix that nobody factored yet."""
+"""A placeholder before the first matrix is factored."""
 
 
 def factored(K: Array) -> Factored:
-    """A square matrix, scaled, factored; the sign is 0 where it is singular."""
+    """The factors of a scaled square matrix; the sign is 0 if it is singular."""
     n = K.shape[0]
     factors, pivots, info = lapack.dgetrf(K)
     order = list(range(n))

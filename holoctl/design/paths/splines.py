@@ -1,7 +1,7 @@
-"""Numbers along a path: polynomials between knots, through way-points or samples of a function.
+"""Splines along a path, through way-points or samples of a function.
 
 way-points    cubic splines in chord length, second derivative continuous, ends not-a-knot
-a function    a spline of degree five through samples, as many as it takes
+a function    a spline of degree five through samples, refined until it is accurate
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ from holoctl.design.paths.path_system import PathReference
 
 __all__ = ["PiecewisePolynomial", "at_rest_spline", "chord_lengths", "sampled", "through_points"]
 
-PATH_SAMPLES, PATH_SAMPLED, PATH_SMOOTH = (200, 3200), 1e-9, 1e-6  # counts; scaled
-"""Samples of a function that is a path, at first and at most: until between them it is off by no
-more than the second; at most it may be off by the third."""
+PATH_SAMPLES = (200, 3200)
+"""Numbers of samples of a function: the first and the largest."""
+
+PATH_SAMPLED = 1e-9  # scaled
+"""The number of samples is doubled until the error of the spline between them is at most this."""
+
+PATH_SMOOTH = 1e-6  # scaled
+"""Largest error of the spline; a function with a larger one is not smooth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ class PiecewisePolynomial:
 
 
 def chord_lengths(steps: Vector, owner: str) -> Vector:
-    """Where way-points stand in [0, 1], by the lengths of the steps between them."""
+    """The s of way-points in [0, 1], proportional to the lengths of the steps between them."""
     if not (steps > 0.0).all():
         i = int(np.argmin(steps))
         raise InputError(
@@ -67,7 +72,7 @@ def chord_lengths(steps: Vector, owner: str) -> Vector:
 
 
 def through_points(s: Vector, points: Array) -> PiecewisePolynomial:
-    """The cubic spline through points (n, p) at s; a line where there are two."""
+    """The cubic spline through points (n, p) at s; a straight line through two points."""
     if s.size == 2:
         d = np.diff(points, axis=0) / np.diff(s)[:, None]
         c = np.zeros((1, 5, points.shape[1]))
@@ -80,7 +85,7 @@ def through_points(s: Vector, points: Array) -> PiecewisePolynomial:
 
 
 def at_rest_spline(t: Vector, points: Array) -> PiecewisePolynomial:
-    """The spline of degree five through points, without rate and acceleration at both ends."""
+    """The spline of degree five through points, with zero rate and acceleration at both ends."""
     still: Any = [(1, np.zeros(points.shape[1])), (2, np.zeros(points.shape[1]))]
     return _of_b_spline(make_interp_spline(t, points, k=5, bc_type=(still, still)))
 
@@ -92,12 +97,12 @@ def _of_b_spline(spline: Any) -> PiecewisePolynomial:
 
 
 def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> PiecewisePolynomial:
-    """The spline through samples of a function of s in [0, 1], p numbers.
+    """The spline through samples of a function of s in [0, 1] with p values.
 
     Raises
     ------
     InputError
-        Where the function is not smooth.
+        If the function is not smooth.
     """
     n, before, coarser = PATH_SAMPLES[0], np.inf, None
     known = {x: value(x) for x in np.linspace(0.0, 1.0, n + 1).tolist()}
@@ -113,7 +118,7 @@ def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Piecewi
         if off[worst] <= PATH_SAMPLED:
             return spline
         if coarser is not None and before <= PATH_SMOOTH and not off[worst] < 0.5 * before:
-            return coarser  # what is left is noise, which derivatives of more samples enlarge
+            return coarser  # the rest is noise, which more samples amplify in derivatives
         before, coarser = float(off[worst]), spline
         n *= 2
         if n > PATH_SAMPLES[1]:
@@ -121,6 +126,6 @@ def sampled(value: Callable[[float], Vector], scale: Any, owner: str) -> Piecewi
                 return spline
             raise InputError(
                 f"{owner}: the path is not smooth near s = {between[worst]:.4g}: a spline through "
-                f"{n // 2 + 1} samples is off by {off[worst]:.2g} (scaled) there. Positions along "
-                "a path need two derivatives: round its corners, or give way-points"
+                f"{n // 2 + 1} samples has an error of {off[worst]:.2g} (scaled) there. Positions "
+                "along a path need two derivatives: round its corners, or give way-points"
             )

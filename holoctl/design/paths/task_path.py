@@ -3,7 +3,7 @@
     p(s) a cubic spline in chord length        R(s) a cubic spline of rotations
     rates of the rows:  p' and w               of a frame itself:  R'p' and R'w
 
-w is the angular velocity by s, in the axes that poses are told in.
+w is the angular velocity by s, in the axes in which poses are given.
 Reference: scipy.spatial.transform.RotationSpline, whose rates are along the axes of the frame.
 """
 
@@ -37,10 +37,10 @@ class TaskPath(NamedTuple):
     Attributes
     ----------
     drive : TaskDrive
-    path : function s -> Wanted
+    path : function s -> PathReference
     knots : (n,) array
     q : (nq,) array
-        Closed, at its beginning.
+        A closed configuration at its start.
     """
 
     drive: TaskDrive
@@ -51,13 +51,13 @@ class TaskPath(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TaskDrive:
-    """The rows of a task as what is driven; see `Drive`.
+    """The rows of a task as driven rows; see `Drive`.
 
     Attributes
     ----------
     mech : Mechanism
     target : Target
-        Of its first value: what asks for other ones.
+        The target of the first value; those of other values are made from it.
     labels : tuple of p str
     scale : (p,) array
     """
@@ -68,7 +68,7 @@ class TaskDrive:
     scale: Vector
 
     def left(self, q: Vector, value: Any) -> tuple[Vector, Array]:
-        """From q to a value, and the rows, scaled."""
+        """The difference of a value from that at q, and the rows, scaled."""
         mech, target = self.mech, self.target
         kin = kinematics(mech.model, workspace(mech), q, np.zeros(mech.nv), 0.0)
         here = Target(target.key, target.name, target.task, value, target.lengths)
@@ -98,11 +98,11 @@ def task_path(mech: Mechanism, path: Any, q: Vector, count: int, owner: str) -> 
     Raises
     ------
     InputError
-        For values that the task does not take, fewer than two, or not as many rows as motions.
+        For values that the task does not accept, fewer than two values, or fewer rows than motions.
     NotActuatedError
         For more rows than motions.
     AssemblyError, LimitError
-        Where the first value is not reached.
+        If the first value is not reached.
     """
     key, given = path
     values = _listed(given, owner)
@@ -117,8 +117,8 @@ def task_path(mech: Mechanism, path: Any, q: Vector, count: int, owner: str) -> 
                 f"{what}: name as many axes as there are motions; the others follow"
             )
         raise InputError(
-            f"{what}: the path leaves some of them open. Name more axes, or give configurations "
-            "(such as inverse_kinematics finds) as way-points"
+            f"{what}: the path does not determine some of them. Name more axes, or give "
+            "configurations (from inverse_kinematics, for example) as way-points"
         )
     size = targets[0].scale
     drive = TaskDrive(mech, first, labels, size)
@@ -138,7 +138,7 @@ def task_path(mech: Mechanism, path: Any, q: Vector, count: int, owner: str) -> 
 
 def _listed(given: Any, owner: str) -> list[Any]:
     if isinstance(given, pin.SE3) or not hasattr(given, "__len__") or len(given) < 2:
-        raise InputError(f"{owner}: a task goes with a list of its values, two or more")
+        raise InputError(f"{owner}: a task needs a list of two or more of its values")
     return list(given)
 
 
@@ -156,8 +156,8 @@ def _of_poses(
         turns = np.array([np.linalg.norm(pin.log3(one.T @ two)) for one, two in pairs])
         if float(turns.max()) > 3.0:
             raise InputError(
-                f"{owner}: poses {int(np.argmax(turns))} and the next are turned by half a turn "
-                "against each other, which may go either way; give one between them"
+                f"{owner}: pose {int(np.argmax(turns))} and the next differ by half a turn, whose "
+                "direction is ambiguous; give a pose between them"
             )
         steps = np.hypot(steps, turns)
     s = chord_lengths(steps, owner)
@@ -190,7 +190,7 @@ def _of_poses(
 
 
 def _columns(task: BoundFrameTask, width: int) -> Indices:
-    """Which of x y z the numbers of positions are."""
+    """The indices of the position's axes in x y z."""
     if width == 3:
         return np.arange(3)
     return np.array(["xyz".index(axis) for axis in task.axes if axis in "xyz"], dtype=np.intp)

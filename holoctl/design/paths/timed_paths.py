@@ -1,4 +1,4 @@
-"""Paths in time: a spline through way-points, and nodes that somebody else computed."""
+"""Paths in time: a spline through way-points, and nodes that the user computed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from holoctl.design.paths.inputs import (
     way_points,
 )
 from holoctl.design.paths.path_continuation import system_of
-from holoctl.design.paths.path_system import PathReference, kept_rows
+from holoctl.design.paths.path_system import PathReference, partition_rows
 from holoctl.design.paths.splines import at_rest_spline
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
@@ -32,16 +32,16 @@ from holoctl.projector.partition import Partition, check_partition, partition
 __all__ = ["curve_of_nodes", "nodes_through"]
 
 NODE_SLIPS = 1e-5  # scaled, 1/s, or of the fastest rate
-"""By so much velocities of nodes that are given may contradict the constraints."""
+"""Largest velocity error of the constraints at given nodes."""
 
 THROUGH_NODES = 50
-"""A trajectory through way-points in time has so many nodes between two of them."""
+"""Number of intervals between two way-points of a trajectory through way-points in time."""
 
 
 def nodes_through(
     mech: Mechanism, points: Any, times: Any, start: Any, part: Partition | None
 ) -> tuple[Any, ...]:
-    """What `Trajectory` takes, of `Trajectory.through`."""
+    """The arguments of `Trajectory` for `Trajectory.through`."""
     owner = f"{mech.name}: points"
     points, t = way_points(mech, points, owner), numbers("times", times)
     if t.shape != (points.shape[0],) or not np.isfinite(t).all():
@@ -49,7 +49,7 @@ def nodes_through(
             f"times must be one for each of {points.shape[0]} points; got {quoted(times)}"
         )
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
-        raise InputError(f"times must ascend from 0; got {t.tolist()}")
+        raise InputError(f"times must increase from 0; got {t.tolist()}")
     begin = at_first(start_of(mech, start, part), points[0], start is not None)
     drive = driven(begin, points.shape[1])
     values = motor_values(mech, drive, points)
@@ -70,25 +70,27 @@ def nodes_through(
 def curve_of_nodes(
     mech: Mechanism, part: Partition | None, t: Vector, q: Array, v: Array, a: Array
 ) -> tuple[Curve, Partition]:
-    """A curve through nodes that is closed between them too: where the polynomials are not, some
-    coordinates are theirs, motors first, and the others follow.
+    """A curve through nodes that is also closed between them.
+
+    If the polynomials are not closed, driven coordinates, first those of motors, follow the
+    polynomials, and the others follow from the constraints.
 
     Raises
     ------
     InputError
-        For nodes that are not closed, or slide, or are too far apart where no coordinates tell the
-        motion.
+        For nodes that are not closed, or whose velocities contradict the constraints; for nodes too
+        far apart if no coordinates determine the motion.
     """
     first = assemble(mech, q[0])[0]
     part = partition(mech, first) if part is None else part
     check_partition(mech, part)
-    rows, curve = kept_rows(mech, part.rows), curve_through(mech, t, q, v, a)
+    rows, curve = partition_rows(mech, part.rows), curve_through(mech, t, q, v, a)
     for i, x in enumerate(q):
         G, _, worst = rows.at(x)
         if not worst <= max(CLOSED, part.tolerance):
             raise InputError(
-                f"Trajectory: q[{i}], at t = {t[i]:.4g}, is open by {worst:.2g} (scaled); nodes "
-                "must be closed configurations"
+                f"Trajectory: the closure error of q[{i}], at t = {t[i]:.4g}, is {worst:.2g} "
+                "(scaled); nodes must be closed configurations"
             )
         slip, fast = np.abs(G @ (v[i] / mech.column_scale)), np.abs(v[i] / mech.column_scale)
         if not slip.max(initial=0.0) <= NODE_SLIPS * max(1.0, float(fast.max(initial=0.0))):
@@ -103,8 +105,8 @@ def curve_of_nodes(
         drive = driven(begin, mech.nq)
     except InputError as error:
         raise InputError(
-            f"Trajectory: between its nodes it is open, and it cannot be closed there: {error}; or "
-            "give more nodes"
+            f"Trajectory: it is not closed between its nodes, and cannot be closed there: {error}; "
+            "or give more nodes"
         ) from None
     system = system_of(mech, part, drive, begin.idle)
 

@@ -1,4 +1,4 @@
-"""A motion in time that is closed at every instant: what a controller follows.
+"""A motion in time that is closed at every instant, as the reference of a controller.
 
     q(t) = curve(x(t))        v = q' xd        a = q'' xd^2 + q' xdd
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class TimeLaw:
-    """How far along a curve: ``x = x_i + xd_i T + xdd_i T^2 / 2``, T = t - t_i.
+    """The place on a curve by time: ``x = x_i + xd_i T + xdd_i T^2 / 2``, T = t - t_i.
 
     Attributes
     ----------
@@ -65,18 +65,18 @@ class TimeLaw:
 
     @property
     def end(self) -> float:
-        """s."""
+        """The last time, s."""
         return self._t[-1]
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """x, xd, xdd at a time within."""
+        """x, xd, xdd at a time between the first and the last one."""
         i = min(max(bisect_right(self._t, t) - 1, 0), self.xdd.size - 1)
         T, rate, accelerated = t - self._t[i], float(self.xd[i]), float(self.xdd[i])
         x = float(self.x[i]) + T * (rate + 0.5 * accelerated * T)
         return x, max(rate + accelerated * T, 0.0), accelerated
 
     def time(self, x: float) -> float:
-        """When it is at x, s; the first and the last time outside."""
+        """The time at x, s; the first or the last time for x outside the curve."""
         i = min(max(int(np.searchsorted(self.x, x, side="right")) - 1, 0), self.xdd.size - 1)
         rate, left = float(self.xd[i]), max(x - float(self.x[i]), 0.0)
         root = np.sqrt(max(rate * rate + 2.0 * float(self.xdd[i]) * left, 0.0))
@@ -110,59 +110,60 @@ class Trajectory:
     Parameters
     ----------
     mech : Mechanism
-        What moves; with the payload, if there was one.
+        The mechanism that moves; with the payload, if there was one.
     t : (n,) array_like
         Times of the nodes, s; the first is 0.
     q : (n, nq) array_like
-        Closed configurations there.
+        Closed configurations at the nodes.
     v, a : (n, nv) array_like
-        Velocities, and accelerations from each node on; at the last node before it.
+        Velocities, and accelerations just after each node; before it at the last node.
     u : (n, nu) array_like
-        The efforts of the motors that go with them, N m or N.
+        The motor efforts of the motion at the nodes, N m or N.
     partition : Partition, optional
-        The one that it was computed with. Default: decided at the first node.
+        The one with which it was computed. Default: the one chosen at the first node.
     active : tuple of n - 1 tuples of str, optional
-        What is at its limit between two nodes: motors by name, joints as ``"name.velocity"`` or
-        ``"name.acceleration"``. Empty where nothing was optimised.
+        Active limits between two nodes: motors by name, joints as ``"name.velocity"`` or
+        ``"name.acceleration"``. Empty without optimisation.
     excess : float, optional
-        By which share of its limit something exceeds it between the nodes, at worst, where that
-        was looked at: half-way, or of few nodes at 100 places; 0 where nothing does.
+        Largest excess over a limit between the nodes, as a share of the limit, at the places that
+        were checked: half-way, or 100 places if there are few nodes; 0 if there is none.
     curve : Curve, optional
-        Where it leads along, closed everywhere. Default: polynomials of degree five through the
-        nodes; between them the coordinates that motors drive are those of the polynomials, and the
-        others follow.
+        The path, closed everywhere. Default: polynomials of degree five through the nodes; between
+        them the driven coordinates are those of the polynomials, and the others follow from the
+        constraints.
     law : TimeLaw, optional
-        How far along the curve at a time. Default: the curve is by time.
+        The place on the curve by time. Default: the parameter of the curve is the time.
 
     Attributes
     ----------
     duration : float
         s.
     at_limits : dict of str to float
-        For which share of the time something is at its limit, by the names of `active`.
+        The share of the time for which each limit of `active` is active.
     smallest_singular_value : float
-        Of gamma' B, scaled, along the whole way, between the nodes too: 0 at a type-2 (actuation)
-        singularity, where motors do not determine the motion and efforts are unbounded; inf without
-        motors or motions.
+        The smallest singular value of gamma' B, scaled, along the whole curve, between the nodes
+        too: 0 at a type-2 (actuation) singularity, at which motors do not determine the motion and
+        efforts are unbounded; inf without motors or motions.
     smallest_at : float
-        The time of that, s.
+        Its time, s.
     type_2_at : tuple of float
-        The times of type-2 singularities that are crossed or touched, s. Where there are some, a
+        The times of type-2 singularities that are crossed or touched, s. If there are any, a
         warning is logged.
 
     Raises
     ------
     InputError
-        For wrong shapes, times that do not ascend from 0, configurations that are not closed,
+        For wrong shapes, times that do not increase from 0, configurations that are not closed,
         velocities that contradict the constraints.
 
     Notes
     -----
     Between the nodes the state is not interpolated but computed: it is closed to 1e-9 (scaled) at
     every t, and v and a are the derivatives of q and v. Before 0 and after the end the mechanism
-    rests. A controller that holds its torque for a tick dt follows the mean acceleration of the
-    tick, ``(v(t + dt) - v(t)) / dt``: efforts then stay within the limits that were planned with,
-    where the acceleration at the instant t exceeds them by some per cent wherever it jumps.
+    rests. A controller that holds its torque for a tick dt should follow the mean acceleration of
+    the tick, ``(v(t + dt) - v(t)) / dt``: efforts then stay within the planned limits. With the
+    acceleration at the instant t they exceed them by some per cent at each jump of the
+    acceleration.
 
     Examples
     --------
@@ -204,7 +205,7 @@ class Trajectory:
         for name, shape in {**sizes, "u": (n, mech.nu)}.items():
             object.__setattr__(self, name, _table(name, getattr(self, name), shape))
         if self.t[0] != 0.0 or not (np.diff(self.t) > 0.0).all():
-            raise InputError("Trajectory: t must ascend from 0")
+            raise InputError("Trajectory: t must increase from 0")
         if self.curve is None:
             curve, part = curve_of_nodes(mech, self.partition, self.t, self.q, self.v, self.a)
             object.__setattr__(self, "curve", curve)
@@ -214,8 +215,8 @@ class Trajectory:
             object.__setattr__(self, "law", TimeLaw(self.t, self.t, one, none))
         if self.law.end != self.duration:
             raise InputError(
-                f"Trajectory: law ends at {self.law.end:g} s, and t at {self.duration:g} s; leave "
-                "curve and law out (None) where nodes are changed"
+                f"Trajectory: law ends at {self.law.end:g} s, and t at {self.duration:g} s; if "
+                "nodes are changed, leave curve and law out (None)"
             )
         object.__setattr__(self, "_motors", motor_curve(mech, self.curve))
         part = partition(mech, self.q[0]) if self.partition is None else self.partition
@@ -240,12 +241,12 @@ class Trajectory:
 
     @property
     def duration(self) -> float:
-        """s."""
+        """The last time, s."""
         return float(self.t[-1])
 
     @property
     def at_limits(self) -> dict[str, float]:
-        """For which share of the time something is at its limit, by the names of `active`."""
+        """The share of the time for which each limit of `active` is active."""
         shares: dict[str, float] = {}
         spans = np.diff(self.t).tolist() if self.active else []
         for names, dt in zip(self.active, spans, strict=True):
@@ -259,7 +260,7 @@ class Trajectory:
         Parameters
         ----------
         t : float
-            s.
+            Time, s.
 
         Returns
         -------
@@ -269,7 +270,7 @@ class Trajectory:
         Raises
         ------
         InputError
-            For what is no finite number.
+            If t is not a finite number.
         """
         t = number("t", t, "time, s")
         if not 0.0 <= t <= self.duration:
@@ -280,28 +281,28 @@ class Trajectory:
         return CurveMotion(q, d * xd, dd * (xd * xd) + d * xdd)
 
     def reference(self, t: float, dt: float = 0.0) -> tuple[Vector, Vector, Vector]:
-        """What a controller is to follow at a time, as `ComputedTorque.torque` takes it.
+        """The reference of a controller at a time, as `ComputedTorque.torque` takes it.
 
         Parameters
         ----------
         t : float
-            s.
+            Time, s.
         dt : float, optional
-            Of the tick that starts at t, s: then the acceleration is the mean one of the tick,
-            ``(v(t + dt) - v(t)) / dt``. Default: that at the instant t.
+            Length of the tick that starts at t, s; the acceleration is then the mean one of the
+            tick, ``(v(t + dt) - v(t)) / dt``. Default: that at the instant t.
 
         Returns
         -------
         q_ref : (nu,) or (nq,) array
-            Positions of the motors, whatever turns they have made; the whole configuration where
-            motors have no positions of their own.
+            Positions of the motors, with whole turns counted; the whole configuration if a motor
+            has no single position.
         v_ref, a_ref : (nu,) arrays
             Rates and accelerations of the motors.
 
         Raises
         ------
         InputError
-            For a time that is no finite number, a tick that is negative or not finite.
+            If t is not a finite number, or dt is negative or not finite.
         """
         t = instant(t)
         if not (isinstance(dt, float) and 0.0 <= dt < np.inf):
@@ -310,7 +311,8 @@ class Trajectory:
         return (q, v, (self._driven(t + dt)[1] - v) / dt) if dt else (q, v, a)
 
     def _driven(self, t: float) -> tuple[Vector, Vector, Vector]:
-        """What motors do at a time; at rest outside the trajectory."""
+        """Positions, rates and accelerations of the motors at a time; at rest outside the
+        trajectory."""
         motors = self._motors
         if motors is None:
             q, v, a = self.state(t)
@@ -325,12 +327,12 @@ class Trajectory:
     __call__ = reference
 
     def sampled(self, dt: float) -> Sampled:
-        """A function of time for `ComputedTorque.track`: `reference` of ticks of dt, s.
+        """A function of time for `ComputedTorque.track`: `reference` for ticks of dt.
 
         Parameters
         ----------
         dt : float
-            s, above zero.
+            Tick, s, positive.
 
         Returns
         -------
@@ -340,7 +342,7 @@ class Trajectory:
         Raises
         ------
         InputError
-            For a tick that is not above zero.
+            If the tick is not positive.
         """
         return Sampled(self.reference, positive("dt", dt, "s"))
 
@@ -354,39 +356,39 @@ class Trajectory:
         start: Any = None,
         partition: Partition | None = None,
     ) -> Trajectory:
-        """Through way-points at given times, at rest at both ends; nothing is optimised.
+        """A trajectory through way-points at given times, at rest at both ends, not optimised.
 
-        A spline of degree five in time, without rate and acceleration at both ends, in the
+        It is a spline of degree five in time, with zero rate and acceleration at both ends, in the
         coordinates that the motors drive; closed at every instant.
 
         Parameters
         ----------
         mech : Mechanism
         points : (n, nu) or (n, nq) array_like
-            Way-points, positions of the motors or closed configurations, two or more; where nu =
-            nq positions of motors.
+            Two or more way-points: positions of the motors, or closed configurations; if nu = nq,
+            positions of the motors.
         times : (n,) array_like
-            s, ascending from 0.
+            Times, s, increasing from 0.
         start : (nq,) array_like, optional
-            A configuration on the branch that is meant. Default: ``mech.reference``; of whole
+            A configuration on the desired branch. Default: ``mech.reference``; for whole
             configurations the first.
         partition : Partition, optional
-            Whose rows decide the motion. Default: decided at the start.
+            Its rows determine the motion. Default: the one chosen at the start.
 
         Returns
         -------
         Trajectory
-            Efforts are those without external forces; no limit is looked at.
+            Efforts are those without external forces; limits are not checked.
 
         Raises
         ------
         InputError
-            For wrong shapes, times that do not ascend from 0, way-points that contradict each
+            For wrong shapes, times that do not increase from 0, way-points that contradict each
             other or are not closed.
         NotActuatedError
             For a mechanism with motions that no motor drives.
         BranchError, SingularityError, AssemblyError
-            Where the way leads out of reach, or to a dead point; where the start does not close.
+            If the path leaves the workspace or comes to a dead point; if the start does not close.
 
         Examples
         --------
@@ -403,8 +405,8 @@ class Trajectory:
 _TYPE_2 = (
     "%s: the trajectory goes through a type-2 (actuation) singularity at t = %s (first at %.6g of "
     "its curve, q = %s): the smallest singular value of gamma' B vanishes, the motors do not "
-    "determine the motion, and the efforts that track it are unbounded beside that place, whatever "
-    "u is at the nodes; lead the path past it, or stay on one side"
+    "determine the motion, and the efforts that track it are unbounded close to that place, "
+    "whatever u is at the nodes; lead the path around it, or stay on one side"
 )
 
 

@@ -1,11 +1,11 @@
-"""Type-2 (actuation) singularities along a curve: where motors no longer determine the motion.
+"""Type-2 (actuation) singularities along a curve, at which motors do not determine the motion.
 
     E = N' B        N: a basis of the admissible velocities, orthonormal in scaled coordinates;
                     columns of B of norm one there
 
-The smallest singular value of E is that of gamma' B, whatever gamma: 0 at a type-2 singularity.
-With as many motors as motions det E, with N continued along the curve, changes its sign at a
-crossing, also between two places that are looked at.
+The smallest singular value of E is that of gamma' B for an orthonormal gamma: 0 at a type-2
+singularity. With as many motors as motions det E, with N continued along the curve, changes its
+sign at a crossing, also if that is between two places at which it is evaluated.
 Reference: C. Gosselin and J. Angeles, "Singularity analysis of closed-loop kinematic chains", IEEE
 Transactions on Robotics and Automation, 1990.
 """
@@ -20,7 +20,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from holoctl.base.checks import Array, Vector
 from holoctl.design.paths.curve import Curve
-from holoctl.design.paths.path_system import kept_rows
+from holoctl.design.paths.path_system import partition_rows
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -30,21 +30,21 @@ __all__ = ["Type2", "type_2_along"]
 
 
 TYPE_2 = 1e-3
-"""A trajectory goes through a type-2 singularity where the smallest singular value of gamma' B
-along it, scaled, is below this."""
+"""A trajectory goes through a type-2 singularity if the smallest singular value of gamma' B along
+it, scaled, is below this."""
 
 
 class Type2(NamedTuple):
-    """How near a curve comes to type-2 singularities.
+    """The distance of a curve from type-2 singularities.
 
     Attributes
     ----------
     least : float
         The smallest singular value of gamma' B, scaled; inf without motors or motions.
     at : float
-        Where that is, x.
+        Its x on the curve.
     places : tuple of float
-        x of the singularities that are crossed or touched, ascending.
+        x of the singularities that are crossed or touched, increasing.
     """
 
     least: float
@@ -53,19 +53,19 @@ class Type2(NamedTuple):
 
 
 def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
-    """The smallest singular value along a curve: at its nodes and half-way, and where it may vanish
-    beside these."""
+    """The smallest singular value along a curve: at nodes, half-way between them, and at minima
+    next to these at which it may vanish."""
     span = float(curve.x[-1] - curve.x[0])
     if not part.actuation_rank:
         return Type2(np.inf, float(curve.x[0]), ())
-    look = _prepared(mech, part)
+    evaluated = _prepared(mech, part)
     x, q = np.zeros(2 * curve.x.size - 1), np.zeros((2 * curve.x.size - 1, mech.nq))
     x[::2], x[1::2] = curve.x, 0.5 * (curve.x[1:] + curve.x[:-1])
     q[::2], q[1::2] = curve.q, curve.between()[0]
-    sizes, signs = look(q)
+    sizes, signs = evaluated(q)
 
     def continued(s: float, i: int) -> float:
-        size, sign = look(np.array([q[i], curve.at(s).q]))
+        size, sign = evaluated(np.array([q[i], curve.at(s).q]))
         return float(size[1] * sign[0] * sign[1])
 
     places = [
@@ -76,7 +76,7 @@ def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
     for i, vanishes in _minima(sizes):
         low, high = float(x[max(i - 1, 0)]), float(x[min(i + 1, x.size - 1)])
         found: Any = minimize_scalar(
-            lambda s: float(look(curve.at(s).q[None])[0][0]), bounds=(low, high),
+            lambda s: float(evaluated(curve.at(s).q[None])[0][0]), bounds=(low, high),
             method="bounded", options={"xatol": 1e-9 * span if vanishes else 1e-3 * (high - low)},
         )  # fmt: skip
         known.append((float(found.fun), float(found.x)))
@@ -88,10 +88,10 @@ def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
 
 def _prepared(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vector, Vector]]:
     """A function of configurations (n, nq), neighbours along a curve: the smallest singular values
-    of E, and the signs of det E, continued from the first one on; 0 where E is not square."""
+    of E, and the signs of det E, continued from the first one on; 0 if E is not square."""
     rank, m, k, nv = part.actuation_rank, mech.row_scale.size, mech.nv - part.rank, mech.nv
     motors, rest = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0], np.zeros(nv)
-    square, kept = rank == k == mech.nu, kept_rows(mech, part.rows)
+    square, kept = rank == k == mech.nu, partition_rows(mech, part.rows)
 
     def by_bases(q: Array) -> tuple[Vector, Vector]:
         rows = np.array([scaled_rows_at(mech, x, rest, 0.0).jacobian for x in q])
@@ -105,7 +105,7 @@ def _prepared(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vecto
         return sizes, np.sign(np.linalg.det(E)) * np.cumprod(np.append(1.0, turns))
 
     def by_motors(q: Array) -> tuple[Vector, Vector]:
-        """K X = [0; I] with K = [G; B']: X = N E'^-1, and det K = 0 where det E is."""
+        """K X = [0; I] with K = [G; B']: X = N E'^-1, and det K = 0 if and only if det E = 0."""
         K = np.empty((len(q), nv, nv))
         K[:, part.rank :] = motors.T
         for i, x in enumerate(q):
@@ -117,12 +117,12 @@ def _prepared(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vecto
         largest = np.linalg.eigvalsh(np.swapaxes(X, 1, 2) @ X)[:, -1]
         return 1.0 / np.sqrt(largest), np.linalg.slogdet(K)[0]
 
-    return by_motors if square and m == part.rank else by_bases  # all rows count everywhere
+    return by_motors if square and m == part.rank else by_bases  # m == rank: no row is redundant
 
 
 def _minima(sizes: Vector) -> list[tuple[int, bool]]:
-    """The smallest, and local minima that may come to zero beside the place where they are looked
-    at, by what they change to the next places; and whether they may."""
+    """Indices of the smallest value, and of local minima that may reach zero between the places, by
+    their change to the next places; and whether they may."""
     before, after = np.append(np.inf, sizes[:-1]), np.append(sizes[1:], np.inf)
     change = np.maximum(*(np.where(np.isfinite(y), y - sizes, 0.0) for y in (before, after)))
     vanish = (sizes <= before) & (sizes <= after) & (sizes <= change)

@@ -1,12 +1,12 @@
-"""The programs of the fastest way along a path, and why there is none.
+"""The optimisation problems of time-optimal motion along a path, and the cause of infeasibility.
 
     min sum 2 h_i r_i      r_i (y_i + y_i+1) >= 1,   y_i^2 <= b_i,   b_0 = b_n = 0
     a_i (b_i+1 - b_i) / 2 h_i + b_j' b_j + z_j y_j + c_j <= 0        at both ends j = i, i + 1
 
-b = sd^2, y its root, r h the time an interval takes. Rows whose z is above zero, which are not
-convex, were given their tangents before. By cvxpy a second-order cone program, compiled once for
-each size, in each thread; by toppra, of rows without z, two passes along the path. Where there is
-no way a linear program, min e with all rows at most e, tells the rows that stand against it.
+b = sd^2, y is its root, r h the time of an interval. Rows with z > 0, which are not convex, were
+replaced by their tangents before. With cvxpy this is a second-order cone program, compiled once for
+each size in each thread; with toppra, for rows without z, two passes along the path. If there is no
+solution, a linear program, min e with all rows at most e, finds the rows that prevent it.
 References: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
 approach", IEEE Transactions on Automatic Control, 2009; H. Pham and Q.-C. Pham, "A new approach to
 time-optimal path parameterization based on reachability analysis", IEEE Transactions on Robotics,
@@ -34,11 +34,11 @@ from holoctl.design.retiming.limit_rows import RetimingRows
 __all__ = ["IntervalRows", "by_cvxpy", "by_toppra", "infeasible"]
 
 RETIME_CAP = 1e6
-"""Squared speeds along a path count as not limited above so many times the usual ones."""
+"""Squared speeds along a path count as unlimited above this multiple of the usual ones."""
 
 
 RETIME_GAPS = (1e-9, 1e-7)
-"""What Clarabel is asked for on the fastest way, gap and feasibility: the first it attains."""
+"""Tolerances of gap and feasibility for Clarabel, tried in this order until one is attained."""
 
 
 class IntervalRows(NamedTuple):
@@ -49,8 +49,9 @@ class IntervalRows(NamedTuple):
     left, right, z, c : (2, N, m) arrays
         First those at the start of each interval, j = i, then those at its end.
     most : (N + 1,) array
-        Of b.
+        Upper bounds of b.
     h : (N,) array
+        Lengths of the intervals.
     """
 
     left: Array
@@ -62,13 +63,13 @@ class IntervalRows(NamedTuple):
 
 
 _LOCAL, _KEPT = threading.local(), 8
-"""Compiled programs of a thread, the last ones used."""
+"""Storage of the compiled programs of a thread, and the number of programs that are kept."""
 
 _Solve = Callable[[IntervalRows], Vector | None]
 
 
 def by_cvxpy(rows: IntervalRows) -> Vector | None:
-    """b (N + 1,) of the fastest way, None where there is none; rows are of size one."""
+    """b (N + 1,) of the fastest motion, None if there is none; rows are scaled to size one."""
     N, m = rows.left.shape[1:]
     rooted = bool((rows.z < 0.0).any())
     problems: OrderedDict[Any, _Solve] = _LOCAL.__dict__.setdefault("problems", OrderedDict())
@@ -114,7 +115,7 @@ def _compiled(N: int, m: int, rooted: bool) -> _Solve:
         for gap in RETIME_GAPS:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # that it is inaccurate: the status says so too
+                    warnings.simplefilter("ignore")  # "inaccurate", which the status reports too
                     problem.solve(
                         solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap
                     )
@@ -128,12 +129,12 @@ def _compiled(N: int, m: int, rooted: bool) -> _Solve:
 
 
 def by_toppra(rows: IntervalRows) -> Vector | None:
-    """b (N + 1,) of the fastest way, None where there is none; rows have no z.
+    """b (N + 1,) of the fastest motion, None if there is none; rows have no z.
 
     Raises
     ------
     InputError
-        Where toppra is not installed.
+        If toppra is not installed.
     """
     try:
         import toppra
@@ -149,7 +150,7 @@ def by_toppra(rows: IntervalRows) -> Vector | None:
     s = np.concatenate([[0.0], np.cumsum(h)])
 
     class ToppraRows(LinearConstraint):  # type: ignore[misc]
-        """Rows of the intervals, as toppra takes them: a u + b x + c <= 0, x at the start."""
+        """Rows of the intervals in the form of toppra: a u + b x + c <= 0, with x at the start."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -176,7 +177,7 @@ def by_toppra(rows: IntervalRows) -> Vector | None:
 
 
 def infeasible(dyn: Dynamics, rows: RetimingRows) -> LimitError:
-    """The error to be raised where the fastest way was not found."""
+    """The error for a path without a solution: the limits that prevent it, and where."""
     mech, s = dyn.path.system.mech, dyn.path.s
     n, m = rows.c.shape
     known = rows.most[np.isfinite(rows.most)]
@@ -187,11 +188,11 @@ def infeasible(dyn: Dynamics, rows: RetimingRows) -> LimitError:
     for j in range(2):
         a, b, c = rows.a[j : n - 1 + j], rows.b[j : n - 1 + j] * size, rows.c[j : n - 1 + j]
         at = j * (n - 1) * m + i * m + k
-        left, ahead = -a / (2.0 * h), a / (2.0 * h)
-        left, ahead = (left + b, ahead) if j == 0 else (left, ahead + b)
+        by_first, by_last = -a / (2.0 * h), a / (2.0 * h)
+        by_first, by_last = (by_first + b, by_last) if j == 0 else (by_first, by_last + b)
         row += [at, at, at]
         column += [i, i + 1, np.full(at.size, n)]
-        value += [left.ravel(), ahead.ravel(), np.full(at.size, -1.0)]
+        value += [by_first.ravel(), by_last.ravel(), np.full(at.size, -1.0)]
         right.append(-c.ravel())
     table = (np.concatenate(value), (np.concatenate(row), np.concatenate(column)))
     A = coo_array(table, shape=(2 * (n - 1) * m, n + 1)).tocsr()
@@ -205,9 +206,9 @@ def infeasible(dyn: Dynamics, rows: RetimingRows) -> LimitError:
     )  # fmt: skip
     if found.status != 0 or found.x[-1] <= 0.0:
         return LimitError(
-            f"{mech.name}: no way along the path within its limits was found, although these may "
-            "leave one, which is very slow somewhere, or hard to compute: leave the limits some "
-            "room, give more points, or take the other method"
+            f"{mech.name}: no motion along the path within its limits was found, although there "
+            "may be one that is very slow somewhere, or hard to compute: relax the limits a "
+            "little, give more points, or take the other method"
         )
     force = np.abs(np.asarray(found.ineqlin.marginals))
     worst = int(np.argmax(force))
@@ -220,7 +221,7 @@ def infeasible(dyn: Dynamics, rows: RetimingRows) -> LimitError:
     how = "at any speed" if place not in (s[0], s[-1]) else "at rest"
     return LimitError(
         f"{mech.name}: the path cannot be followed within its limits, {how}: at s = {place:.4g} "
-        f"{rows.names[which]!r} would have to go {missing:.4g} {unit} beyond "
-        "its limit at least; take a path elsewhere, less payload, or other limits",
+        f"{rows.names[which]!r} would have to exceed its limit by at least {missing:.4g} {unit}; "
+        "take another path, less payload, or other limits",
         names=names, residual=float(found.x[-1]),
     )  # fmt: skip

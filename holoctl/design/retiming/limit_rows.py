@@ -2,18 +2,19 @@
 
     a sdd + b sd^2 + z sd + c <= 0        sd^2 <= most
 
-Efforts of as many motors as motions are rows themselves. Of more motors the rows are the facets of
-what they can do together: with A = gamma' B, n at right angles to all but one of p columns,
+With as many motors as motions each effort is a row. With more motors the rows are the facets of the
+set of efforts on the motions that they can produce together: with A = gamma' B and n orthogonal to
+p - 1 of its columns,
 
     sum_j min(n'A_j u_j) <= n' (r1 sdd + r2 sd^2 + r3 - f) <= sum_j max(n'A_j u_j)
 
-which is the same as efforts that are variables. What a motor can give may depend on its speed,
+which is equivalent to efforts as variables. The limit of a motor may depend on its speed,
 
-    lower + rises sd <= u <= upper - falls sd        for each of some lines
+    lower + rises sd <= u <= upper - falls sd        for each of several lines
 
-its curve is a polygon. Near a speed it is the piece there, and those other pieces whose lines are
-above it there: a corner that bends down is exact, one that bends up is cut by the line of its side.
-Rows are scaled: 1 is the range of what is limited.
+with a polygon as its curve. Near a speed the rows are the piece of the polygon at that speed, and
+those other pieces whose lines are above it there: a concave corner is exact, a convex one is cut by
+the line of its side. Rows are scaled by the range of the limited quantity.
 Reference: docs/derivations.md, "Trajectories"; on zonotopes, G. Ziegler, Lectures on Polytopes.
 """
 
@@ -45,22 +46,26 @@ __all__ = [
 ]
 
 
-MOST_FACETS, SAME_COLUMN = 1000, 1e-9  # a count; a share
-"""What more motors than motions can do together has at most twice so many facets; motions that
-efforts move by less than the share count as not moved by them."""
+MOST_FACETS = 1000
+"""With more motors than motions the set of their common efforts may have twice this number of
+facets."""
+
+SAME_COLUMN = 1e-9
+"""An effort does not act on a motion if its entry is below this share of the largest."""
 
 
 class RetimingRows(NamedTuple):
-    """See the head of this module: n nodes, m rows.
+    """The rows of limits, see the head of this module: n nodes, m rows.
 
     Attributes
     ----------
     a, b, z, c : (n, m) arrays
     size : (n, m) array
-        What rows were divided by, N m or N, or rad/s^2 or m/s^2.
+        Divisors of the rows, N m or N, or rad/s^2 or m/s^2.
     most : (n,) array
-        Of sd^2; infinite where nothing is limited.
+        Upper bounds of sd^2; inf without one.
     names : tuple of m str
+        Names of the limited motors or joints.
     """
 
     a: Array
@@ -79,7 +84,7 @@ def joined(one: RetimingRows, two: RetimingRows) -> RetimingRows:
 
 
 def no_rows(n: int) -> RetimingRows:
-    """None at all."""
+    """A value without rows at n nodes."""
     none = np.zeros((n, 0))
     return RetimingRows(none, none, none, none, none, np.full(n, np.inf), ())
 
@@ -95,7 +100,7 @@ class FrictionTerms(NamedTuple):
 
 
 def friction_near(dyn: Dynamics, sd: Vector, step: float = 1e-4) -> FrictionTerms:
-    """What changes with the speed, linearised in sd."""
+    """The forces that change with the speed, linearised in sd."""
     none = np.zeros_like(dyn.r1)
     if not dyn.speedy:
         return FrictionTerms(none, none)
@@ -132,7 +137,7 @@ def effort_rows(dyn: Dynamics, bound: BoundLimits, sd: Vector) -> RetimingRows:
 
 
 def _support(EA: Array, box: Box) -> tuple[Array, Array]:
-    """The most that ``EA u`` can be, as ``most - falls sd`` (n, m)."""
+    """The maximum of ``EA u``, as ``most - falls sd`` (n, m)."""
     up, down = np.maximum(EA, 0.0), np.maximum(-EA, 0.0)
     with np.errstate(invalid="ignore"):
         none = SAME_COLUMN * np.abs(EA).max(axis=2, keepdims=True)
@@ -143,7 +148,7 @@ def _support(EA: Array, box: Box) -> tuple[Array, Array]:
 
 
 def _range(EA: Array, box: Box) -> Array:
-    """What makes rows of efforts pure numbers: half the range, or where it is open a side."""
+    """Divisors of rows of efforts: half the range, or the finite side of a one-sided range."""
     high, low = _support(EA, box)[0], _support(-EA, box)[0]
     with np.errstate(invalid="ignore"):
         size = 0.5 * (high + low)
@@ -156,8 +161,8 @@ def _normals(A: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
     n, p, nu = A.shape
     if comb(nu, p - 1) > MOST_FACETS:
         raise InputError(
-            f"{nu} motors for {p} motions are more than are laid out here: what they can do "
-            f"together has {2 * comb(nu, p - 1)} facets (at most {2 * MOST_FACETS})"
+            f"{nu} motors for {p} motions are too many for retime: the set of their common efforts "
+            f"has {2 * comb(nu, p - 1)} facets (at most {2 * MOST_FACETS})"
         )
     sizes = np.linalg.norm(A, axis=(0, 1))
     subsets = list(combinations(range(nu), p - 1))
@@ -177,7 +182,8 @@ def _normals(A: Array, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...]]:
 
 
 def limited_along(path: ClosedPath, bound: BoundLimits) -> tuple[Array, Array, Array]:
-    """Positions of what is limited, rates and their change by s, (n, l) each."""
+    """Positions of the limited coordinates, and their first and second derivative by s, (n, l)
+    each."""
     if not bound.cut:
         found = np.where(bound.places < 0, 0.0, path.q[:, bound.places])
         return found, path.d1[:, bound.columns], path.d2[:, bound.columns]
@@ -190,7 +196,7 @@ def limited_along(path: ClosedPath, bound: BoundLimits) -> tuple[Array, Array, A
 
 
 def joint_rows(path: ClosedPath, bound: BoundLimits) -> RetimingRows:
-    """The rows of accelerations, and the most that rates of joints leave to sd^2."""
+    """The rows of accelerations, and the bounds of sd^2 by the rates of joints."""
     n = path.s.size
     none = no_rows(n)
     if not bound.names:
@@ -214,7 +220,8 @@ def joint_rows(path: ClosedPath, bound: BoundLimits) -> RetimingRows:
 
 
 class Box(NamedTuple):
-    """See the head of this module; (n, nu) each, falls and rises at least 0."""
+    """Bounds of efforts, ``lower + rises sd <= u <= upper - falls sd``; (n, nu) each, with falls
+    and rises at least 0."""
 
     lower: Array
     upper: Array
@@ -223,7 +230,8 @@ class Box(NamedTuple):
 
 
 def effort_boxes(path: ClosedPath, bound: BoundLimits, sd: Vector) -> list[Box]:
-    """The bounds of efforts near the speeds sd (n,): all of these hold; always as many."""
+    """The bounds of efforts near the speeds sd (n,), which all hold; their number does not depend
+    on sd."""
     n, nu = path.s.size, bound.effort.shape[1]
     lower, upper = (np.broadcast_to(x, (n, nu)) for x in bound.effort)
     whole = Box(lower, upper, *np.zeros((2, n, nu)))
@@ -241,7 +249,7 @@ def effort_range(path: ClosedPath, bound: BoundLimits, sd: Vector) -> tuple[Arra
 
 
 def _box(path: ClosedPath, bound: BoundLimits, sd: Vector, piece: int | None) -> Box:
-    """By the line of a piece, where it is above the curve at sd; else by the piece there."""
+    """The bounds by the line of a piece if it is above the curve at sd, else by the piece at sd."""
     n, nu = path.s.size, bound.effort.shape[1]
     lower, upper = (np.broadcast_to(x, (n, nu)).copy() for x in bound.effort)
     rises, falls = np.zeros((2, n, nu))

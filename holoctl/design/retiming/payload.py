@@ -1,4 +1,4 @@
-"""A mechanism that carries something: its inertia added to that of the body of a frame."""
+"""A mechanism with a payload: its inertia is added to that of the body of a frame."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ __all__ = ["with_payload"]
 
 
 def with_payload(mech: Mechanism, payload: Any) -> Mechanism:
-    """The same mechanism with (frame, mass) or (frame, pin.Inertia) on it; itself with None.
+    """The mechanism with a payload (frame, mass) or (frame, pin.Inertia); the same object for None.
 
     Raises
     ------
     InputError
-        For what is neither, an unknown frame, a frame of the world, a mass that is not above zero.
+        For another type of payload, an unknown frame, a frame of the world, a mass that is not
+        positive.
     """
     if payload is None:
         return mech
@@ -33,7 +34,7 @@ def with_payload(mech: Mechanism, payload: Any) -> Mechanism:
     name, what = payload
     frame = resolve_frame(mech.model, name, "payload")
     if not frame.joint:
-        raise InputError(f"payload: {name!r} is fixed to the world; it carries nothing")
+        raise InputError(f"payload: {name!r} is fixed to the world; name a frame of a moving body")
     if not isinstance(what, pin.Inertia):
         mass = positive("payload: mass", what, "kg")
         what = pin.Inertia(mass, np.zeros(3), np.zeros((3, 3)))

@@ -1,4 +1,4 @@
-"""The trajectory of a solution, checked between its nodes; its efforts, what limits it."""
+"""The trajectory of a solution: its check between nodes, its efforts and its active limits."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends
 __all__ = ["CheckedSolution", "checked", "trajectory_of"]
 
 RETIME_ACTIVE = 2e-3
-"""What is within this share of its limit is at it."""
+"""A limit is active if the value is within this share of it."""
 
 
 class CheckedSolution(NamedTuple):
-    """A solution, and how far limits are exceeded between its nodes.
+    """A solution, and the excess over limits between its nodes.
 
     Attributes
     ----------
     profile : Profile
     curve : Curve
-        Of its path.
+        The curve of its path.
     over : (n - 1,) array
-        A share of each limit; negative where nothing is reached.
+        Largest excess in each interval, as a share of the limit; negative if none is reached.
     """
 
     profile: Profile
@@ -40,7 +40,7 @@ class CheckedSolution(NamedTuple):
 def checked(
     task: RetimingProblem, profile: Profile, curve: Curve, places: dict[float, ClosedPath]
 ) -> CheckedSolution:
-    """A solution, checked between its nodes: at shares of the way from each to the next."""
+    """A solution with its excess over limits at shares of the intervals between its nodes."""
     over = np.full(profile.sdd.size, -np.inf)
     for share, place in places.items():
         b = profile.b[:-1] + share * np.diff(profile.b)
@@ -50,7 +50,7 @@ def checked(
 
 
 def _over(task: RetimingProblem, dyn: Dynamics, sdd: Vector, b: Vector) -> Array:
-    """By which share each row is exceeded (n, m + 1); the last is that of velocities."""
+    """The relative excess of each row (n, m + 1); the last is that of velocities."""
     sd = np.sqrt(b)
     rows = rows_at(task, dyn, sd)
     over = rows.a * sdd[:, None] + rows.b * b[:, None] + rows.z * sd[:, None] + rows.c
@@ -78,7 +78,7 @@ def trajectory_of(task: RetimingProblem, found: CheckedSolution) -> Trajectory:
 
 
 def _active(task: RetimingProblem, profile: Profile) -> tuple[tuple[str, ...], ...]:
-    """What is at its limit in each interval, at one of its ends."""
+    """Names of the limits that are active at one of the ends of each interval."""
     dyn, sd = profile.dyn, np.sqrt(profile.b)
     rows = rows_at(task, dyn, sd)
     first, last = at_both_ends(rows, profile.b, profile.sdd)

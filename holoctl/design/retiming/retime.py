@@ -1,10 +1,10 @@
-"""The fastest way along a path, within what motors can give and joints may do.
+"""The fastest motion along a path within the limits of motors and joints.
 
     min T      u, rates, accelerations within their limits,   sd = 0 at both ends
 
 limit_rows.py has the limits as rows, convex_programs.py the programs. Limits are imposed at both
-ends of each interval, with its acceleration; then looked at in between, and where they are exceeded
-there are more nodes.
+ends of each interval, with its acceleration; then they are checked between nodes, and nodes are
+added in intervals in which a limit is exceeded.
 Reference: docs/design.md, "Trajectories".
 """
 
@@ -44,12 +44,15 @@ from holoctl.projector.partition import Partition
 
 __all__ = ["retime"]
 
-RETIME_REFINED, RETIME_TIGHTENED = 5, 5  # counts
-"""Where a trajectory exceeds limits between its nodes by more than `RETIME_OVER` it gets more
-nodes, so often at most; then limits are taken tighter there, so often at most."""
+RETIME_REFINED = 5
+"""Largest number of times that nodes are added where a trajectory exceeds limits between its nodes
+by more than `RETIME_OVER`."""
 
-RETIME_CHECKED = 100  # a count
-"""At so many places between its nodes a trajectory is looked at, at least."""
+RETIME_TIGHTENED = 5
+"""Largest number of times that limits are then tightened there."""
+
+RETIME_CHECKED = 100
+"""Smallest number of places between nodes at which a trajectory is checked."""
 
 
 log = logging.getLogger(__name__)
@@ -77,61 +80,60 @@ def retime(
     ----------
     mech : Mechanism
     path : function, array_like or (task, values)
-        Where to go:
+        The path:
 
         - a function of s in [0, 1] that returns positions of the motors (nu,), or a configuration
-          (nq,); its derivatives are found. Or it returns a tuple (value, d, dd) with those by s,
-          of motors;
-        - way-points (n, nu) or (n, nq), two or more: a cubic spline in chord length leads through
-          them;
-        - ``(hc.FrameTask("tool"), poses)``: poses as the task takes them, two or more: positions by
-          a cubic spline, rotations by one too. Any other task likewise, with its values.
+          (nq,); its derivatives are computed. Or it returns a tuple (value, d, dd) with
+          derivatives by s, for positions of the motors;
+        - way-points (n, nu) or (n, nq), two or more, connected by a cubic spline in chord length;
+        - ``(hc.FrameTask("tool"), poses)``: two or more poses as the task takes them, connected by
+          cubic splines of positions and of rotations. Any other task likewise, with its values.
 
-        Where nu = nq numbers are positions of motors. Passive joints follow, on one branch.
+        If nu = nq, values are positions of motors. Passive joints follow, on one branch.
     limits : Limits, optional
-        Efforts, those of `speed_torque` too; velocities, accelerations and positions of any joint,
-        cut ones too. Default: ``hc.limits_of(mech)``.
+        Efforts, also those of `speed_torque`; velocities, accelerations and positions of any joint,
+        also of cut joints. Default: ``hc.limits_of(mech)``.
     points : int, optional
-        Intervals of the path; more where it takes them.
+        Number of intervals of the path; more are added if needed.
     method : str, optional
-        ``"cvxpy"``, a cone program; or ``"toppra"``, quicker, with the package of this name.
+        ``"cvxpy"``, a cone program; or ``"toppra"``, faster, with the package of this name.
     start : (nq,) array_like, optional
-        A configuration on the branch that is meant. Default: ``mech.reference``; of whole
-        configurations the first.
+        A configuration on the desired branch. Default: ``mech.reference``; for whole configurations
+        the first.
     f_ext : mapping, optional
         Known external forces, which act all the time, as `inverse_dynamics` takes them.
     payload : (frame, mass) or (frame, pin.Inertia), optional
-        What is carried: a mass at the origin of a frame, kg, or an inertia in its axes. The
+        The payload: a mass at the origin of a frame, kg, or an inertia in its axes. The
         trajectory is that of ``trajectory.mech``, which has it.
     margin : float, optional
         Share of the limits that is left to a controller, from 0 to below 1: of efforts, velocities
         and accelerations.
     partition : Partition, optional
-        Whose rows decide the motion. Default: decided at the start.
+        Its rows determine the motion. Default: the one chosen at the start.
 
     Returns
     -------
     Trajectory
-        Where it goes through a type-2 singularity, a warning is logged, and `type_2_at` says when.
+        If it goes through a type-2 singularity, a warning is logged, and `type_2_at` has the times.
 
     Raises
     ------
     InputError
-        For what is no path; a path that stands still somewhere, is not smooth, or is not closed;
-        limits that leave the speed open; toppra where it is not installed.
+        For a wrong type of path; a path that stands still somewhere, is not smooth, or is not
+        closed; limits that do not limit the speed; toppra if it is not installed.
     NotActuatedError
-        For a mechanism with motions that no motor drives: it follows no path.
+        For a mechanism with motions that no motor drives, which cannot follow a path.
     LimitError
-        Where the limits allow no motion along the path, however slow: where on it, what limits,
-        and by how much; where a position is past its limit.
+        If the limits allow no motion along the path, however slow: the message states where, which
+        limit, and by how much; if a position is past its limit.
     BranchError, SingularityError, AssemblyError
-        Where the path leads out of reach, or to a dead point; where the start does not close.
+        If the path leaves the workspace or comes to a dead point; if the start does not close.
 
     Notes
     -----
-    Efforts of motors that are more than motions are shared so that all are within their limits, and
-    their squares, over the limits, least; a controller then needs `limits` too. Friction counts at
-    the speed of the motion. Forces that depend on time are taken at t = 0.
+    With more motors than motions the efforts are within their limits, with the least sum of squares
+    of efforts over limits; a controller then needs `limits` too. Friction is that at the speed of
+    the motion. Forces that depend on time are taken at t = 0.
 
     References
     ----------
@@ -159,9 +161,9 @@ def retime(
     whole_range = bound_limits(mech, given)
     _check_bounded(mech, bound)
     begin = start_of(mech, start, partition)
-    asked = checked_path(begin, path, start is not None)
-    nodes = closed_path(asked, grid_of(asked.knots, points))
-    if mech.bound_forces:  # friction changes fast at rest, and its side where a joint turns back
+    wanted = checked_path(begin, path, start is not None)
+    nodes = closed_path(wanted, grid_of(wanted.knots, points))
+    if mech.bound_forces:  # friction changes fast near rest, and its sign at turning points
         nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = RetimingProblem(bound, f_ext, method)
@@ -169,8 +171,8 @@ def retime(
 
 
 def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits) -> CheckedSolution:
-    """The fastest way, with as many nodes as it takes, and at last tighter limits where more nodes
-    do not help; the best that was found, where in the end there is none."""
+    """The fastest motion, with nodes added, and then limits tightened, until limits are kept
+    between nodes; if that fails, the best motion that was found, with a warning."""
     best: CheckedSolution | None = None
     for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
         curve, middle = closed_curve(nodes)
@@ -198,15 +200,16 @@ def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits)
         task = replace(task, tight=tight + np.where(near, worst, 0.0))
         log.info(_TIGHTER, 100.0 * worst, int(near.sum()))
     if best is None:  # pragma: no cover - the first turn finds one, or raises
-        raise LimitError(f"{nodes.system.mech.name}: no way along the path was found")
+        raise LimitError(f"{nodes.system.mech.name}: no motion along the path was found")
     at, s = int(np.argmax(best.over)), best.profile.path.s
     log.warning(_STILL, s.size, 100.0 * float(best.over.max()), float(s[at]))
     return best
 
 
 def _places(nodes: ClosedPath, curve: Curve, middle: ClosedPath) -> dict[float, ClosedPath]:
-    """Where a solution is checked, by the share of the way from node to node: half-way, and of few
-    nodes at more places. `middle` is half-way along the curve, whose nodes may be others."""
+    """The path at which a solution is checked, by the share of the interval between nodes:
+    half-way, and at more shares if there are few nodes. `middle` is half-way between the nodes of
+    the curve, which may differ from `nodes`."""
     own = np.array_equal(curve.x, nodes.s)
     along = curve if own else nodes.curve()
     count = 2 * (RETIME_CHECKED // (2 * (nodes.s.size - 1))) + 1
@@ -230,7 +233,7 @@ def _check_bounded(mech: Mechanism, bound: BoundLimits) -> None:
 
 
 def _check_positions(path: ClosedPath, bound: BoundLimits) -> None:
-    """Raise `LimitError` where a position is past its limit."""
+    """Raise `LimitError` if a position is past its limit."""
     if not bound.names or not np.isfinite(bound.position).any():
         return
     x, _, _ = limited_along(path, bound)

@@ -1,9 +1,10 @@
-"""The fastest way along a path, where limits may change with the speed.
+"""The fastest motion along a path with limits that may change with the speed.
 
     z sqrt(b) <= z (sqrt(b0) + b / sqrt(b0)) / 2        z > 0: the tangent at b0 is above
 
-What changes with the speed is linearised in sd, from slow motion on. Rows with z < 0 are convex as
-they are. Each round is within the limits of the one before it, so durations fall.
+Terms that change with the speed are linearised in sd, first near a slow motion and then near the
+last solution. Rows with z < 0 are convex. The solution of each round satisfies the limits of the
+next one, so durations decrease.
 Reference: D. Verscheure et al., "Time-optimal path tracking for robots: a convex optimization
 approach", IEEE Transactions on Automatic Control, 2009.
 """
@@ -32,29 +33,31 @@ from holoctl.mechanism.bound_limits import BoundLimits
 __all__ = ["Profile", "RetimingProblem", "at_both_ends", "fastest", "rows_at"]
 
 RETIME_OVER = 5e-3  # a share
-"""Limits that are exceeded by no more than this share of them are kept."""
+"""An excess over a limit by at most this share of it is accepted."""
 
-RETIME_ROUNDS, RETIME_SETTLED = 12, 1e-3  # a count; a share
-"""So often forces that change with the speed are linearised anew at most, until the duration
-changes by less than the share."""
+RETIME_ROUNDS = 12
+"""Largest number of times that forces that change with the speed are linearised."""
+
+RETIME_SETTLED = 1e-3
+"""The rounds end if the duration falls by less than this share."""
 
 RETIME_SLOW = 0.2
-"""The slow motion from which forces that change with the speed are linearised at first: a share of
-the speed that limits leave where nothing accelerates."""
+"""The speed of the first linearisation, as a share of the usual speed within the limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class RetimingProblem:
-    """What is asked for.
+    """Limits and options of the search for the fastest motion.
 
     Attributes
     ----------
     bound : BoundLimits
     f_ext : object
+        External forces.
     method : str
         ``"cvxpy"`` or ``"toppra"``.
     tight : (n - 1,) array or None
-        By which share limits are tighter in each interval.
+        Share by which limits are tightened in each interval.
     """
 
     bound: BoundLimits
@@ -80,17 +83,17 @@ class Profile(NamedTuple):
 
     @property
     def path(self) -> ClosedPath:
-        """Where it leads along."""
+        """The path of the solution."""
         return self.dyn.path
 
 
 def fastest(task: RetimingProblem, path: ClosedPath) -> Profile:
-    """The fastest way along the nodes of a path.
+    """The fastest motion along the nodes of a path.
 
     Raises
     ------
     LimitError
-        Where there is none: what limits, and where.
+        If there is none: the message states the limit, and where.
     """
     dyn = dynamics_along(path, task.f_ext)
     of_joints = joint_rows(path, task.bound)
@@ -105,13 +108,13 @@ def fastest(task: RetimingProblem, path: ClosedPath) -> Profile:
 
 
 def _at_once(task: RetimingProblem, dyn: Dynamics, of_joints: RetimingRows) -> Vector | None:
-    """b, where nothing changes with the speed."""
+    """b, if no limit or force changes with the speed."""
     rest = np.zeros(dyn.path.s.size)
     return _solved(task, rows_at(task, dyn, rest, of_joints), np.diff(dyn.path.s), rest)
 
 
 def _in_rounds(task: RetimingProblem, dyn: Dynamics, of_joints: RetimingRows) -> Vector | None:
-    """b, near slow motion at first and then near what was found."""
+    """b, with rows linearised near a slow motion first, and then near the last solution."""
     n, h = dyn.path.s.size, np.diff(dyn.path.s)
     sd, best, last = np.zeros(n), None, np.inf
     usual = float(np.sqrt(_usual(rows_at(task, dyn, sd, of_joints), h)))
@@ -134,12 +137,12 @@ def _in_rounds(task: RetimingProblem, dyn: Dynamics, of_joints: RetimingRows) ->
 
 
 def _over(rows: RetimingRows, b: Vector, h: Vector) -> float:
-    """By which share rows are exceeded at the nodes."""
+    """The largest relative excess of the rows at the nodes."""
     return max(float(x.max()) for x in at_both_ends(rows, b, np.diff(b) / (2.0 * h)))
 
 
 def at_both_ends(rows: RetimingRows, b: Vector, sdd: Vector) -> tuple[Array, Array]:
-    """What the rows are at both ends of each interval, (n - 1, m) each; above zero is too much."""
+    """The rows at both ends of each interval, (n - 1, m) each; a positive one is violated."""
     steady = rows.b * b[:, None] + rows.z * np.sqrt(b)[:, None] + rows.c
     rise = sdd[:, None]
     return steady[:-1] + rows.a[:-1] * rise, steady[1:] + rows.a[1:] * rise
@@ -153,14 +156,14 @@ def _duration_of(b: Vector, h: Vector) -> float:
 def rows_at(
     task: RetimingProblem, dyn: Dynamics, sd: Vector, of_joints: RetimingRows | None = None
 ) -> RetimingRows:
-    """All rows, exact at the speeds sd, and linear in these nearby."""
+    """All rows, exact at the speeds sd and linearised in sd near them."""
     joints = joint_rows(dyn.path, task.bound) if of_joints is None else of_joints
     return joined(effort_rows(dyn, task.bound, sd), joints)
 
 
 def _usual(rows: RetimingRows, h: Vector) -> float:
-    """A squared speed that is usual: what limits leave at many nodes, or what is reached half-way
-    with what accelerates from rest, whichever is less."""
+    """A typical squared speed: the median bound at constant speed, or that reached half-way with
+    the median acceleration from rest, whichever is less."""
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.where((rows.b > 0.0) & (rows.c < 0.0), -rows.c / rows.b, np.inf).min(axis=1)
         gains = np.where((rows.a > 0.0) & (rows.c < 0.0), -rows.c / rows.a, np.inf).min(axis=1)
@@ -172,7 +175,7 @@ def _usual(rows: RetimingRows, h: Vector) -> float:
 
 
 def _solved(task: RetimingProblem, rows: RetimingRows, h: Vector, sd: Vector) -> Vector | None:
-    """b, or None where there is none; rows are linear near sd."""
+    """b, or None if there is no solution; rows are those linearised near sd."""
     size = _usual(rows, h)
     root = np.sqrt(size)
     z, c, b = rows.z * root, rows.c, rows.b * size
@@ -199,7 +202,7 @@ def _solved(task: RetimingProblem, rows: RetimingRows, h: Vector, sd: Vector) ->
     if float(found.max()) > 0.5 * RETIME_CAP:
         i = int(np.argmax(found))
         raise InputError(
-            f"retime: nothing limits how fast the path is followed near node {i} of {found.size}: "
-            "no motor or joint with a limit moves or works there; give more limits"
+            f"retime: the speed along the path is not limited near node {i} of {found.size}: no "
+            "motor or joint with a limit moves or acts there; give more limits"
         )
     return found * size

@@ -1,8 +1,8 @@
-"""How the items of a sweep are dealt out: in chunks that are worth sending, and not too long.
+"""Distribution of the items of a sweep in chunks of a suitable length.
 
-The first chunks are single items. Then a chunk is what takes `SWEEP_CHUNK` at the pace seen so
-far, less towards the end, so that all finish together. A chunk that is lost is cut and given again,
-until the item that loses it stands alone.
+The first chunks are single items. Later chunks take about `SWEEP_CHUNK` at the observed pace, less
+toward the end, so that all workers finish together. A chunk that is lost is divided and given
+again, until the item that causes the loss is alone.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ from holoctl.design.sweeps.workers import Workers
 __all__ = ["dealt_out"]
 
 SWEEP_CHUNK = 0.1  # s
-"""What a worker gets takes so long, by what was seen before."""
+"""Expected time of a chunk, at the observed pace."""
 
-SWEEP_LEAST, SWEEP_CHUNKS_LEFT = 2e-3, 2  # s; a count
-"""Towards the end a worker gets of what is left as much as makes so many chunks for each, but not
-less than takes the first."""
+SWEEP_CHUNKS_LEFT = 2
+"""Toward the end the remaining items are divided into this number of chunks for each worker."""
 
-SWEEP_GROWTH, SWEEP_CUT = 8, 8  # counts
-"""A chunk has at most so many times the items of the longest that was done; one that was lost is
-cut into so many."""
+SWEEP_LEAST = 2e-3  # s
+"""Smallest expected time of a chunk toward the end."""
+
+SWEEP_GROWTH = 8
+"""A chunk has at most this multiple of the number of items of the longest one that was done."""
+
+SWEEP_CUT = 8
+"""Number of parts into which a lost chunk is divided."""
 
 
 def dealt_out(workers: Workers, items: Sequence[Any], bar: Any) -> tuple[list[Any], list[int]]:
-    """Values of all items, in order, and which of them failed."""
+    """Values of all items, in order, and the indices of those that failed."""
     table = _Progress(items)
     while table.left:
         before = table.left
@@ -38,7 +42,7 @@ def dealt_out(workers: Workers, items: Sequence[Any], bar: Any) -> tuple[list[An
         if workers.busy:
             for chunk, outcome in workers.collect():
                 table.take(chunk, outcome)
-        elif table.left and not workers.room:  # nobody is left
+        elif table.left and not workers.room:  # no worker is left
             table.give_up(workers.ended)
         if bar is not None:
             bar.update(before - table.left)
@@ -46,7 +50,8 @@ def dealt_out(workers: Workers, items: Sequence[Any], bar: Any) -> tuple[list[An
 
 
 def _hand_out(workers: Workers, table: _Progress) -> None:
-    """Give chunks while there is room; those under suspicion at the end, each alone."""
+    """Give chunks while workers accept them; at the end single items whose worker was lost, each
+    while no other worker is busy."""
     while table.todo and workers.room:
         _give(workers, table, table.next_chunk(workers.width))
     if table.suspects and not table.todo and not workers.busy and workers.room:
@@ -61,7 +66,7 @@ def _give(workers: Workers, table: _Progress, chunk: Chunk) -> None:
 
 
 class _Progress:
-    """What is to do, what is done, and how quickly."""
+    """The items of a sweep: those to do, those done with their values, and the observed pace."""
 
     def __init__(self, items: Sequence[Any]) -> None:
         n = len(items)
@@ -74,7 +79,7 @@ class _Progress:
         self._pace, self._longest, self._lost = 0.0, 0, dict[int, str]()
 
     def next_chunk(self, width: int) -> Chunk:
-        """The next one, taken from what is to do."""
+        """The next chunk, removed from those to do."""
         start, stop = self.todo.popleft()
         end = min(stop, start + self._size(width))
         if end < stop:
@@ -90,7 +95,7 @@ class _Progress:
         return max(1, int(min(SWEEP_CHUNK / pace, fair, SWEEP_GROWTH * self._longest)))
 
     def take(self, chunk: Chunk, outcome: ChunkResult | LostChunk) -> None:
-        """Note what became of a chunk."""
+        """Store the outcome of a chunk."""
         start, stop = chunk
         if isinstance(outcome, LostChunk):
             self._take_lost(chunk, outcome)
@@ -130,7 +135,7 @@ class _Progress:
         self.waiting += chunk.stop - chunk.start
 
     def give_up(self, why: str) -> None:
-        """Nobody works any more: what is not done fails."""
+        """Mark all items that are not done as failed, as no worker is left."""
         if self.left == len(self.items) and not self._lost:
             raise InputError(f"sweep: {why}")
         rest = [*self.suspects, *(i for chunk in self.todo for i in range(*chunk))]

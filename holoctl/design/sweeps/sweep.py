@@ -1,6 +1,6 @@
-"""The same work for many items: states, designs, scenarios; on all cores, or on many machines.
+"""A function of many items (states, designs, scenarios) on all cores, or on many computers.
 
-sweep[i] = function(items[i])        an item that fails is its error, in its place
+sweep[i] = function(items[i])        the error of an item that fails is its value
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, overload
 from holoctl.base.checks import flag
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
-from holoctl.design.sweeps.chunk_evaluation import said
+from holoctl.design.sweeps.chunk_evaluation import described
 from holoctl.design.sweeps.chunks import dealt_out
 from holoctl.design.sweeps.workers import at_work, workers_of
 
@@ -22,14 +22,14 @@ __all__ = ["Sweep", "sweep"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep(Sequence[Any]):
-    """What `sweep` returns: the values, in the order of the items. A sequence.
+    """The result of `sweep`: a sequence of the values, in the order of the items.
 
     Attributes
     ----------
     values : tuple
-        What the function returned for each item; of an item that failed, its error.
+        The result of the function for each item; for an item that failed, its error.
     failed : tuple of int
-        Which items failed, ascending.
+        Indices of the items that failed, increasing.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Sweep(Sequence[Any]):
         more = ", the first: " if len(self.failed) > 1 else ": "
         return (
             f"<Sweep: {items}, {len(self.failed):,} failed{more}item {first}, "
-            f"{said(self.values[first])}>"
+            f"{described(self.values[first])}>"
         )
 
 
@@ -90,23 +90,23 @@ def sweep(
     executor: Executor | int | None = None,
     progress: bool = False,
 ) -> Sweep:
-    """Call a function for each of many items, at the same time on all cores or machines.
+    """Call a function for each of many items, in parallel on all cores or on many computers.
 
-    Items are dealt out in chunks, of single items that take long up to thousands that take
+    Items are given to workers in chunks, from single items that take long to thousands that take
     microseconds, so that all workers finish together. The function is sent to a worker once, not
-    with each item: what it needs, a mechanism and its partition say, belongs into it, by
+    with each item; large arguments, such as a mechanism and its partition, should be bound to it by
     ``functools.partial(f, mech, partition)``. Workers use one thread for linear algebra.
 
     Parameters
     ----------
     function : callable
-        Of one item. For processes it must pickle: a function of a module, or a `functools.partial`
-        of one.
+        A function of one item. For processes it must be picklable: a function of a module, or a
+        `functools.partial` of one.
     items : iterable
-        Each pickles, for processes. It is read to its end before the first call.
+        For processes each item must be picklable. It is read to its end before the first call.
     executor : concurrent.futures.Executor or int, optional
-        Who works. Default: as many processes on this machine as cores, for this call alone; a
-        number: so many. Any executor, which stays open: ``client.get_executor()`` of Dask,
+        Default: one process for each core of this computer, for this call alone. A number is the
+        number of such processes. Any executor, which stays open: ``client.get_executor()`` of Dask,
         ``MPIPoolExecutor`` of mpi4py; ``ThreadPoolExecutor(1)`` works in this process, for
         debugging, and pickles nothing.
     progress : bool, optional
@@ -115,23 +115,24 @@ def sweep(
     Returns
     -------
     Sweep
-        Values in the order of the items. An item that fails is its error, in its place, with a note
-        of where it was raised. What has no value for another reason, its worker died, or it cannot
-        be pickled, is a `SweepError` that says why; its worker is replaced, and all other items are
-        done. An executor that breaks when a worker dies, as ProcessPoolExecutor does, takes no more
-        work: then what is not done is a `SweepError` too, and what is done is there.
+        Values in the order of the items. The value of an item that fails is its error, with a note
+        of where it was raised. If an item has no value for another reason (its worker died, or it
+        cannot be pickled), the value is a `SweepError` that says why; the worker is replaced, and
+        all other items are evaluated. An executor that breaks when a worker dies, as
+        ProcessPoolExecutor does, accepts no more work: the remaining items are then `SweepError`
+        values too.
 
     Raises
     ------
     InputError
-        For a function that does not pickle, or that a worker cannot load; for what is no iterable,
-        no executor; where workers cannot be started.
+        For a function that cannot be pickled, or that a worker cannot load; for a wrong type of
+        items or executor; if workers cannot be started.
 
     Notes
     -----
     Processes import the script that started them: it must start the sweep under
     ``if __name__ == "__main__":``. Items whose worker was lost are tried again, so a function with
-    effects of its own may be called twice for an item. Ctrl-C ends the processes.
+    side effects may be called twice for an item. Ctrl-C ends the processes.
 
     Examples
     --------

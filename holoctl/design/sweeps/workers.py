@@ -1,13 +1,13 @@
-"""Workers of a sweep: processes of our own, or an executor that the caller brings.
+"""Workers of a sweep: processes that the library starts, or an executor of the caller.
 
-Of ours there is one process for each core, and a pipe to each. A worker that dies costs the chunk
-it has, and another one takes its place; with the pool of `concurrent.futures` all others would be
-lost with it. Processes come from a server that has no threads (`forkserver`), where there is one: a
+The library starts one process for each core, with a pipe to each. If a worker dies, only its chunk
+is lost, and another process replaces it; in the pool of `concurrent.futures` all workers would be
+lost with it. Processes are forked from a server without threads (`forkserver`) if there is one: a
 fork of this process would copy locks that threads of Dask, BLAS or a window hold, and `spawn`
-imports everything anew for each worker.
+repeats all imports for each worker.
 
-How many workers an executor has (threads, processes, Dask, MPI) nobody says; it is seen from who
-answers, and twice as many chunks are under way.
+The number of workers of an executor (threads, processes, Dask, MPI) is unknown; it is estimated
+from the workers that have answered, and twice as many chunks are submitted.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from holoctl.design.sweeps.chunk_evaluation import (
     ChunkResult,
     Dumps,
     LostChunk,
+    described,
     far_chunk,
     home,
     pickled_items,
     plain_pickle,
-    said,
     serve,
     unpacked,
     worked,
@@ -55,15 +55,15 @@ from holoctl.design.sweeps.chunk_evaluation import (
 __all__ = ["Workers", "at_work", "workers_of"]
 
 MOST_PROCESSES = 1024
-"""A sweep starts so many processes of its own at most: machines have fewer cores."""
+"""Largest number of processes of a sweep; computers have fewer cores."""
 
 SWEEP_GOODBYE = 5.0  # s
-"""A worker process that is told to end and does not in this time is killed."""
+"""A worker process that has not ended this time after its pipe was closed is killed."""
 
 
 @dataclass(eq=False)
 class _Process:
-    """A worker process, our end of its pipe, whether it has begun, and its chunk."""
+    """A worker process, the parent's end of its pipe, whether it is ready, and its chunk."""
 
     process: Any
     pipe: Connection
@@ -72,7 +72,7 @@ class _Process:
 
 
 class ProcessWorkers:
-    """Processes of our own, for one function; see `Workers`."""
+    """Processes of the library, for one function; see `Workers`."""
 
     def __init__(self, function: bytes, count: int) -> None:
         self._function, self.ended = function, ""
@@ -97,7 +97,7 @@ class ProcessWorkers:
     @property
     def room(self) -> int:
         while self._processes and not any(p.ready for p in self._processes):
-            self._hear()
+            self._receive()
         return sum(p.ready and p.chunk is None for p in self._processes)
 
     def give(self, chunk: Chunk, items: Sequence[Any]) -> LostChunk | None:
@@ -106,13 +106,13 @@ class ProcessWorkers:
             return data
         worker = next(p for p in self._processes if p.ready and p.chunk is None)
         worker.chunk = chunk
-        with suppress(OSError):  # it died meanwhile: that there is nothing to read will tell
+        with suppress(OSError):  # the worker died; reading from its pipe will fail
             worker.pipe.send_bytes(data)
         return None
 
     def collect(self) -> list[tuple[Chunk, ChunkResult | LostChunk]]:
         while not self._known:
-            self._hear()
+            self._receive()
         found, self._known = self._known, []
         return found
 
@@ -130,7 +130,7 @@ class ProcessWorkers:
         self._processes.clear()
 
     def _started(self) -> _Process:
-        """Another process, which will say when it is there."""
+        """Another process, which sends a message when it is ready."""
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
             target=serve, args=(theirs, self._function, home()), name="holoctl sweep"
@@ -139,15 +139,17 @@ class ProcessWorkers:
             process.start()
         except BaseException as error:
             ours.close()
-            if isinstance(error, (RuntimeError, AssertionError, OSError)):  # as it says no
-                raise InputError(f"sweep: no worker process starts: {said(error)}") from error
+            if isinstance(error, (RuntimeError, AssertionError, OSError)):  # of multiprocessing
+                raise InputError(
+                    f"sweep: no worker process can be started: {described(error)}"
+                ) from error
             raise
         finally:
             theirs.close()
         return _Process(process, ours)
 
-    def _hear(self) -> None:
-        """Wait until a process says something, or dies."""
+    def _receive(self) -> None:
+        """Wait until a process sends a message, or dies."""
         by_pipe = {p.pipe: p for p in self._processes}
         for pipe in wait(list(by_pipe)):
             worker = by_pipe[pipe]  # type: ignore[index]
@@ -169,7 +171,7 @@ class ProcessWorkers:
                 worker.ready = True
 
     def _died(self, worker: _Process) -> None:
-        """Note what a process took along, and put another one in its place."""
+        """Record the lost chunk of a process, and start another process in its place."""
         worker.process.join()
         how = _ending(worker.process.exitcode)
         worker.process.close()
@@ -182,14 +184,15 @@ class ProcessWorkers:
             self._processes.append(self._started())
         elif not self._processes:
             self.ended = (
-                f"the worker processes ended before they could begin ({how}); what they said is on "
-                "the standard error output. A script that starts a sweep must do so under "
-                "if __name__ == '__main__':, for workers import it"
+                f"the worker processes ended before they could begin ({how}); their messages are "
+                "on the standard error output. A script that starts a sweep must do so under "
+                "if __name__ == '__main__':, as workers import it"
             )
 
 
 def _context() -> Any:
-    """How processes are started; the server imports what of holoctl is imported here."""
+    """The start method of processes; the server imports the modules of holoctl that are imported
+    here."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -241,8 +244,8 @@ class ExecutorWorkers:
             future = self._executor.submit(self._call, data, *attempt)
         except Exception as error:
             if not self._begun:
-                raise InputError(f"sweep: the executor takes no work: {said(error)}") from None
-            self.ended = f"the executor takes no more work: {said(error)}"
+                raise InputError(f"sweep: the executor takes no work: {described(error)}") from None
+            self.ended = f"the executor takes no more work: {described(error)}"
             return LostChunk(f"it was not begun: {self.ended}")
         self._chunks[future], self._begun = chunk, True
         return None
@@ -265,23 +268,28 @@ def _outcome(future: Future[Any]) -> ChunkResult | LostChunk:
         found = future.result()
     except Exception as error:
         return LostChunk(
-            f"its worker gave nothing back: {said(error)}", function=isinstance(error, ImportError)
+            f"its worker returned nothing: {described(error)}",
+            function=isinstance(error, ImportError),
         )
     return found if isinstance(found, ChunkResult) else unpacked(found)
 
 
-# ---------------------------------------------------------------------------------- who works
+# ------------------------------------------------------------------------------------ both kinds
 
 Workers = ProcessWorkers | ExecutorWorkers
-"""Those who work. `width`: how many at the same time, as far as is known; `room`: how many more
-chunks they take now, 0 where nobody works any more, and `ended` says why; `busy`: how many they
-have. `give` gives them a chunk, or tells that it cannot be; what becomes of it is told by
-`collect`, at least of one, which waits for it. `close` ends them, `at_once` whatever they do."""
+"""Workers of a sweep.
+
+`width` is the number of workers, as far as it is known; `busy` the number of chunks that they have;
+`room` the number of chunks that they accept now: 0 if no worker is left, with the reason in
+`ended`. `give` submits a chunk, or returns why that is impossible; `collect` waits for at least one
+outcome and returns all that have arrived. `close` ends the workers, with `at_once` also during
+their work.
+"""
 
 
 @contextmanager
 def at_work(workers: Workers) -> Iterator[Workers]:
-    """The workers, which are ended at the end; where that is an error or Ctrl-C, at once."""
+    """The workers, which are closed at the end; at once after an error or Ctrl-C."""
     finished = False
     try:
         yield workers
@@ -291,11 +299,11 @@ def at_work(workers: Workers) -> Iterator[Workers]:
 
 
 def workers_of(owner: str, function: Any, executor: Any, count: int) -> Workers | None:
-    """Those who will work; None where there is nothing to do."""
+    """The workers for an executor; None if there are no items."""
     if executor is not None and not isinstance(executor, Executor):
         if not isinstance(executor, int) or isinstance(executor, bool):
             client = hasattr(executor, "get_executor")
-            hint = "; of a Client of Dask, client.get_executor()" if client else ""
+            hint = "; for a Client of Dask, take client.get_executor()" if client else ""
             raise InputError(
                 f"{owner}: executor must be a concurrent.futures.Executor, a number of processes, "
                 f"or None; got {type(executor).__name__}{hint}"
@@ -304,7 +312,7 @@ def workers_of(owner: str, function: Any, executor: Any, count: int) -> Workers 
         if executor > MOST_PROCESSES:
             raise InputError(
                 f"{owner}: executor must be at most {MOST_PROCESSES} processes; got {executor} "
-                f"(this machine has {cores()} cores)"
+                f"(this computer has {cores()} cores)"
             )
     if isinstance(executor, ThreadPoolExecutor):
         return ExecutorWorkers(executor, function, None) if count else None
@@ -314,10 +322,10 @@ def workers_of(owner: str, function: Any, executor: Any, count: int) -> Workers 
         data = dumps(function)
     except Exception as error:
         raise InputError(
-            f"{owner}: the function does not pickle, so no other process can have it: "
-            f"{said(error)}. Take a function of a module (no lambda, none defined in another "
-            "function), with what it needs bound by functools.partial; or an executor that takes "
-            "it: ThreadPoolExecutor, or that of Dask"
+            f"{owner}: the function cannot be pickled, so it cannot be sent to another process: "
+            f"{described(error)}. Take a function of a module (no lambda, none defined in another "
+            "function), with its arguments bound by functools.partial; or another executor: "
+            "ThreadPoolExecutor, or that of Dask"
         ) from None
     if not count:
         return None
@@ -327,8 +335,8 @@ def workers_of(owner: str, function: Any, executor: Any, count: int) -> Workers 
 
 
 def _any_pickle() -> Dumps:
-    """That of cloudpickle where it is installed, as it is with Dask: far workers do not know the
-    script that runs here."""
+    """The pickle of cloudpickle if it is installed, as it is with Dask: workers on other computers
+    do not have the script that runs here."""
     try:
         import cloudpickle
     except ImportError:
