@@ -1,4 +1,4 @@
-"""Public names that were changed: each former one still serves, with a warning, for one version."""
+"""Public names that were changed: each former name works for one version, with a warning."""
 
 from __future__ import annotations
 
