@@ -33,11 +33,6 @@ DIFFERENCE_PARTS = (1.0, 0.1, 0.01)
 """Fractions of `DIFFERENCE_STEP` that are tried: an interpolated table has a kink at every node,
 and two nodes may be less than a step apart."""
 
-DIFFERENCE_BESIDE = 0.99
-"""A state at which derivatives disagree is compared again at this fraction of its distance from the
-reference: the first may have been next to a node of a table, but a wrong derivative is wrong at
-both."""
-
 DIFFERENCE_TIMES = (0.0, 0.1, 1.3, 2.1, 3.7, 10.3, 0.0, 0.0)  # s
 """Times at which user-defined constraints, forces and tasks are compared, one for each entry of
 `DIFFERENCE_REACHES` and the last for the reference: a dependence on time may begin late."""
@@ -45,17 +40,11 @@ DIFFERENCE_TIMES = (0.0, 0.1, 1.3, 2.1, 3.7, 10.3, 0.0, 0.0)  # s
 FIRST_DIFFERENCE = 1e-3  # rad, m, s
 """Step of numerical first derivatives."""
 
-SECOND_DIFFERENCE = 1e-2  # rad, m, s
-"""Step of numerical second derivatives."""
-
 HALF_TURN = 0.1
 """Orientation rows are refused at a relative rotation whose cos(angle / 2) is smaller: near half a
 turn the rotation vector is not unique."""
 
 # --- Rows: states and real-time laws
-
-FARTHEST = 1e6  # m
-"""Largest translational coordinate that is accepted."""
 
 FASTEST = 1e4  # m/s
 """Largest rate of a translational coordinate that is accepted."""
@@ -85,10 +74,6 @@ ALLOWANCE = 10.0
 """Redundant rows may be violated by this factor times the closure and velocity error of the
 state."""
 
-MOST_CONDITION = TOLERANCES["condition"] / 10.0
-"""A real-time law refuses a state at which the condition number of its matrix is larger: ten times
-stricter than the certificate."""
-
 UNLIMITED = 1e6
 """Errors are divided by their limit, or by this number when they have none."""
 
@@ -101,9 +86,6 @@ TICK_AGREES = 1e-9
 ROUNDING = 1e-15  # scaled
 """An error of this size is rounding and counts as zero."""
 
-LONGEST_STEP = 0.5  # scaled
-"""Longest step of the iterations that close a mechanism (about 0.5 rad)."""
-
 EASIER = 0.2
 """Factor on the damping of a least-squares iteration after a step that reduced the error."""
 
@@ -112,12 +94,6 @@ HARDER = 10.0
 
 SAME_LEAST = 2e-3
 """Least errors of several starts that differ by less than this fraction count as the same."""
-
-SAME_LEASTS = 12
-"""No more starts are made after this number of starts has ended at the same least error."""
-
-CORRECTIONS = 8
-"""Most Newton steps of the projection of a state onto the constraint manifold."""
 
 CORRECTED = 1e-9  # scaled
 """A projection whose error no longer falls is accepted at this error."""
@@ -150,11 +126,9 @@ sampled to separate redundant rows from independent ones."""
 REACHED = 0.1  # scaled
 """Distance of these neighbouring configurations."""
 
-LATENT_REACH = 0.02  # scaled
-"""Length of the path along the kept rows on which the rows left out are tested for opening."""
-
 LATENT_ROOT = 5.0
-"""This path is at least this times the square root of the geometry's tolerance long."""
+"""The path on which rows left out are tested for opening is at least this times the square root of
+the geometry's tolerance long."""
 
 UNIT = 1.0
 """Size of scaled rows and of scaled motor columns: the reference of condition numbers."""
@@ -164,10 +138,6 @@ SINGULAR = 1e12
 
 # --- Random paths from a configuration
 
-PATH_WEAKENS = 0.02
-"""A random path ends where the smallest counted singular value is below this fraction of its value
-at the start."""
-
 WELL_ABOVE = 10.0
 """A singular value counts clearly only above this times the tolerance of the geometry."""
 
@@ -175,10 +145,6 @@ WELL_ABOVE = 10.0
 
 CLOSED = 1e-6  # scaled
 """A configuration with a larger closure error counts as open: no rank is decided there."""
-
-SPLIT_LIMIT = 1e5
-"""`method="auto"` replaces the coordinate split by the rank-revealing QR above this condition
-number (gamma' M gamma squares it)."""
 
 UNCERTAIN = 100.0
 """The rank is uncertain if the singular values that count and those that do not are separated by a
@@ -336,10 +302,6 @@ INVERSE_DOUBT = 1e4
 """Real-time inverse dynamics hands over to the general path where the inverse scaled pivots have a
 larger norm."""
 
-PASSIVE_DOUBT = 3e2
-"""The same for a mechanism with passive coordinates: their motion depends on gamma' M gamma, whose
-condition number is that of G_dep squared."""
-
 # --- Analysis of a mechanism
 
 CLOSED_ALREADY = 1e-12  # scaled
@@ -413,8 +375,8 @@ NEAR_SINGULAR = 0.05
 usual value in the run."""
 
 LOST = 1e-4
-"""Below this fraction the rows do not determine the motion: the run crosses the singularity or
-ends."""
+"""Below this fraction of its usual value, the smallest singular value of the rows is too small to
+determine the motion: the run crosses the singularity or ends."""
 
 TICK_ROUNDED = 1e-6
 """Delays and times between ticks count as whole ticks within this fraction of a tick."""

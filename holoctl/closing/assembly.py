@@ -29,14 +29,14 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSURE_LIMIT, LATENT_REACH, SAME_LEAST, SAME_LEASTS
+from holoctl.base.tolerances import CLOSURE_LIMIT, SAME_LEAST
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.damped_start import damped_start
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.nearest_state import nearest_configuration, nearest_velocity
 from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
-from holoctl.closing.toleranced_rows import closed_by_kept_rows, kept_rows
+from holoctl.closing.toleranced_rows import LATENT_REACH, closed_by_kept_rows, kept_rows
 from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.wrench_rows import WrenchRows
@@ -46,6 +46,10 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["assemble"]
+
+SAME_LEASTS = 12
+"""No more starts are made after this number of starts has ended at the same least error."""
+
 
 MEANT_STARTS = 6
 """Random starts from which rounded geometry is closed."""

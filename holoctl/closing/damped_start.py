@@ -15,8 +15,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import least_squares
-from holoctl.base.tolerances import LONGEST_STEP
-from holoctl.closing.newton import Problem, residual
+from holoctl.closing.newton import LONGEST_STEP, Problem, residual
 from holoctl.constraints.wrench_rows import WrenchRows
 
 __all__ = ["damped_start"]

@@ -16,8 +16,8 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import LONGEST_STEP, ROUNDING
-from holoctl.closing.newton import Problem
+from holoctl.base.tolerances import ROUNDING
+from holoctl.closing.newton import LONGEST_STEP, Problem
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["distance", "least_squares_point"]

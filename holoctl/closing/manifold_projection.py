@@ -21,11 +21,14 @@ import pinocchio as pin
 from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, row_qr
-from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNIT
+from holoctl.base.tolerances import CORRECTED, SINGULAR, TIGHT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
 __all__ = ["Correction", "TrustRegion", "newton_projection", "projected_onto_manifold"]
+
+CORRECTIONS = 8
+"""Most Newton steps of the projection of a state onto the constraint manifold."""
 
 
 class TrustRegion(NamedTuple):

@@ -20,9 +20,9 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import AssemblyError
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
-from holoctl.base.tolerances import ALLOWANCE, LONGEST_STEP
+from holoctl.base.tolerances import ALLOWANCE
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
-from holoctl.closing.newton import Problem, newton
+from holoctl.closing.newton import LONGEST_STEP, Problem, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.rows.evaluate import rows_at
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import EASIER, HARDER, LONGEST_STEP, RANK, ROUNDING
+from holoctl.base.tolerances import EASIER, HARDER, RANK, ROUNDING
 from holoctl.closing.axis_sign import cosine_rows
 from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.wrench_rows import WrenchRows
@@ -29,6 +29,10 @@ from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Problem", "at_rest", "damped_step", "everywhere", "newton", "residual"]
+
+LONGEST_STEP = 0.5  # scaled
+"""Longest step of the iterations that close a mechanism (about 0.5 rad)."""
+
 
 FALLING = 0.25
 """Below the tolerance, the iteration continues while a step reduces the squared error to this

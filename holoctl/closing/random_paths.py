@@ -15,11 +15,16 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range
-from holoctl.base.tolerances import LOOKED_AROUND, PATH_WEAKENS, REACHED, WELL_ABOVE
+from holoctl.base.tolerances import LOOKED_AROUND, REACHED, WELL_ABOVE
 from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem
 
 __all__ = ["MotionPath", "random_paths"]
+
+PATH_WEAKENS = 0.02
+"""A random path ends where the smallest counted singular value is below this fraction of its value
+at the start."""
+
 
 PATH_STEPS = (0.3, 0.1, 0.03)  # scaled
 """Largest entry of a step (rad, or sizes of the loop) on paths along a motion; shorter where paths

@@ -17,20 +17,14 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, quiet, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import (
-    CLOSED_ALREADY,
-    GEOMETRY_OF_FILES,
-    LATENT_REACH,
-    ROUNDED,
-    ROUNDING,
-)
+from holoctl.base.tolerances import CLOSED_ALREADY, GEOMETRY_OF_FILES, ROUNDED, ROUNDING
 from holoctl.closing.assembly import assemble
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
 from holoctl.closing.random_paths import random_paths
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
-from holoctl.closing.toleranced_rows import kept_rows
+from holoctl.closing.toleranced_rows import LATENT_REACH, kept_rows
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.frame_displacements import Move, moved

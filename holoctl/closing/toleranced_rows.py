@@ -21,7 +21,6 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import (
     CLOSED_ALREADY,
-    LATENT_REACH,
     LATENT_ROOT,
     LOOKED_AROUND,
     RANK,
@@ -35,6 +34,10 @@ from holoctl.closing.rank import first_independent, manifold_rank, pivot_rows, r
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["KeptRows", "closed_by_kept_rows", "independence", "kept_rows", "toleranced_rows"]
+
+LATENT_REACH = 0.02  # scaled
+"""Length of the path along the kept rows on which the rows left out are tested for opening."""
+
 
 WANDERED, CLOSES_IN = 1e-6, 10  # scaled; a count
 """Exact geometry closes within this distance from the least-squares point, in at most this number

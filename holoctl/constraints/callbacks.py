@@ -16,12 +16,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, numbers, quoted, whole
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import (
-    DIFFERENCE_PARTS,
-    DIFFERENCE_STEP,
-    FIRST_DIFFERENCE,
-    SECOND_DIFFERENCE,
-)
+from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP, FIRST_DIFFERENCE
 from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.derivative_check import (
     Difference,
@@ -31,6 +26,9 @@ from holoctl.constraints.derivative_check import (
 )
 
 __all__ = ["Callbacks", "check_callables", "check_derivatives", "scale_of"]
+
+SECOND_DIFFERENCE = 1e-2  # rad, m, s
+"""Step of numerical second derivatives."""
 
 
 def check_callables(owner: str, needed: Mapping[str, Any], others: Mapping[str, Any]) -> None:

@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import DIFFERENCE_BESIDE, DIFFERENCE_REACHES, DIFFERENCE_STATES
+from holoctl.base.tolerances import DIFFERENCE_REACHES, DIFFERENCE_STATES
 
 __all__ = ["Difference", "check_at_seeded_states", "difference", "worst"]
+
+DIFFERENCE_BESIDE = 0.99
+"""A state at which derivatives disagree is compared again at this fraction of its distance from the
+reference: the first may have been next to a node of a table, but a wrong derivative is wrong at
+both."""
+
 
 DERIVATIVES_AGREE = 1e-4
 """Largest difference between given and numerical derivatives, relative to their size."""

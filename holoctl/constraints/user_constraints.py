@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Vector, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
-    DIFFERENCE_BESIDE,
     DIFFERENCE_PARTS,
     DIFFERENCE_REACHES,
     DIFFERENCE_STATES,
@@ -24,7 +23,7 @@ from holoctl.base.tolerances import (
     DIFFERENCE_TIMES,
 )
 from holoctl.constraints.constraint_protocol import BoundRows, Rows, constraint_of
-from holoctl.constraints.derivative_check import difference, worst
+from holoctl.constraints.derivative_check import DIFFERENCE_BESIDE, difference, worst
 from holoctl.constraints.kinds import SCREW, Composed
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.tree.coordinates import coordinate_names

@@ -22,7 +22,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import FARTHEST, FASTEST
+from holoctl.base.tolerances import FASTEST
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.frozen_model import check_unchanged, has_joint
@@ -37,6 +37,9 @@ __all__ = [
     "coordinate_indices",
     "state_in_a_tick",
 ]
+
+FARTHEST = 1e6  # m
+"""Largest translational coordinate that is accepted."""
 
 
 def check_mechanism(mech: Any, what: str = "mech") -> None:

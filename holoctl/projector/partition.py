@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices, Vector, counted, listing, number, quiet
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
-from holoctl.base.tolerances import (
-    CLOSED,
-    CLOSED_ALREADY,
-    ROUNDED,
-    SINGULAR,
-    SPLIT_LIMIT,
-    UNCERTAIN,
-    UNIT,
-)
+from holoctl.base.tolerances import CLOSED, CLOSED_ALREADY, ROUNDED, SINGULAR, UNCERTAIN, UNIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import (
@@ -58,6 +50,11 @@ __all__ = [
     "preferred_dependents",
     "shared_partition",
 ]
+
+SPLIT_LIMIT = 1e5
+"""`method="auto"` replaces the coordinate split by the rank-revealing QR above this condition
+number (gamma' M gamma squares it)."""
+
 
 EARLIER = 1e-9
 """Relative reduction, times its index, of a coordinate's column, so that the first of equal columns

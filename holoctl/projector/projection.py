@@ -36,11 +36,17 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr
-from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
+from holoctl.base.tolerances import SINGULAR, UNIT
 from holoctl.closing.rank import scaled_size
 from holoctl.constraints.constraint_protocol import Rows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, check_determined, coordinates, shared_partition
+from holoctl.projector.partition import (
+    SPLIT_LIMIT,
+    Partition,
+    check_determined,
+    coordinates,
+    shared_partition,
+)
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows, shared_terms, terms_at

@@ -19,16 +19,11 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import lu, singular_values
-from holoctl.base.tolerances import (
-    LOOKED_AROUND,
-    REACHED,
-    SPLIT_LIMIT,
-    WELL_ABOVE,
-)
+from holoctl.base.tolerances import LOOKED_AROUND, REACHED, WELL_ABOVE
 from holoctl.closing.rank import pivot_rows, scaled_size
 from holoctl.closing.toleranced_rows import independence as least_independence
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, preferred_dependents
+from holoctl.projector.partition import SPLIT_LIMIT, Partition, preferred_dependents
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = [

@@ -20,13 +20,7 @@ from typing import Any
 
 from holoctl.base.checks import positive
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
-from holoctl.base.tolerances import (
-    ALLOWANCE,
-    CLOSURE_LIMIT,
-    MOST_CONDITION,
-    TOLERANCES,
-    VELOCITY_LIMIT,
-)
+from holoctl.base.tolerances import ALLOWANCE, CLOSURE_LIMIT, TOLERANCES, VELOCITY_LIMIT
 
 __all__ = [
     "NOT_GIVEN",
@@ -38,6 +32,10 @@ __all__ = [
     "least_acceleration",
     "state_limits",
 ]
+
+MOST_CONDITION = TOLERANCES["condition"] / 10.0
+"""A real-time law refuses a state at which the condition number of its matrix is larger: ten times
+stricter than the certificate."""
 
 
 class NotGiven(Enum):

@@ -516,7 +516,10 @@ SECTIONS = [
     ('<actuator><motor site="pin"/></actuator>', "its transmission 'site' is not read"),
     ('<actuator><motor tendon="t"/></actuator>', "target 't' not found in actuator"),
     ("<actuator><motor/></actuator>", "missing transmission target for actuator"),
-    ('<actuator><motor joint="elbow" gear="0"/></actuator>', "gear is zero: this motor acts on no coordinate"),
+    (
+        '<actuator><motor joint="elbow" gear="0"/></actuator>',
+        "gear is zero: this motor acts on no coordinate",
+    ),
     (
         '<actuator><motor joint="elbow" gear="2"/><motor joint="elbow"/></actuator>',
         "another actuator drives joint 'elbow' with another gear",

@@ -116,7 +116,7 @@ LEFT_OUT = {
     '<muscle name="m" joint="shoulder"/>': "a muscle is not a motor",
     '<adhesion name="m" body="upper"/>': "adhesion is not a motor",
     '<damper name="m" joint="shoulder"/>': "a damper is not a motor",
-    '<plugin name="m" joint="shoulder"><config key="a" value="b"/></plugin>': "the effect of a plugin",
+    '<plugin name="m" joint="shoulder"><config key="a" value="b"/></plugin>': "effect of a plugin",
     '<motor name="m" joint="elbow" gear="4"/>': "another actuator drives joint 'elbow'",
 }
 

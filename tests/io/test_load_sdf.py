@@ -423,7 +423,7 @@ ERRORS = [
     ("<ixx>0.02", "<ixx>-0.02", "must have no negative principal moment"),
     ("<inertial>", '<inertial auto="true">', "the inertia of shapes is not computed"),
     ("<inertial>", "<gravity>no</gravity><inertial>", "gravity must be 0, 1, false or true"),
-    ('<link name="base">', '<link name="world"/><link name="base">', "its pose is not that of the world"),
+    ('<link name="base">', '<link name="world"/><link name="base">', "its pose is not"),
     (
         '<link name="base">',
         '<link name="world"><pose relative_to="world"/></link>'

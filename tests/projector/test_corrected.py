@@ -14,8 +14,7 @@ from support import closed_states, few, mechanism, shared_partition
 
 import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.base.tolerances import CORRECTIONS
-from holoctl.closing.manifold_projection import projected_onto_manifold
+from holoctl.closing.manifold_projection import CORRECTIONS, projected_onto_manifold
 from holoctl.rows.evaluate import constraint_rows, scaled_rows_at
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector, listing
-from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
+from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.estimation.estimator_system import EstimatorSystem
@@ -37,6 +37,10 @@ __all__ = [
     "InverseTick", "LastSolve", "Options", "Tick", "coupled", "prepare", "prepare_for_estimate",
     "why_general",
 ]  # fmt: skip
+
+PASSIVE_DOUBT = 3e2
+"""With passive coordinates, real-time inverse dynamics hands over at this norm already: their
+motion depends on gamma' M gamma, whose condition number is that of G_dep squared."""
 
 
 Tick = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector | None]
