@@ -5,9 +5,9 @@ estimates from the factors (LAPACK ``gecon``, ``trcon``): they cost a few solves
 to the norm of the matrix, or to `size` if that is larger: a matrix of one entry, or one whose
 entries are all small, is close to singular only relative to its usual size. Solves go triangle by
 triangle with BLAS ``trsm``: OpenBLAS hands even the smallest ``getrs``, ``potrs``, ``trtrs`` and
-``laswp`` to a second thread, which costs milliseconds on a busy machine. Reference: E. Anderson et
-al., LAPACK Users' Guide; G. Golub and C. Van Loan, Matrix Computations, the sections on LU with
-partial pivoting and QR with column pivoting.
+``laswp`` to a second thread, which costs milliseconds on a busy machine.
+Reference: E. Anderson et al., LAPACK Users' Guide; G. Golub and C. Van Loan, Matrix Computations,
+the sections on LU with partial pivoting and QR with column pivoting.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Newton's method closes a point between the guess and the constraint manifold, or the guess itself,
 or random starts around it. A second iteration moves the closed point along the manifold to the one
-nearest to the guess, and the velocity is projected onto the constraints there. Derivation:
-docs/derivations.md, "Assembly".
+nearest to the guess, and the velocity is projected onto the constraints there.
+Derivation: docs/derivations.md, "Assembly".
 """
 
 from __future__ import annotations

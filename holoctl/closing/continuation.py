@@ -6,8 +6,8 @@ A substep is accepted only if all of it stays within the convergence region of N
 short prediction and a short first correction, corrections that contract, and a determinant of K
 that keeps its sign and changes by a limited factor. Then no singular configuration lies on the
 path, and the branch is the same. Otherwise the substep is halved; after an accepted one it is
-doubled. The caller chooses the rows of K: of measurements, of a path, of a chart. Reference: P.
-Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
+doubled. The caller chooses the rows of K: of measurements, of a path, of a chart.
+Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
 """
 
 from __future__ import annotations

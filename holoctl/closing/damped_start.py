@@ -4,8 +4,9 @@
 
 Newton's method on the rows alone follows their linearisation: far from the manifold, or near a
 change of posture, its steps are long and end in another posture. Here the distance from the guess
-has a cost. One weight c is enough, because the remaining error is small. References: J. Nocedal and
-S. Wright, Numerical Optimization, the chapter on penalty methods; docs/derivations.md, "Assembly".
+has a cost. One weight c is enough, because the remaining error is small.
+References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on penalty methods;
+docs/derivations.md, "Assembly".
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Rows of rounded geometry that are nearly redundant cannot all be satisfied. The 
 they differ have singular values of the size of the rounding: a step along them would be e / s, of
 order one, to an unintended posture. So there is no step along these directions. Directions with
 small but larger singular values are included last; if the step along them is long, the geometry is
-wrong, not rounded. Derivation: docs/derivations.md, "Rounded geometry".
+wrong, not rounded.
+Derivation: docs/derivations.md, "Rounded geometry".
 """
 
 from __future__ import annotations

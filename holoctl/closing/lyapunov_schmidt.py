@@ -8,8 +8,9 @@ The singular vectors of G at q split rows and coordinates into two parts:
 where d is the step from q, and G Z = 0. For redundant rows f is zero everywhere: every y is closed.
 If f is not zero, q is singular or infinitesimally mobile, and f determines the directions that
 continue as finite motions, to any order. It is small, and separated from the rows that determine
-x(y). Reference: M. Golubitsky and D. Schaeffer, Singularities and Groups in Bifurcation Theory,
-vol. 1, chapter VII.
+x(y).
+Reference: M. Golubitsky and D. Schaeffer, Singularities and Groups in Bifurcation Theory, vol. 1,
+chapter VII.
 """
 
 from __future__ import annotations

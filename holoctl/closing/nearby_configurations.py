@@ -1,7 +1,8 @@
 """Closed configurations next to a closed one: steps along its null vectors, closed again.
 
 If the rank is deficient here but full nearby, the configuration is singular; if it is deficient
-nearby too, rows are redundant. Derivation: docs/derivations.md, "Scaling and rank".
+nearby too, rows are redundant.
+Derivation: docs/derivations.md, "Scaling and rank".
 """
 
 from __future__ import annotations

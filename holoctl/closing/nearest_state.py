@@ -6,8 +6,9 @@
 g is the gradient of half the squared weighted distance, H the second derivative of that distance
 minus l . e: Newton's method within the tangent space, each step closed again. The velocity is one
 linear problem: the shortest step that satisfies the rows, then its part in the null space by
-weighted least squares. References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on
-equality-constrained problems; docs/derivations.md, "Assembly".
+weighted least squares.
+References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on equality-constrained
+problems; docs/derivations.md, "Assembly".
 """
 
 from __future__ import annotations

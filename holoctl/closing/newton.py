@@ -4,8 +4,9 @@
 
 This is Levenberg-Marquardt; the damping vanishes with the square of the error, which keeps
 convergence quadratic with redundant rows. Additional rows push axes of closures apart that point in
-opposite directions. References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on
-nonlinear least squares; docs/derivations.md, "Assembly".
+opposite directions.
+References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on nonlinear least
+squares; docs/derivations.md, "Assembly".
 """
 
 from __future__ import annotations

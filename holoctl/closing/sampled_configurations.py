@@ -1,8 +1,8 @@
 """Samples of closed configurations: a given one, and others that the mechanism can reach.
 
 The rank at one configuration is local; the largest rank nearby is the generic one. If the two
-differ, the configuration is singular, which does not make rows redundant. Reference:
-docs/derivations.md, "Scaling and rank"; docs/doctor.md.
+differ, the configuration is singular, which does not make rows redundant.
+Reference: docs/derivations.md, "Scaling and rank"; docs/doctor.md.
 """
 
 from __future__ import annotations

@@ -93,17 +93,17 @@ class BatchCertificate:
         """
         if not self.failures:
             return self
-        bad, told, sizes = np.flatnonzero(~self.ok), [], []
+        bad, excesses, sizes = np.flatnonzero(~self.ok), [], []
         for name in self.failures:
             off = np.where(self._within(name), -np.inf, getattr(self, name))
             i = int(np.argmax(off))  # the first nan, if there is one
             sizes.append(float(off[i]))
             most = limit(name, self.tolerance)
-            told.append(f"{name} is {off[i]:.1e} at state {i} (at most {most:.0e})")
+            excesses.append(f"{name} is {off[i]:.1e} at state {i} (at most {most:.0e})")
         first = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
         raise InconsistentError(
             f"{counted(bad.size, 'state')} of a batch of {len(self)} NOT certified ({first}): "
-            f"{'; '.join(told)}. The `certificate` of one of these states has more details",
+            f"{'; '.join(excesses)}. The `certificate` of one of these states has more details",
             residual=max(sizes),
         )
 

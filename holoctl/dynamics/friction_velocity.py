@@ -5,8 +5,8 @@
 N_d are the motions that motors drive, N_p the passive ones (dynamics/actuation.py). So driven
 motions have the rates of the reference, without measurement noise, and passive motions keep their
 measured momentum: v* is the velocity after impulses of the motors alone on v. It does not depend on
-the choice of coordinates, or of joints to cut. Reference: docs/forces.md, "Friction in a
-controller".
+the choice of coordinates, or of joints to cut.
+Reference: docs/forces.md, "Friction in a controller".
 """
 
 from __future__ import annotations

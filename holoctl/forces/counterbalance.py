@@ -2,8 +2,8 @@
 
     F = -m J_p' g        V = m g . p        g the gravity of the model, p the point
 
-A body whose own mass it carries has inertia and no weight. Reference: docs/forces.md,
-"Counterbalances".
+A body whose own mass it carries has inertia and no weight.
+Reference: docs/forces.md, "Counterbalances".
 """
 
 from __future__ import annotations

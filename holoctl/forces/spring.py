@@ -3,8 +3,8 @@
     d = p_b - p_a    L = |d|    n = d / L    Ldot = n . (v_b - v_a)
     tension T = stiffness (L - length) + damping Ldot        F = -J_L' T        V = k (L - l)^2 / 2
 
-J_L is the row of L: the wrench (n, p_b x n) on the body of b, its opposite on that of a. Reference:
-docs/forces.md, "Springs between points".
+J_L is the row of L: the wrench (n, p_b x n) on the body of b, its opposite on that of a.
+Reference: docs/forces.md, "Springs between points".
 """
 
 from __future__ import annotations

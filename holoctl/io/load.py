@@ -309,8 +309,7 @@ def _warn_of_coupled_motors(file: Path, mech: Mechanism) -> None:
             "%s: name_mot: the motors %s add no motion: couplings tie their joints to those of "
             "other motors; a joint that mimics another one needs no motor. They are "
             "kept; if other motions have no motor, laws then take the slower general path and "
-            "are not "
-            "compiled. Leave them out of name_mot, unless they are intended",
+            "are not compiled. Leave them out of name_mot, unless they are intended",
             file, listing(tied),
         )  # fmt: skip
 

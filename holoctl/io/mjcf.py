@@ -100,8 +100,7 @@ def _reference(found: CompiledMjcf, tree: MjcfTree) -> Vector:
         if qpos is None or any(not np.linalg.norm(x) for x in tree.quaternions(np.array(qpos))):
             raise key.error(
                 f"{key}: qpos must be {tree.model.nq} finite numbers, with quaternions that are "
-                f"not "
-                f"zero; got {key.attributes['qpos'][:60]!r}"
+                f"not zero; got {key.attributes['qpos'][:60]!r}"
             )
         given.append(tree.from_qpos(np.array(qpos), found.model.qpos0))
     home = [q for key, q in zip(keys, given, strict=True) if key.attributes.get("name") == "home"]
@@ -110,17 +109,17 @@ def _reference(found: CompiledMjcf, tree: MjcfTree) -> Vector:
 
 def _limits_of_tendons(found: CompiledMjcf, tree: MjcfTree) -> list[str]:
     """The limits of tendons, in words."""
-    m, told = found.model, list[str]()
+    m, limits = found.model, list[str]()
     for t, part in enumerate(found.tendons):
         within = range_of(part, "range", "limited", m.tendon_limited[t], m.tendon_range[t])
         arms = found.arms(t)
         if within is not None and arms != {}:
             what = " ".join(f"{x:+g} {tree.joint(j)!r}" for j, x in (arms or {}).items())
-            told.append(
+            limits.append(
                 f"{part.name or f'tendon {t}'!r} (line {part.place.line}): {what or 'its length'} "
                 f"within {within[0]:g} and {within[1]:g}"
             )
-    return told
+    return limits
 
 
 def _warn(found: CompiledMjcf, tree: MjcfTree, motors: MjcfMotors, idle: list[str]) -> None:
@@ -135,8 +134,7 @@ def _warn(found: CompiledMjcf, tree: MjcfTree, motors: MjcfMotors, idle: list[st
     if limits := _limits_of_tendons(found, tree):
         log.warning(
             "%s: limits of tendons are not enforced here; if they couple joints, use an "
-            "<equality> of the "
-            "tendon, or a hc.Coupling: %s",
+            "<equality> of the tendon, or a hc.Coupling: %s",
             file, _first(limits),
         )  # fmt: skip
     names = tree.body_names

@@ -246,7 +246,7 @@ def _warn_of_shared(found: CompiledMjcf, tree: MjcfTree, B: Array) -> None:
     if shared:
         log.warning(
             "%s: actuatorfrcrange limits the sum of the efforts of several motors, or of one "
-            "motor on several "
-            "coordinates, on a joint; this is not a limit of one motor, and is left out: %s",
+            "motor on several coordinates, on a joint; this is not a limit of one motor, and is "
+            "left out: %s",
             found.text.root.file, listing(shared),
         )  # fmt: skip

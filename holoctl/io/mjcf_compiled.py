@@ -72,7 +72,7 @@ class CompiledMjcf:
 
 
 def compiled(
-    text: MjcfText, free_flyer: bool = False, told: list[str] | None = None
+    text: MjcfText, free_flyer: bool = False, refused: list[str] | None = None
 ) -> CompiledMjcf:
     """Compile a text with MuJoCo's compiler.
 
@@ -81,7 +81,7 @@ def compiled(
     text : MjcfText
     free_flyer : bool
         Whether the first body of the world gets a free joint, "root_joint".
-    told : list of str, optional
+    refused : list of str, optional
         With a list, all geoms are kept for their shapes, and those that cannot be compiled are
         appended to it. Default: without geoms that would open a file and give no mass to a moving
         body.
@@ -102,8 +102,8 @@ def compiled(
             check_size(text.root, sum(_COORDINATES[joint.type.name[6:]] for joint in spec.joints))
             spec.compiler.fusestatic = spec.compiler.discardvisual = False
             spec.compiler.LRopt.mode = 0  # no simulation to find the range of a muscle
-            _drop_geoms_of_files(mujoco, spec, told is not None)
-            model = _model(mujoco, spec, text, told)
+            _drop_geoms_of_files(mujoco, spec, refused is not None)
+            model = _model(mujoco, spec, text, refused)
         except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
             raise text.error(error, mujoco.mj_printSchema(False, False)) from None
     kinds = ("bodies", "joints", "sites", "equalities", "tendons", "actuators")
@@ -153,7 +153,7 @@ def _parsed(mujoco: Any, text: MjcfText) -> Any:
         return mujoco.MjSpec.from_file(str(Path(folder) / "main.xml"))
 
 
-def _model(mujoco: Any, spec: Any, text: MjcfText, told: list[str] | None) -> Any:
+def _model(mujoco: Any, spec: Any, text: MjcfText, refused: list[str] | None) -> Any:
     compiler = spec.compiler
     while True:
         try:
@@ -167,8 +167,8 @@ def _model(mujoco: Any, spec: Any, text: MjcfText, told: list[str] | None) -> An
             if "mjMINVAL" in str(error) and compiler.boundinertia < _NOTHING and not bare:
                 compiler.boundmass = max(compiler.boundmass, _NOTHING)
                 compiler.boundinertia = _NOTHING
-            elif told is not None and _drop_shapes(spec, str(error)):
-                told.append(str(text.error(error, "")))
+            elif refused is not None and _drop_shapes(spec, str(error)):
+                refused.append(str(text.error(error, "")))
             else:
                 raise
 
@@ -216,9 +216,9 @@ def _drop_geoms_of_files(mujoco: Any, spec: Any, looks: bool) -> None:
             spec.delete(file)
 
 
-def _drop_shapes(spec: Any, told: str) -> bool:
+def _drop_shapes(spec: Any, message: str) -> bool:
     """Remove the geom, or all geoms of the mesh, on the line that the compiler names."""
-    line = re.search(r"line \d+", told)
+    line = re.search(r"line \d+", message)
     meshes = [mesh for mesh in spec.meshes if line and mesh.info == line[0]]
     names = {mesh.name for mesh in meshes}
     geoms = [g for g in spec.geoms if g.meshname in names or (line and g.info == line[0])]

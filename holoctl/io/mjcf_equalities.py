@@ -120,7 +120,6 @@ def _sum(found: CompiledMjcf, tree: MjcfTree, kind: int, k: int) -> tuple[str, d
     if arms is None:
         raise InputError(
             f"{name!r} is not a <fixed> tendon, so its length is not a sum of coordinates; use "
-            f"hc.Rod on "
-            "the mechanism for a straight one, hc.Custom for others"
+            "hc.Rod on the mechanism for a straight one, hc.Custom for others"
         )
     return name, {tree.joint(j): x for j, x in arms.items()}

@@ -116,17 +116,17 @@ class MjcfText:
         """An error of MuJoCo's compiler, with its place in the file; `schema` has all names of
         MJCF."""
         cut = r"(XML )?Error: |\bElement (name )?'.*|engine error: | line \d+$"
-        told = re.sub(cut, "", str(error))
-        told, place = " ".join(told.split())[:300], self.at(str(error))
-        found = re.search(r"(?:unknown|unrecognized).*'([^']+)'|'([^']+)' not found", told)
-        if "Schema" in told and "unrecognized" in told:
+        message = re.sub(cut, "", str(error))
+        message, place = " ".join(message.split())[:300], self.at(str(error))
+        found = re.search(r"(?:unknown|unrecognized).*'([^']+)'|'([^']+)' not found", message)
+        if "Schema" in message and "unrecognized" in message:
             word = found[1] if found else place.tag
-            told += suggestion(word, set(schema.split()) - {word})
+            message += suggestion(word, set(schema.split()) - {word})
         elif found:
             names = (element.attributes.get("name", "") for element in self.root.each())
-            told += suggestion(found[1] or found[2], set(names))
+            message += suggestion(found[1] or found[2], set(names))
         what = "" if place is self.root else f"{place}: "
-        return place.error(f"{what}MuJoCo's compiler refuses this: {told}")
+        return place.error(f"{what}MuJoCo's compiler refuses this: {message}")
 
 
 def mjcf_text(

@@ -179,8 +179,7 @@ def _warn(model: Drawing) -> None:
     if model.ground is not None:
         log.warning(
             "%s: the link 'world' (line %s) is at the origin of the world and no joint ties it, "
-            "so it is "
-            "taken as the world",
+            "so it is taken as the world",
             model.element.file, model.ground.line,
         )  # fmt: skip
     ties = [e for e in model.element.each() if e.tag == "plugin" and ties_joints(e)]
@@ -192,15 +191,14 @@ def _warn(model: Drawing) -> None:
             model.element.file, some,
         )  # fmt: skip
     if model.odd:
-        given = next(iter(model.odd.values()))
-        told, used = (
+        first = next(iter(model.odd.values()))
+        given, used = (
             ", ".join(f"{m:.3g}" for m in np.linalg.eigvalsh(moments))
-            for moments in (given, nearest_moments(given))
+            for moments in (first, nearest_moments(first))
         )
         log.warning(
             "%s: no body has the principal moments of inertia of these links, because one is "
-            "larger "
-            "than the sum of the others; they are a thousandth of the model at most, so the "
-            "nearest that a body has are used: %s (the first: %s for %s kg m^2)",
-            model.element.file, listing(list(model.odd)), used, told,
+            "larger than the sum of the others; they are a thousandth of the model at most, so "
+            "the nearest that a body has are used: %s (the first: %s for %s kg m^2)",
+            model.element.file, listing(list(model.odd)), used, given,
         )  # fmt: skip

@@ -32,8 +32,7 @@ __all__ = ["add_bodies", "add_joint", "add_root", "coordinates", "placed_joint"]
 _LIGHT = 1e-3  # negligible fraction of the masses, and of the moments, of the model
 _REFUSED_TYPES = {
     "screw": "a screw couples a rotation with a translation; use a cylindrical joint of "
-    "hc.Linkage with "
-    "a hc.Coupling",
+    "hc.Linkage with a hc.Coupling",
     "piston": "use a cylindrical joint of hc.Linkage",
 }
 

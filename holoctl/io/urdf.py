@@ -256,8 +256,7 @@ def _named(root: Element, tag: str, file: str) -> dict[str, UrdfElement]:
         if element.tag == "drake:joint":
             raise element.error(
                 "<drake:joint> is not read: write a <joint>; joint_type in the YAML file makes "
-                "it a "
-                "spherical or a universal joint"
+                "it a spherical or a universal joint"
             )
         if element.tag == tag:
             part = _checked(element, file, element.attributes.get("name") or tag)

@@ -158,8 +158,8 @@ class Dialects:
             more = f"; and {len(self.left) - 10} more" if len(self.left) > 10 else ""
             log.warning(
                 "%s: these elements, which are not part of URDF, may change the motion and are "
-                "not read: "
-                "%s%s; give loops and couplings in the YAML file (closed_loop, couplings)",
+                "not read: %s%s; give loops and couplings in the YAML file (closed_loop, "
+                "couplings)",
                 self.drawing.element.file, "; ".join(self.left[:10]), more,
             )  # fmt: skip
 

@@ -35,8 +35,7 @@ def put_rotors(
             if name in names and name not in single:
                 raise entry.error(
                     f"{key}: {name!r} is a coordinate of a spherical, planar or free joint, "
-                    f"which no "
-                    "rotor can drive"
+                    "which no rotor can drive"
                 )
             with blamed_on(entry):
                 known_name(name, single, "coordinate", key)

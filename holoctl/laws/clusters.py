@@ -5,8 +5,8 @@ block diagonal over the clusters. Each cluster is carried by one body of another
 *base*, so that the clusters form a tree. A is the acceleration of the base, x the motion of the
 cluster relative to it:
 
-    [ I  F  ] [A]   [ p ]       of the bodies of the cluster with all that stands on them as if that
-    [ F' D  ] [x] = [ r ]       were one body, without what that yields where it moves by itself
+    [ I  F  ] [A]   [ p ]       the inertia of the bodies of the cluster and of all that they carry,
+    [ F' D  ] [x] = [ r ]       minus the yields F D^-1 F' of the clusters that they carry
 
 and a Schur complement eliminates x from the equation of the base:
 

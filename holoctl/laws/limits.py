@@ -24,9 +24,9 @@ the acceleration of a closed chain varies within a tick. A coordinate beyond its
 with a time constant of some ticks.
 
 All bounds are of one coordinate. The backend gives its `Operations` on numbers. Simulations test
-that the bounds keep the limits: tests/control/test_viability_kernel.py. References: A. Del Prete,
-Joint position and velocity bounds in discrete-time acceleration/torque control of robot arms, IEEE
-Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
+that the bounds keep the limits: tests/control/test_viability_kernel.py.
+References: A. Del Prete, Joint position and velocity bounds in discrete-time acceleration/torque
+control of robot arms, IEEE Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ with C the actuation matrix B, or a selection of coordinates. c are the coordina
 gamma' w the generalized forces of efforts w along these coordinates, and gamma = K^-1 [0; I]. A
 backend (NumPy or CasADi) implements these operators for its own vectors and matrices, arrays or
 expressions; both have ``+``, ``-`` and ``.T``, and `times` is their product. The backend also
-collects the guards that put a result in doubt: a law does not mention them. Derivation:
-docs/derivations.md, "In a tick".
+collects the guards that put a result in doubt: a law does not mention them.
+Derivation: docs/derivations.md, "In a tick".
 """
 
 from __future__ import annotations

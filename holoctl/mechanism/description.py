@@ -163,16 +163,16 @@ def _rotors(model: pin.Model) -> Vector:
             )
     armature = np.array(model.armature)
     rotor, ratio = np.asarray(model.rotorInertia), np.asarray(model.rotorGearRatio)
-    behind = (armature == 0.0) & (rotor != 0.0)
+    geared = (armature == 0.0) & (rotor != 0.0)
     names = coordinate_names(model)
-    for i in np.flatnonzero(behind).tolist():
+    for i in np.flatnonzero(geared).tolist():
         if not 0.0 < rotor[i] < np.inf or not 0.0 < abs(ratio[i]) < np.inf:
             raise InputError(
                 f"Mechanism: {names[i]!r} has a rotor without armature; its rotorInertia must be "
                 f"positive and its rotorGearRatio not zero, both finite; got {rotor[i]:.6g} kg m^2 "
                 f"and {ratio[i]:.6g}"
             )
-    armature[behind] = ratio[behind] ** 2 * rotor[behind]
+    armature[geared] = ratio[geared] ** 2 * rotor[geared]
     wrong = ~((armature >= 0.0) & (armature < np.inf))
     if wrong.any():
         i = int(np.argmax(wrong))

@@ -13,8 +13,8 @@
 | `energy`, `energies`      | v^T M v / 2, and that of gravity     | velocities of the bodies      |
 
 Pinocchio computes them; this file defines the conventions. Rotor inertias (``model.armature``) are
-part of M everywhere, also in the energy. Reference: R. Featherstone, Rigid Body Dynamics
-Algorithms, chapters 5 to 7.
+part of M everywhere, also in the energy.
+Reference: R. Featherstone, Rigid Body Dynamics Algorithms, chapters 5 to 7.
 """
 
 from __future__ import annotations

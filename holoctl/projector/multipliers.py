@@ -4,8 +4,8 @@
 
 Kept rows have one solution. Redundant rows are combinations of them, ``G = E G_keep``, so that
 ``G^T l = G_keep^T (E^T l)``: the shortest l with ``E^T l = lambda_keep``, and an entry is unique if
-the row of E has leverage one, so that no other row can replace it. Derivation: docs/derivations.md,
-"Multipliers".
+the row of E has leverage one, so that no other row can replace it.
+Derivation: docs/derivations.md, "Multipliers".
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     rank of G' = Dr G Dc at a closed q        rows: pivots of G'^T P = Q R
     G'[rows] = [G_ind G_dep], G_dep regular   dependent: pivots of G'[rows] P = Q R
 
-in stages, so that actuated coordinates stay independent if possible. References: Wehage and Haug's
-coordinate partitioning; docs/derivations.md, "Scaling and rank" and "Projection".
+in stages, so that actuated coordinates stay independent if possible.
+References: Wehage and Haug's coordinate partitioning; docs/derivations.md, "Scaling and rank" and
+"Projection".
 """
 
 from __future__ import annotations
@@ -470,10 +471,9 @@ def check_determined(T: Terms, partition: Partition) -> None:
         raise SingularityError(
             f"{mech.name}: the rows that determine the motion have condition number "
             f"{condition:.1e} here, and the geometry is rounded by {partition.off:.0e}: the "
-            f"motion by "
-            f"them is not determined (above {most:.0e}). This is close to a singular "
-            "configuration; or a partition made here has better rows; or give the geometry "
-            "with more digits (hc.repaired_geometry)",
+            f"motion by them is not determined (above {most:.0e}). This is close to a singular "
+            "configuration; or a partition made here has better rows; or give the geometry with "
+            "more digits (hc.repaired_geometry)",
             condition=condition,
         )
 

@@ -9,9 +9,10 @@ Three methods to compute all x with ``G' x = target`` from the kept rows in scal
     qr             G' P = Q [R1 R2]       x_dep = R1^-1 Q^T target - R1^-1 R2 x_ind
     orthonormal    G'^T P = [Y Z] [R; 0]  x = Y R^-T P^T target + Z y
 
-Forward dynamics, inverse dynamics and control all use this result. References: R. Featherstone,
-Rigid Body Dynamics Algorithms, chapter 3 (constraints) and chapter 8 (closed-loop systems),
-spatial_v2's gamma_q; Wehage and Haug's coordinate partitioning; docs/derivations.md, "Projection".
+Forward dynamics, inverse dynamics and control all use this result.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 3 (constraints) and chapter 8
+(closed-loop systems), spatial_v2's gamma_q; Wehage and Haug's coordinate partitioning;
+docs/derivations.md, "Projection".
 """
 
 from __future__ import annotations

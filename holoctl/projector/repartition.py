@@ -6,7 +6,8 @@ A partition is determined at one configuration. Elsewhere its rows may become ne
 falls, s does not) although the mechanism is as regular as before; then other rows are equivalent
 and better conditioned. If s falls too, the mechanism itself becomes singular, and no other choice
 helps. The split of the coordinates may become ill-conditioned even with good rows: then other
-coordinates are chosen as independent. Derivation: docs/derivations.md, "Deciding anew".
+coordinates are chosen as independent.
+Derivation: docs/derivations.md, "Deciding anew".
 """
 
 from __future__ import annotations

@@ -166,9 +166,8 @@ def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vecto
                 f"{mech.name}: after the projection by the rows that determine the motion, "
                 f"{mech.row_names[worst]} {what} {abs(off[worst]):.1e} (scaled), more than "
                 f"{limit:.0e}: it was left out of the partition as redundant, but is not redundant "
-                "here. Is "
-                "the state on another branch, or was the partition made at another one, or at a "
-                "singular configuration?",
+                "here. Is the state on another branch, or was the partition made at another one, "
+                "or at a singular configuration?",
                 residual=float(abs(off[worst])),
             )
     return found.q, found.v

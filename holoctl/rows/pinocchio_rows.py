@@ -16,8 +16,8 @@ differs. Along the rows of this library at zero acceleration, t' is
     any six, where t = 0        0
 
 with t = (u, w), d from origin 1 to origin 2, and (x, x_0) the quaternion of R1^T R2. So Pinocchio's
-factorisation solves the equations of this library, off the manifold too. Derivation:
-docs/derivations.md, "Anchors".
+factorisation solves the equations of this library, off the manifold too.
+Derivation: docs/derivations.md, "Anchors".
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     M a + h = tau + J^T f + F + G^T lambda        G a = -(drift + stabilisation)
 
 All methods that solve this system start from these terms. This file adds stabilisation, and
-corrects the state by an explicit chart. Derivations: docs/derivations.md, "Explicit charts" and
-"Stabilisation".
+corrects the state by an explicit chart.
+Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 """
 
 from __future__ import annotations

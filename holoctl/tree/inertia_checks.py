@@ -70,13 +70,14 @@ def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
         return
     moments = size * np.linalg.eigvalsh(inertia / size)  # scaled: no overflow, no underflow
     small, middle, large = moments.tolist()
-    told = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
+    principal = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
     if small < -SIX_DIGITS * size - MOVED_INERTIA * moved:
-        raise InputError(f"{what} must have no negative principal moment; {told}")
+        raise InputError(f"{what} must have no negative principal moment; {principal}")
     if small + middle < (1.0 - SIX_DIGITS) * large - MOVED_INERTIA * moved:
         raise InputError(
             f"{what}: no body has it, because one principal moment is larger than the sum of the "
-            f"others; {told}. Is it about the centre of mass, and are its axes those of the body?"
+            f"others; {principal}. Is it about the centre of mass, and are its axes those of the "
+            "body?"
         )
 
 

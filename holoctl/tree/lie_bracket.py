@@ -4,7 +4,8 @@
 
 It is zero for coordinates that add, the cross product for a ball joint, and the spatial cross
 product for a free joint and, in its plane, for a planar joint (velocities in the axes of the moving
-body). Reference: docs/derivations.md, "Linear models".
+body).
+Reference: docs/derivations.md, "Linear models".
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ def test_unknown_attributes_of_a_limit_are_told(robot, caplog):
     mech, plain = robot(urdf), robot()
     line = 1 + urdf[: urdf.index("command_effort")].count("\n")
     assert (
-        f"arms.urdf: attributes of <limit> that are no part of URDF are not read: "
+        f"arms.urdf: attributes of <limit> that are not part of URDF are not read: "
         f"'command_effort' of joint 'a' (line {line}) (did you mean 'effort'?), 'jerk'"
         in told(caplog)
     )

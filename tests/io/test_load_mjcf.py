@@ -554,7 +554,7 @@ SECTIONS = [
     ('<default class="x"/>', "top-level default class 'main' cannot be renamed"),
     ("<default><default/></default>", "<default>: .* empty class name"),
     ('<default><default class="main"/></default>', "repeated default class name"),
-    ("<deformable><flex/></deformable>", "<flex> in <deformable> is not read: what bends"),
+    ("<deformable><flex/></deformable>", "<flex> in <deformable> is not read: a deformable body"),
     ('<option gravity="0 0"/>', "attribute 'gravity' does not have enough data"),
     ('<option><flag gravity="off"/></option>', "invalid keyword: 'off'"),
     ("<sensors/>", r"<sensors>: .* unrecognized element \(did you mean 'sensor'"),

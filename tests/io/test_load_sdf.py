@@ -315,7 +315,7 @@ def test_free_flyer(robot):
     text = changed("</model>", joint.format("held") + "</model>")
     assert robot(text).nv == fixed.nv
     assert place(robot(text).model, robot(text).reference, "base").isApprox(X)
-    with pytest.raises(hc.LoadError, match=r"free_flyer: <joint> 'held' holds the model"):
+    with pytest.raises(hc.LoadError, match=r"free_flyer: <joint> 'held' ties the model"):
         robot(text, free_flyer=True)
 
 

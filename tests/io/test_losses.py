@@ -525,7 +525,7 @@ def test_mistakes_in_rotors(keys, message, robot):
 
 def test_a_rotor_on_a_ball_is_refused(robot):
     sheet = EMPTY_SHEET + "joint_name: [elbow]\njoint_type: [SPHERICAL]\n"
-    with pytest.raises(hc.LoadError, match="coordinate of a ball"):
+    with pytest.raises(hc.LoadError, match="coordinate of a spherical"):
         robot(yaml=sheet + "rotor_inertia: {'elbow[0]': 1}")
 
 

@@ -125,5 +125,5 @@ def _sliding(here: Bodies) -> Array:
 def _of_length_one(rows: Array) -> Array:
     """Rows of length one, without those that are only rounding."""
     sizes = np.linalg.norm(rows, axis=1)
-    told = sizes > RANK * sizes.max(initial=0.0)
-    return np.asarray(rows[told] / sizes[told, None])
+    not_rounding = sizes > RANK * sizes.max(initial=0.0)
+    return np.asarray(rows[not_rounding] / sizes[not_rounding, None])

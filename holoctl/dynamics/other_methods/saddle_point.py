@@ -5,9 +5,10 @@
 
 Forward dynamics has x = a, f = tau - h, k = -drift; an impact has x = v+, f = M v-, k = v_plus. All
 quantities are scaled (M by the column scales, G by both). Each method has its use: direct needs no
-definite M, range-space uses the sparsity of M, null-space is efficient for few motions. References:
-R. Featherstone, Rigid Body Dynamics Algorithms, section 8.5 (direct and range-space forms); M.
-Benzi, G. Golub, J. Liesen, Numerical solution of saddle point problems, on the null-space method.
+definite M, range-space uses the sparsity of M, null-space is efficient for few motions.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, section 8.5 (direct and range-space
+forms); M. Benzi, G. Golub, J. Liesen, Numerical solution of saddle point problems, on the
+null-space method.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ With the kept rows split into dependent and independent columns, and c the indep
     x = w_ind - G_ind' y                    G_dep' y = w_dep
 
 so that a motion and the efforts along it take one solve each, and gamma is formed only if a law
-uses it. Constants are prepared once, for one thread. Derivation: docs/derivations.md, "In a tick".
+uses it. Constants are prepared once, for one thread.
+Derivation: docs/derivations.md, "In a tick".
 """
 
 from __future__ import annotations

@@ -91,8 +91,7 @@ def check_rates(v_motors: Any) -> None:
     if v_motors is None:
         raise InputError(
             "v_motors must be given: without rates there is no damping. "
-            "hc.RateFilter makes rates from "
-            "positions"
+            "hc.RateFilter makes rates from positions"
         )
 
 

@@ -19,7 +19,8 @@ with the bodies n and s as in constraints/kinds.py (1 and 2, slot: 2 and 1), and
 
 Error and rate, also of redundant rows, decide whether the state is accepted: see `StateLimits`.
 They come from the same product as -drift, at almost no cost. All cross products of a tick are one
-product of two gathered tables. Derivation: docs/derivations.md, "Rows in a tick".
+product of two gathered tables.
+Derivation: docs/derivations.md, "Rows in a tick".
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.composed_rows import composed
 from holoctl.rows.tick.orientation_rows import turning
 from holoctl.rows.tick.prepared_rows import PreparedRows
-from holoctl.rows.tick.user_rows import BlockRows, given
+from holoctl.rows.tick.user_rows import BlockRows, rows_of_blocks
 from holoctl.rows.tick.vector_rows import along
 from holoctl.tree.live_motion import LiveMotion
 
@@ -98,8 +98,8 @@ def layout(
     parts: list[PreparedRows] = []
     stop = sum(g.here.size for g in others)
     if others:
-        asked = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
-        parts.append(given(mech, motion, asked, WJ[:stop], limits, without_ticks))
+        blocks = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
+        parts.append(rows_of_blocks(mech, motion, blocks, WJ[:stop], limits, without_ticks))
     for table, here, which, prepare in groups:
         at, stop = slice(stop, stop + here.size), stop + here.size
         S[at] = table.S[table.pair[which]]

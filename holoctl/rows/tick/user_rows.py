@@ -28,7 +28,7 @@ from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["BlockRows", "check_ticks", "given"]
+__all__ = ["BlockRows", "check_ticks", "rows_of_blocks"]
 
 
 class BlockRows(NamedTuple):
@@ -39,7 +39,7 @@ class BlockRows(NamedTuple):
     scale: Vector
 
 
-def given(
+def rows_of_blocks(
     mech: Mechanism,
     motion: LiveMotion,
     blocks: Sequence[BlockRows],
@@ -53,20 +53,20 @@ def given(
     counts = [len(b.block.labels) for b in blocks]
     starts = np.cumsum([0, *counts])
     rates_errors, drift = np.zeros((2, starts[-1])), np.zeros(starts[-1])
-    G, fills, asked = np.zeros((starts[-1], mech.nv)), list[Evaluate](), []
+    G, fills, by_rows = np.zeros((starts[-1], mech.nv)), list[Evaluate](), []
     for (block, _, _), tick, start, count in zip(blocks, ticks, starts, counts, strict=False):
         at = slice(start, start + count)
         rows = Rows(rates_errors[1, at], rates_errors[0, at], G[at], drift[at])
         if tick:
             fills.append(tick(motion, rows))
         else:
-            asked.append((block, rows))
+            by_rows.append((block, rows))
     which = np.concatenate([b.which + start for b, start in zip(blocks, starts, strict=False)])
     scale = np.concatenate([b.scale for b in blocks])
     factors, column = np.outer(per_limit(limits), scale), scale[:, None]
     right, off = np.zeros(which.size), np.zeros((2, which.size))
     flat_off, linear = off.reshape(-1), all(_is_linear(b.block) for b in blocks)
-    moving = bool(asked) or not linear
+    moving = bool(by_rows) or not linear
 
     def scaled() -> None:
         G.take(which, 0, WJ, "clip")
@@ -82,9 +82,9 @@ def given(
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         for fill in fills:
             fill(q, v, t)
-        if asked:
+        if by_rows:
             kin = kinematics(mech.model, motion.data, q, v, t)
-            for block, rows in asked:
+            for block, rows in by_rows:
                 _copy(checked_rows(block, block.rows(kin), mech.nv), rows)
         if moving:
             scaled()
