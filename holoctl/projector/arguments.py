@@ -62,7 +62,7 @@ def shared_projection(
     if projection is None:
         return project(mech, q, v, partition=partition, t_stab=t_stab, t=t, terms=terms)
     if not isinstance(projection, Projection) or projection.mechanism is not mech:
-        raise InputError("projection must be a Projection of the same Mechanism object")
+        raise InputError("projection must be a Projection of the same mechanism object")
     if partition is not None or t_stab is not None or terms is not None:
         raise InputError(
             "give partition=, t_stab= and terms= to project, not together with projection="

@@ -297,7 +297,7 @@ def shared_terms(
     if t_stab is not None:
         raise InputError("give t_stab= to terms, not together with terms=")
     if not isinstance(given, Terms) or given.mechanism is not mech:
-        raise InputError("terms must be Terms of the same Mechanism object")
+        raise InputError("terms must be Terms of the same mechanism object")
     check_same_state(given, "terms were", q, v, t)
     return given
 

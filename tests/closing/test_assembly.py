@@ -123,7 +123,7 @@ def test_a_locked_joint_stays_as_a_whole():
     guess = pin.integrate(mech.model, mech.reference, 0.2 * np.ones(mech.nv))
     q, _ = hc.assemble(mech, guess, locked=["base", "hip"])
     assert (q[:7] == guess[:7]).all()
-    with pytest.raises(hc.InputError, match="parts of one rotation"):
+    with pytest.raises(hc.InputError, match="belong to one rotation"):
         hc.assemble(mech, guess, locked=["base[1]"])
 
 

@@ -38,6 +38,6 @@ def prepared_now(local: threading.local, prepare: Callable[[], Any]) -> None:
 
 def _busy(*_: Any) -> None:
     raise InputError(
-        "called during another call in this thread, from a signal handler or a "
+        "called while another call in this thread was under way, from a signal handler or a "
         "callback; the workspace of the thread is in use: set a flag there instead"
     )
