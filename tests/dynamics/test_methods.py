@@ -245,7 +245,7 @@ def test_terms_are_shared_and_checked():
         ),
     }.items():
         assert call(terms=T) is not None, name
-        with pytest.raises(hc.InputError, match="same Mechanism object"):
+        with pytest.raises(hc.InputError, match="same mechanism object"):
             call(terms=S)
         with pytest.raises(hc.InputError, match="another state"):
             call(terms=hc.terms(mech, q, v + 1.0))
