@@ -173,9 +173,6 @@ LEFT_OPEN = 1e-9  # scaled
 FACTORED_TICK = 40
 """Most factorisations in one call of an estimator."""
 
-FACTORED_START = 1000
-"""Most factorisations when an estimator resynchronises."""
-
 SHORTEST_SUBSTEP = 1e-4
 """Shortest substep of a continuation, as a fraction of the whole path: if it fails, the path
 ends."""
@@ -185,9 +182,6 @@ BEND = 2.0
 
 GAIN_LIMIT = 100.0
 """Largest amplification of sensor noise that an estimator accepts."""
-
-GAIN_DOUBT = 30.0
-"""A continuation that fails where sensor noise is amplified by more has ended at a dead point."""
 
 DEAD_POINT_TICKS = 3.0
 """The determinant of K, extrapolated from the last two calls, must not vanish within this number of
@@ -280,10 +274,6 @@ TASK_DOUBT = 1e3
 """A real-time task hands over to the general path where the inverse of its scaled Jacobian (in
 exported code, and for fewer rows than motions, its inverse pivots) has a larger norm."""
 
-BESIDE_DAMPED = 0.9
-"""With damping requested, a real-time task hands over to the general path from this fraction of
-where damping begins."""
-
 TASK_LOST = 1e-12
 """Least squared singular value that is assumed of a task where its damping is computed."""
 
@@ -307,45 +297,13 @@ larger norm."""
 CLOSED_ALREADY = 1e-12  # scaled
 """A configuration with a larger closure error is closed before it is analysed."""
 
-FAR = 0.7  # scaled
-"""A coordinate that moved by more (rad, or sizes of its loop) while closing is reported."""
-
 BODY_AT_REST = 1e-5
 """A body that moves by less than this fraction of a motion counts as at rest."""
 
 IDLE_NEW = 1e-3
 """Fraction of an idle motion that must be independent of the others for it to count."""
 
-MODE_CLOSED = 1e-10  # scaled
-"""Closure error to which assembly modes are computed."""
-
-MODE_ITERATIONS = 100
-"""Newton steps for each start of the search for assembly modes; twice as many where axes are
-pushed."""
-
-PATH_SEARCH = 0.2  # scaled
-"""Predicted step of the coordinate that moves most, while paths between assembly modes are
-searched."""
-
-PATH_STEP = 0.05  # scaled
-"""The same in the path that is returned."""
-
-PATH_FACTORED = 8
-"""Most factorisations for each step of a path between assembly modes."""
-
-PATH_RUN = 25
-"""Steps in one random direction before another direction is drawn."""
-
-PATH_MEET = 100
-"""Steps from one tree of configurations towards the other."""
-
-PATH_MET = 1e-9  # scaled
-"""Largest distance of two sets of motor positions that count as the same."""
-
 # --- Expressions and exported code: when a result is in doubt
-
-LEAST_PIVOT = 1e-4
-"""A scaled pivot of this size puts a result in doubt."""
 
 PHI_AGREES = 1e-9
 """An expression of a user-defined constraint may differ from its phi by this much of
@@ -367,32 +325,8 @@ SELF_TEST_STATES = 64
 
 # --- Simulation
 
-PREDICTED_BY = 6
-"""Number of accepted states from which the motion over the next step is predicted."""
-
-NEAR_SINGULAR = 0.05
-"""Rows are close to a singularity if their smallest singular value s is below this fraction of its
-usual value in the run."""
-
-LOST = 1e-4
-"""Below this fraction of its usual value, the smallest singular value of the rows is too small to
-determine the motion: the run crosses the singularity or ends."""
-
 TICK_ROUNDED = 1e-6
 """Delays and times between ticks count as whole ticks within this fraction of a tick."""
-
-SHORTEST_STEP = 1e-14  # s
-"""Steps are not shortened below this, times the larger of 1 and the time."""
-
-EVENT_LOOKS = 4
-"""Number of points in a step at which functions of events are evaluated."""
-
-EVENT_TIME = 1e-13  # s
-"""Accuracy of the time of an event."""
-
-EVENT_SHORT = 1e-9  # s
-"""In a shorter step after a reaction the direction of the event function is not determined; the
-next step decides."""
 
 MOST_TICKS = 10_000_000
 """Largest number of recorded ticks of a run: more would fill the memory."""
@@ -440,24 +374,8 @@ in rounding."""
 
 # --- Inverse kinematics
 
-REACH_CLOSED = 1e-10  # scaled
-"""Closure error to which the mechanism is closed after each step."""
-
-REACH_BENT = 0.5
-"""A step is shortened if closing moves the mechanism by more than this fraction of the step."""
-
-REACH_SADDLE = 1e-6
-"""An iteration at rest is at a saddle if a second derivative is below minus this fraction of the
-largest."""
-
-REACH_KICK = (0.1, 0.03)  # scaled
-"""Steps with which an iteration leaves a saddle."""
-
 WITHIN_LIMIT = 1e-12  # scaled
 """A position that exceeds its limit by no more counts as within it, and is set to the limit."""
-
-AT_LIMIT = 1e-9  # scaled
-"""A limit at no more than this distance is active: it stops a motion towards it."""
 
 REACH_STALLED = 1e-4  # scaled
 """Largest residual from which Newton's method refines the end of a search."""
@@ -471,24 +389,11 @@ TAKES_PART = 0.2
 """A coordinate is named as part of a mode if its component is at least this fraction of the
 largest."""
 
-PATH_STALLED = 1e-11  # scaled
-"""Newton's method on a path that no longer contracts is accepted at this residual."""
-
 # --- Pictures and the view
 
 PRINTED_AS_ZERO = 1e-14
 """In printed tables, numbers below this fraction of the largest are zero."""
 
-DRAWN_LENGTH = 1e-9  # m
-"""Shorter lines are not drawn."""
-
 DRAG_LOCKED = 1e-7
 """A motor that the motions move by less than this fraction is locked, or at a dead point of its
 own; motors that remain by as little independent of it count as dependent."""
-
-DRAG_AT_REST = 1e-9
-"""Motors that move by less than this fraction of the motion are at rest, and are held exactly."""
-
-LED_SHARE = 0.3
-"""In a message about a dead point, coordinates and bodies are named whose component is more than
-this fraction of the largest."""

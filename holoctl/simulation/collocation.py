@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, singular_values
-from holoctl.base.tolerances import CLOSEST, PREDICTED_BY
+from holoctl.base.tolerances import CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -36,6 +36,10 @@ from holoctl.simulation.explicit_steps import Slope, from_rest
 from holoctl.simulation.rank_monitor import RankMonitor, SingularPairs, singular_pairs
 
 __all__ = ["AcceptedState", "Crossing", "States", "StepStart", "crossing", "predicted"]
+
+PREDICTED_BY = 6
+"""Number of accepted states from which the motion over the next step is predicted."""
+
 
 NODES, FEWER_NODES, NODES_APART = (8, 9, 10, 5, 4), (6, 7, 3), 0.0375  # counts; a share
 """Nodes of the step over a singular configuration, and of the one it is compared with: the first
