@@ -1,7 +1,7 @@
-"""Friction and springs of an MJCF:
+"""Friction and springs of an MJCF: MuJoCo's passive forces, and ``frictionloss``.
 
-MuJoCo's passive forces, and ``frictionloss``. Positions of hinges and slides are relative to
-``ref`` here, so a spring rests at ``springref - ref``.
+Positions of hinges and slides are relative to ``ref`` here, so a spring rests at ``springref -
+ref``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Rows prepared for a control tick:
+"""Rows prepared for a control tick: G and -drift in some twenty calls.
 
-G and -drift in some twenty calls. The rows are those of constraints/wrench_rows.py, with which
-tests compare them. Here all rows are lines of one table, and the motion of the bodies is read
-directly from Pinocchio's memory, in world axes at the world origin: placements X, velocities V,
-bias accelerations A. A row between bodies 1 and 2 is the wrench w = (n, s x n) on body 2 (direction
-rows: (0, s x n)), with
+The rows are those of constraints/wrench_rows.py, with which tests compare them. Here all rows are
+lines of one table, and the motion of the bodies is read directly from Pinocchio's memory, in world
+axes at the world origin: placements X, velocities V, bias accelerations A. A row between bodies 1
+and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
 
     n, s     affine in X: n = R_n a, rod: n = (p2 - p1) / L; s = p_s, direction: s = R_s b
     U        V2 - V1, with angular part omega_U

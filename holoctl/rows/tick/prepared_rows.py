@@ -13,14 +13,14 @@ __all__ = ["PreparedRows", "per_limit"]
 
 
 class PreparedRows(NamedTuple):
-    """Rows of one sort:
+    """Rows of one sort: (m,) -drift and (2, m) rates and errors over their limits, scaled.
 
-    (m,) -drift and (2, m) rates and errors over their limits, scaled. `evaluate` fills them and the
-    rows of WJ of this part. It returns the sum of the squares of `off`, or nan if the evaluation
-    fails. `place`, if not None, fills only the errors and WJ, from placements and J. `unchecked`,
-    if not None, are rates and errors of the last rows, which are not compared with limits: not
-    scaled, and zero in `off`. `wrenches`, if all rows are wrenches, returns those (m, 6) that were
-    multiplied with J, scaled; the next evaluation may overwrite them.
+    `evaluate` fills them and the rows of WJ of this part. It returns the sum of the squares of
+    `off`, or nan if the evaluation fails. `place`, if not None, fills only the errors and WJ, from
+    placements and J. `unchecked`, if not None, are rates and errors of the last rows, which are not
+    compared with limits: not scaled, and zero in `off`. `wrenches`, if all rows are wrenches,
+    returns those (m, 6) that were multiplied with J, scaled; the next evaluation may overwrite
+    them.
     """
 
     evaluate: Callable[[Vector, Vector, float], float]
