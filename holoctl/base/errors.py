@@ -97,7 +97,7 @@ class BranchError(HoloctlError):
     why : str
         ``"jump"``: too far from the last state for one call; ``"dead point"``: the mechanism is
         close to a configuration from which it may continue on several branches; ``"gain"``: noise
-        would be amplified too much; ``"time"``: the time went back, as at the begin of another run;
+        would be amplified too much; ``"time"``: the time went back, as at the start of another run;
         ``"lost"``: one of the last three was raised by an earlier call; ``"rows"``: rows that were
         left out as redundant would open.
     """
