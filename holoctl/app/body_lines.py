@@ -14,11 +14,13 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["BodyLine", "body_lines", "fastened"]
+
+DRAWN_LENGTH = 1e-9  # m
+"""Shorter lines are not drawn."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holoctl.app.body_lines import body_lines, fastened
+from holoctl.app.body_lines import DRAWN_LENGTH, body_lines, fastened
 from holoctl.app.drawing_tolerance import closure_limit
 from holoctl.base.checks import Array, Vector, counted, listing
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.constraint_errors import constraint_errors

@@ -1,4 +1,4 @@
-"""Angles that are known up to turns."""
+"""Differences of angles that are known up to multiples of 2 pi."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["position_error", "wrapped"]
 
 
 def wrapped(angle: Any, remainder: Callable[[Any, float], Any] = np.remainder) -> Any:
-    """An angle the shorter way round, in [-pi, pi): the error of a continuous joint. Of an
-    array, or of an expression, which brings its own `remainder`."""
+    """An angle wrapped to [-pi, pi), such as the position error of a continuous joint; an array, or
+    an expression with its own `remainder`."""
     return remainder(angle + np.pi, 2.0 * np.pi) - np.pi
 
 
 def position_error(q: Any, at: int, turning: bool, wanted: Any) -> Any:
-    """As an expression: from the position at a place in q to the one that is wanted; wrapped to
-    half a turn where the joint is continuous, and q has cosine and sine."""
+    """`wanted` minus the position at index `at` of q, as an expression. A joint that is `turning`
+    (continuous) has cosine and sine in q, and its error is wrapped to half a turn."""
     import casadi as ca
 
     def remainder(x: Any, y: float) -> Any:

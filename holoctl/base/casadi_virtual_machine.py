@@ -23,10 +23,11 @@ def virtual_machine(
     function : casadi.Function
         Inputs and outputs dense.
     results : sequence of array
-        One contiguous array for each output, written to at every call. CasADi fills columns first:
-        an output that is the transpose of a matrix fills an array that has its rows.
+        One contiguous array for each output, written to at every call. CasADi stores matrices
+        column by column: the transpose of a matrix fills a row-major array with that matrix.
     inputs : sequence of array, optional
-        Likewise, what inputs are copied to; its own by default.
+        Likewise, one array for each input, to which the arguments are copied; allocated here by
+        default.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def virtual_machine(
             raise ValueError(f"output {i} of {function} does not fit {x.dtype} {x.shape}")
         buffer.set_res(i, x.data)
 
-    # The buffer holds addresses alone: what it reads and writes lives as long as this does.
+    # The buffer keeps addresses only, so the function keeps the arrays alive.
     def run(*given: Any, _held: Any = (buffer, *results)) -> None:
         for place, x in zip(places, given, strict=True):
             place[...] = x

@@ -1,4 +1,4 @@
-"""Checks at the door: shapes, numbers and names of what a caller hands in."""
+"""Checks of arguments: their shapes, numbers and names."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ _T = TypeVar("_T", bound=np.generic)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 quiet = np.errstate(all="ignore")
-"""Decorator of functions that users call. Numbers that leave the range of floats on the way are
-judged by what comes out, in the library's own words: numpy neither warns of them nor raises its
-FloatingPointError, whatever the caller has set."""
+"""Decorator of public functions: overflows within them neither warn nor raise numpy's
+FloatingPointError, whatever the caller has set. The library checks the results and raises its own
+errors."""
 
 
 def formerly(**now: str) -> Callable[[_F], _F]:
-    """Decorator of functions that users call: an `InputError` for keywords that they had before
-    tells what is to be written now."""
+    """Decorator of public functions: a keyword that was removed raises an `InputError` which names
+    its replacement."""
 
     def decorate(function: _F) -> _F:
         @functools.wraps(function)
@@ -97,7 +97,8 @@ def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:
 
 
 def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
-    """`value` as a float array of shape (size,), its entries not looked at, or an `InputError`."""
+    """`value` as a float array of shape (size,), or an `InputError`; its entries are not
+    checked."""
     x = numbers(name, value, meaning)
     if x.shape != (size,):
         about = f" ({meaning})" if meaning else ""
@@ -106,20 +107,21 @@ def shaped(name: str, value: Any, size: int, meaning: str = "") -> Vector:
 
 
 def shown(value: Any) -> str:
-    """The beginning of what a value is as text, for a message: of whatever kind it is."""
+    """The beginning of ``str(value)`` for a message, for a value of any type."""
     try:
         return str(value)[:60]
-    except Exception:  # of somebody else's __str__, and of whole numbers of thousands of digits
+    except Exception:  # a foreign __str__ may raise, and so do integers of thousands of digits
         return f"a value of type {type(value).__name__}"
 
 
 def plain_name(given: Any) -> str:
-    """A name, which is text, as it is; what is none, as it is `shown`, for whoever refuses it."""
+    """A name unchanged if it is text; anything else as text for the error message that refuses
+    it."""
     return given if isinstance(given, str) else shown(given)
 
 
 def quoted(value: Any) -> str:
-    """A value as Python writes it, for a message: of whatever kind it is."""
+    """The beginning of ``repr(value)`` for a message, for a value of any type."""
     try:
         return repr(value)
     except Exception:  # as for `shown`
@@ -127,22 +129,22 @@ def quoted(value: Any) -> str:
 
 
 def as_given(name: str, value: Any, size: int, meaning: str = "") -> Vector:
-    """`shaped` for a control tick: a float vector is taken as it is, at next to no cost."""
+    """`shaped` for a control tick: a float vector is returned unchanged, at almost no cost."""
     if type(value) is np.ndarray and value.shape == (size,) and is_float(value.dtype):
         return value
     return shaped(name, value, size, meaning)
 
 
 def finite(x: Vector) -> bool:
-    """Whether all numbers are finite, and their squares; at next to no cost.
+    """Whether all numbers and their squares are finite, at almost no cost.
 
-    By BLAS itself, which says nothing of an overflow, whatever numpy is told to do there.
+    Computed by BLAS, which raises no warning of an overflow, whatever the error handling of numpy.
     """
     return not x.size or bool(_DOT(x, x) < _INF)
 
 
 def stored(name: str, place: Any, x: Vector) -> Vector:
-    """`place`, an array of the caller's, with the numbers of x in it; or an `InputError`."""
+    """`place`, the caller's output array, filled with x; or an `InputError`."""
     if type(place) is not np.ndarray or place.shape != x.shape or not is_float(place.dtype):
         kind = f"{place.dtype} {place.shape}" if isinstance(place, np.ndarray) else ""
         raise InputError(
@@ -159,14 +161,14 @@ _FLOAT, _INF, _DOT = np.dtype(float), float("inf"), blas.ddot
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether it is that of floats; after a pickle it may be an equal one, not the same."""
+    """Whether a dtype is float64; an unpickled dtype is equal, but not the same object."""
     return dtype is _FLOAT or dtype == _FLOAT
 
 
 def numbers(name: str, value: Any, meaning: str = "") -> Vector:
     """`value` as a float array of any shape, or an `InputError`: no strings, no objects.
 
-    A masked array is refused where entries are masked: what is behind the mask is no number.
+    A masked array is refused if entries are masked: a masked entry has no value.
     """
     if _masked(value):
         about = f" ({meaning})" if meaning else ""
@@ -178,7 +180,7 @@ def numbers(name: str, value: Any, meaning: str = "") -> Vector:
         x = np.asarray(value)
         if x.dtype.kind in "fiu":
             return x.astype(float, copy=False)
-    except Exception:  # of somebody else's __array__ too
+    except Exception:  # a foreign __array__ may raise anything
         pass
     about = f" ({meaning})" if meaning else ""
     raise InputError(
@@ -188,7 +190,7 @@ def numbers(name: str, value: Any, meaning: str = "") -> Vector:
 
 
 def _masked(value: Any, depth: int = 3) -> bool:
-    """Whether entries are masked, in an array or in lists of arrays; deeper ones fit nowhere."""
+    """Whether entries are masked, in an array or in nested lists of arrays."""
     if isinstance(value, np.ma.MaskedArray):
         return bool(np.ma.is_masked(value))
     return (
@@ -251,8 +253,8 @@ def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
 
 
 def entries(value: Any) -> list[Any] | None:
-    """What a list, an array or another iterable holds; None for text and for what has no entries,
-    such as a number, also as an array."""
+    """The entries of a list, an array or another iterable; None for text and for values without
+    entries, such as a number or an array of no axes."""
     try:
         return None if isinstance(value, (str, bytes)) else list(value)
     except TypeError:
@@ -270,11 +272,11 @@ def file_path(name: str, value: Any) -> Path:
 
 
 def name_list(argument: str, names: Any) -> list[Any]:
-    """The entries of a list of names, or an `InputError` for what is no list."""
+    """The entries of a list of names, or an `InputError` for anything that is not a list."""
     if not isinstance(names, (str, bytes, Mapping)):
         try:
             found = list(names)
-            set(found)  # rows of a matrix, records: what cannot even be compared with names
+            set(found)  # unhashable entries, such as rows of a matrix, cannot be names
             return found
         except TypeError:
             pass
@@ -300,7 +302,7 @@ def suggestion(name: Any, valid: Iterable[str]) -> str:
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name, whatever their order, their case and what is between them."""
+    """The words of a name in sorted order, without case and separators."""
     return sorted(re.findall(r"[^\W_]+", name.lower()))
 
 
@@ -318,13 +320,13 @@ def counted(n: int, what: str, many: str | None = None) -> str:
 
 
 def read_only(x: NDArray[_T]) -> NDArray[_T]:
-    """The same array, which nobody can write to any more."""
+    """The same array, made read-only."""
     x.setflags(write=False)
     return x
 
 
 def freeze(value: Any) -> None:
-    """Arrays of a frozen value become views that nobody can write to: later calls read them."""
+    """Replace the arrays of a frozen value by read-only views: later calls rely on their values."""
     own = vars(value)
     for name, x in own.items():
         if type(x) is np.ndarray and x.flags.writeable:
@@ -338,7 +340,7 @@ def unpickled(value: Any, state: dict[str, Any]) -> None:
 
 
 def _lock(x: Any) -> None:
-    """Nobody can write to an array, or to one in a tuple, any more."""
+    """Make an array, or the arrays of a tuple, read-only."""
     if type(x) is np.ndarray:
         read_only(x)
     elif isinstance(x, tuple):
@@ -347,5 +349,5 @@ def _lock(x: Any) -> None:
 
 
 def made_again(cls: Callable[..., Any], given: dict[str, Any]) -> Any:
-    """What pickles and copies are made by: the class, with what it was given."""
+    """Construct a value again from the arguments of its class: for pickles and copies."""
     return cls(**given)

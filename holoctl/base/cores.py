@@ -1,4 +1,4 @@
-"""How many cores there are to work with."""
+"""The number of processor cores that this process may use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["cores"]
 
 
 def cores() -> int:
-    """How many this process may use, at least one."""
+    """The number of cores, at least one."""
     if hasattr(os, "sched_getaffinity"):
         return max(len(os.sched_getaffinity(0)), 1)
     return os.cpu_count() or 1

@@ -90,16 +90,16 @@ class AssemblyError(HoloctlError):
 
 
 class BranchError(HoloctlError):
-    """What is measured does not prove on which branch the mechanism is.
+    """The measurements do not determine on which branch (assembly mode) the mechanism is.
 
     Attributes
     ----------
     why : str
         ``"jump"``: too far from the last state for one call; ``"dead point"``: the mechanism is
-        close to a configuration from where it may go on in several ways; ``"gain"``: noise would
-        be amplified too much; ``"time"``: the time went back, as where another run begins;
-        ``"lost"``: one of the last three was said before; ``"rows"``: rows that were left out as
-        redundant would open.
+        close to a configuration from which it may continue on several branches; ``"gain"``: noise
+        would be amplified too much; ``"time"``: the time went back, as at the start of another run;
+        ``"lost"``: one of the last three was raised by an earlier call; ``"rows"``: rows that were
+        left out as redundant would open.
     """
 
     def __init__(self, message: str, *, why: str = "") -> None:
@@ -108,12 +108,12 @@ class BranchError(HoloctlError):
 
 
 class SingularityError(HoloctlError):
-    """A matrix that has to be solved with is singular, or nearly, at this state.
+    """The matrix of a linear system is singular, or nearly, at this state.
 
     Attributes
     ----------
     condition : float
-        Condition number of the scaled matrix (inf where its rank is short).
+        Condition number of the scaled matrix (inf if it is rank-deficient).
     names : tuple of str
         The joints or rows concerned.
     """
@@ -140,17 +140,17 @@ class InconsistentError(HoloctlError):
 
 
 class LimitError(HoloctlError):
-    """What was asked for is beyond what motors can give or joints may do.
+    """The request exceeds limits of motors or joints.
 
     Attributes
     ----------
     names : tuple of str
-        The limits it is beyond: motors by name, those of joints as ``"name.position"``,
+        The limits that are exceeded: motors by name, those of joints as ``"name.position"``,
         ``"name.velocity"`` or ``"name.acceleration"``.
     residual : float
-        What is missing, scaled, where a pose was asked for.
+        For a requested pose, the remaining error, scaled.
     q : ndarray or None, shape (nq,)
-        The nearest configuration found, where a pose was asked for.
+        For a requested pose, the nearest configuration found.
     """
 
     def __init__(
@@ -166,17 +166,17 @@ class LimitError(HoloctlError):
 
 
 class NotActuatedError(HoloctlError):
-    """Torques were asked of a mechanism that has no motor, or no motion, to use them on."""
+    """Torques were requested of a mechanism that has no motor, or no motion for motors to drive."""
 
 
 class SweepError(HoloctlError):
-    """An item of a sweep has no value for a reason of its own: its worker died, or what was to be
-    sent to it or back cannot be pickled.
+    """An item of a sweep has no value for a technical reason: its worker process died, or its
+    arguments or its result cannot be pickled.
 
     Attributes
     ----------
     item : int or None
-        The index of the item, where it is known.
+        The index of the item, if it is known.
     """
 
     def __init__(self, message: str, *, item: int | None = None) -> None:

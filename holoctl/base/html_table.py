@@ -1,4 +1,4 @@
-"""What a notebook shows of a value: a short table. A picture of a value must never be an error."""
+"""Short HTML tables by which notebooks show values. Showing a value never raises an error."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _CELL = "text-align: left; vertical-align: top; padding: 1px 10px 1px 0"
 
 
 def html_table(value: object, parts: Callable[[], Iterable[Cells]]) -> str:
-    """A table, its title what the value prints of itself; that alone where the parts fail.
+    """A table whose title is the `repr` of a value; the title alone if the lines cannot be made.
 
     Parameters
     ----------
     value : object
-        Whose `repr` is the title, angle brackets left out; or the title.
+        Its `repr` without angle brackets is the title; or the title as text.
     parts : function () -> lines
-        A line is a tuple of cells; texts are escaped, but for what `folded` made.
+        A line is a tuple of cells. Texts are escaped, except cells made by `folded`.
     """
     title = _title(value)
     try:
         lines = "".join(map(_line, parts()))
-    except Exception:  # a notebook would show a traceback in the place of the value
+    except Exception:  # otherwise a notebook would show a traceback instead of the value
         lines = ""
     return f"<div><b>{escape(title)}</b><table>{lines}</table></div>"
 
 
 def named(names: Sequence[str], most: int = 8) -> str:
-    """Names in a cell: the first `most`, and how many more there are."""
+    """Names in a cell: the first `most`, and the number of the others."""
     shown = ", ".join(map(str, names[:most]))
     return shown + (f", ... ({len(names) - most} more)" if len(names) > most else "") or "none"
 
 
 class folded:
-    """A long text in a cell, behind a word that opens it."""
+    """A long text in a cell, shown after a click on a word."""
 
     def __init__(self, word: str, text: str) -> None:
         self.html = (

@@ -1,13 +1,13 @@
-"""The few factorisations that the library needs, straight on LAPACK.
+"""The factorisations that the library needs, by direct calls of LAPACK.
 
-Each is factored once and applied often. Nothing here forms an inverse. Condition numbers are
-1-norm estimates from the factors (LAPACK ``gecon``, ``trcon``): they cost a few solves. They are
-relative to the norm of the matrix, or to `size` where that is larger: a matrix of one entry, or
-one that is small all over, is close to singular only compared with what it should be.
-Solves go triangle by triangle with BLAS ``trsm``: OpenBLAS hands even the smallest ``getrs``,
-``potrs``, ``trtrs`` and ``laswp`` to a second thread, which costs milliseconds on a busy machine.
-Reference: E. Anderson et al., LAPACK Users' Guide; G. Golub and C. Van Loan, Matrix
-Computations, the sections on LU with partial pivoting and QR with column pivoting.
+Each is factored once and applied often. Nothing here forms an inverse. Condition numbers are 1-norm
+estimates from the factors (LAPACK ``gecon``, ``trcon``): they cost a few solves. They are relative
+to the norm of the matrix, or to `size` if that is larger: a matrix of one entry, or one whose
+entries are all small, is close to singular only relative to its usual size. Solves go triangle by
+triangle with BLAS ``trsm``: OpenBLAS hands even the smallest ``getrs``, ``potrs``, ``trtrs`` and
+``laswp`` to a second thread, which costs milliseconds on a busy machine.
+Reference: E. Anderson et al., LAPACK Users' Guide; G. Golub and C. Van Loan, Matrix Computations,
+the sections on LU with partial pivoting and QR with column pivoting.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def _triangular(
 
 
 def solved(a: Array, b: Array) -> Array:
-    """x with ``A x = b`` of a small square matrix that is far from singular; not numbers where a
-    pivot is exactly zero."""
+    """x with ``A x = b`` of a small square matrix that is far from singular; nan if a pivot is
+    exactly zero."""
     _, _, x, info = lapack.dgesv(a, b)
     return x if info == 0 else np.full(b.shape, np.nan)
 
@@ -142,14 +142,14 @@ class PivotedQR(NamedTuple):
     q : (m, m) array
         Orthogonal. Columns 0..r-1 span the range of A, the others its complement.
     factors : (m, n) array
-        R above the diagonal; what is below is no part of it.
+        R on and above the diagonal; entries below the diagonal are not part of it.
     rank : int
     pivots : (n,) int array
         Column order; the first r are the pivot columns.
     diagonal : (min(m, n),) array
         Sizes of the pivots, largest first.
     size : float
-        Norm that the condition number is relative to, if larger than that of R1.
+        The condition number is relative to this norm if it is larger than that of R1.
     """
 
     q: Array
@@ -217,14 +217,14 @@ def pivoted_qr(a: Array, rank: int | None = None, tol: float = 0.0, size: float 
 
 
 class RowQR(NamedTuple):
-    """``A^T = Q R`` of a matrix with independent rows: the shortest x with ``A x = b``, quickly.
+    """``A^T = Q R`` of a matrix with independent rows, for the shortest x with ``A x = b``.
 
     Attributes
     ----------
     q : (n, m) array
         Orthonormal columns.
     r : (m, m) array
-        Upper triangular; what is below the diagonal is no part of it.
+        Upper triangular; entries below the diagonal are not part of it.
     """
 
     q: Array
@@ -258,7 +258,7 @@ def row_qr(a: Array) -> RowQR:
 
 @lru_cache(maxsize=100)
 def _upper(n: int) -> NDArray[np.bool_]:
-    """Which entries of a square matrix are those of its upper triangle."""
+    """Mask of the upper triangle of a square matrix."""
     return np.asfortranarray(np.triu(np.ones((n, n), dtype=bool)))
 
 
@@ -290,7 +290,8 @@ def in_range(a: Array) -> Array:
     """`a`, or an `InputError` if an entry is not finite: LAPACK's iterations may not end on it."""
     if not np.isfinite(a).all():
         raise InputError(
-            "numbers beyond the range of floats on the way: an input or the model is out of range"
+            "an intermediate result exceeds the range of floats: "
+            "an input or the model is out of range"
         )
     return a
 
@@ -314,8 +315,8 @@ def singular_values(a: Array) -> Array:
 def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:
     """``(U1, s, V1, V2)`` of the SVD of `a` cut at `rank`; V2 spans its null space.
 
-    For decisions that are made once (rank, redundancy). Never in a control tick. An `InputError`
-    for numbers that are not finite.
+    For decisions that are made once (rank, redundancy), never in a control tick. Raises an
+    `InputError` for numbers that are not finite.
     """
     m, n = a.shape
     if m == 0 or n == 0:
@@ -329,13 +330,13 @@ def null_space_by_svd(a: Array, rank: int) -> tuple[Array, Array, Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class InPlaceLU:
-    """LU of a matrix whose array is filled anew, factored and applied at every tick.
+    """LU of a matrix whose array is filled, factored and applied at every tick.
 
     Attributes
     ----------
     factor : function () -> float
         Overwrites the matrix with its factors. Returns the sum of the squares of the inverse
-        pivots, inf where one is zero: a cheap sign of trouble, and no condition number.
+        pivots, inf if one is zero: a cheap indicator of ill-conditioning, not a condition number.
     solve, solve_transposed : function (b) -> None
         Overwrites b (n,) or (n, k), F-ordered, with the solution of ``A x = b``, or of
         ``A^T x = b``.
@@ -373,7 +374,7 @@ def in_place_lu(a: Array, unit: Array) -> InPlaceLU:
 
 
 def _nothing(_: Array) -> None:
-    """To be solved for no unknowns."""
+    """The solution for no unknowns."""
 
 
 def in_place_band_lu(ab: Array, lower: int, upper: int, unit: Array) -> InPlaceLU:
@@ -400,11 +401,12 @@ def in_place_band_lu(ab: Array, lower: int, upper: int, unit: Array) -> InPlaceL
 
 
 def turned_over(change: Array) -> bool:
-    """Whether a square matrix may get singular on the way from K to K', ``change = K^-1 K'``.
+    """Whether a square matrix may become singular between K and K', ``change = K^-1 K'``.
 
     ``det(K + s (K' - K)) = det K det(1 + s (change - 1))`` vanishes for an s from 0 to 1 only where
-    `change` has an eigenvalue that is negative, or zero. All on the left of the imaginary axis
-    count, so the answer is on the safe side. Two zeros at once leave the determinant its sign.
+    `change` has an eigenvalue that is negative or zero. Every eigenvalue left of the imaginary axis
+    counts, so the answer is conservative. The sign of the determinant would not show two that
+    vanish together.
     """
     if not np.isfinite(change).all():
         return True

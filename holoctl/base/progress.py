@@ -1,4 +1,4 @@
-"""Progress bars on long work, where tqdm is installed."""
+"""Progress bars for long computations, if tqdm is installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class _NoBar:
-    """In the place of a bar that is not shown: it takes the same calls."""
+    """Replaces a bar that is not shown: it accepts the same calls."""
 
     n = total = 0
 
@@ -28,8 +28,8 @@ class _NoBar:
 def progress_bar(
     total: int, what: str, unit: str, scaled: bool = False, *, show: bool = True
 ) -> Any:
-    """A bar of tqdm over `total` units, which is a context manager; a silent one where it is not to
-    be shown, and, with a line in the log, where tqdm is missing."""
+    """A tqdm bar over `total` units, a context manager; a silent one if it is not to be shown, or,
+    with a line in the log, if tqdm is missing."""
     if not show:
         return _NoBar()
     try:

@@ -1,7 +1,7 @@
-"""One thread for linear algebra, for the whole process, as long as anybody asks for it.
+"""One thread for linear algebra in the whole process, as long as some context requires it.
 
-The number of threads belongs to the process: the first who asks lowers it and the last one puts it
-back, so that loops and runs in several threads do not leave it lowered.
+The number of threads belongs to the process: the first context lowers it and the last one restores
+it, so that loops and runs in several threads do not leave it lowered.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ __all__ = ["one_thread"]
 
 _LOCK = threading.Lock()
 _UNDER_WAY: list[Any] = []
-"""The limit, once for each who asks."""
+"""One entry for each open context."""
 
 
 class one_thread:
-    """A context. Matrices of a mechanism are small: more threads of BLAS make them slower, and
-    late."""
+    """A context with one BLAS thread. The matrices of a mechanism are small: more threads make
+    their factorisation slower and delay it."""
 
     def __enter__(self) -> None:
         import scipy.linalg  # noqa: F401  (only libraries that are loaded can be limited)

@@ -1,55 +1,57 @@
-"""Tolerances that several files use: name, value, unit, what it decides.
+"""Tolerances that several packages use: name, value, unit, and what depends on it.
 
-Others stand at the top of the file that uses them.
+Tolerances that one package uses are at the top of the file that uses them.
 
-What is scaled is a pure number: lengths over the size of their loop, angles as they are. Where no
-unit is given it is a ratio or a count. The pages in docs/ quote these numbers, and a test compares.
+"Scaled" quantities are pure numbers: lengths over the size of their loop, angles in rad. A number
+without a unit is a ratio or a count. The pages in docs/ quote these numbers, and a test compares.
 """
 
 from __future__ import annotations
 
-# --- The tree: what a model and a configuration may miss
+# --- Models and files
 
 SIX_DIGITS = 1e-5
-"""Relative error of numbers that were rounded to six digits in a file."""
+"""Relative error of numbers that a file gives with six digits."""
 
 LARGEST_LIMIT = 1e30  # N m, N, rad/s, m/s
-"""A limit of an effort or velocity in a model that is as large is none."""
+"""An effort or velocity limit of a model that is at least this large means "unlimited"."""
 
-# --- Constraints: derivatives that a caller gives, and where rows are not to be trusted
+# --- Constraints: derivatives given by a caller, and where rows are not defined
 
 DIFFERENCE_REACHES = (0.5, 0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)  # rad, m
-"""How far from the reference callbacks are tried (rad, m), in turn, as far as they are defined."""
+"""Distances from the reference configuration at which callbacks are compared with differences, in
+this order, as far as the callbacks are defined there."""
 
-DIFFERENCE_STATES, DIFFERENCE_STEP = 3, 1e-3  # a count; rad, m
-"""Callbacks are compared at so many states; by differences of this step, or of a tenth of the
-reach where that is smaller."""
+DIFFERENCE_STATES = 3
+"""Number of states at which callbacks are compared with differences."""
+
+DIFFERENCE_STEP = 1e-3  # rad, m
+"""Step of the differences with which callbacks are compared; at most a tenth of the distance from
+the reference."""
 
 DIFFERENCE_PARTS = (1.0, 0.1, 0.01)
-"""Parts of a step that are tried: a table that is interpolated has a kink at every node, and two
-nodes may be less than a step apart."""
-
-DIFFERENCE_BESIDE = 0.99
-"""Part of the way to a state that disagrees, where it is asked once more: it may have been
-beside a node by chance, and a wrong derivative is wrong there too."""
+"""Fractions of `DIFFERENCE_STEP` that are tried: an interpolated table has a kink at every node,
+and two nodes may be less than a step apart."""
 
 DIFFERENCE_TIMES = (0.0, 0.1, 1.3, 2.1, 3.7, 10.3, 0.0, 0.0)  # s
-"""When what is given is looked at, one after the other with the reaches, the
-last at the reference: it may set in later."""
+"""Times at which user-defined constraints, forces and tasks are compared, one for each entry of
+`DIFFERENCE_REACHES` and the last for the reference: a dependence on time may begin late."""
 
-FIRST_DIFFERENCE, SECOND_DIFFERENCE = 1e-3, 1e-2  # rad, m, s
-"""Steps of first and of second differences: rad, m or s."""
+FIRST_DIFFERENCE = 1e-3  # rad, m, s
+"""Step of numerical first derivatives."""
 
 HALF_TURN = 0.1
-"""Orientation rows are not evaluated where cos(angle / 2) is smaller."""
+"""Orientation rows are refused at a relative rotation whose cos(angle / 2) is smaller: near half a
+turn the rotation vector is not unique."""
 
-# --- Rows: states, ticks, anchors
+# --- Rows: states and real-time laws
 
-FARTHEST, FASTEST = 1e6, 1e4  # m; m/s
-"""Translational coordinates and their rates may be so large, m and m/s."""
+FASTEST = 1e4  # m/s
+"""Largest rate of a translational coordinate that is accepted."""
 
 RANDOM_CONFIGURATIONS = 6
-"""That row is looked at in so many random configurations."""
+"""Number of random configurations at which a quantity is evaluated to find out whether it is zero,
+or constant, at all of them."""
 
 TOLERANCES = {
     "closure": 1e-6,
@@ -60,353 +62,338 @@ TOLERANCES = {
     "power": 1e-6,
     "condition": 1e8,
 }
-"""A certificate is `ok` when every number is at most this."""
+"""A certificate is `ok` when every one of its numbers is at most this."""
 
-CLOSURE_LIMIT, VELOCITY_LIMIT = 1e-2, 0.1  # scaled
-"""How far a state may be off in a tick, unless told otherwise."""
+CLOSURE_LIMIT = 1e-2  # scaled
+"""Closure error from which a real-time law refuses a state, unless `closure_limit` is given."""
+
+VELOCITY_LIMIT = 0.1  # scaled
+"""Velocity error from which a real-time law refuses a state, unless `velocity_limit` is given."""
 
 ALLOWANCE = 10.0
-"""Redundant rows may be broken by so many times what the state is off."""
-
-MOST_CONDITION = TOLERANCES["condition"] / 10.0
-"""A tick refuses from this condition number on: ten times earlier than the certificate."""
+"""Redundant rows may be violated by this factor times the closure and velocity error of the
+state."""
 
 UNLIMITED = 1e6
-"""Errors are counted over this where they are not limited."""
+"""Errors are divided by their limit, or by this number when they have none."""
 
 TICK_AGREES = 1e-9
-"""A tick that is offered may differ from the rows by this much of the largest entry."""
+"""A user-defined `tick` may differ from the rows or efforts of the same class by this much of
+1 + the largest entry."""
 
-# --- Closing: steps, and the rank of a closed state
+# --- Closing: steps, and the rank of a closed configuration
 
 ROUNDING = 1e-15  # scaled
-"""A scaled error of this size is none."""
+"""An error of this size is rounding and counts as zero."""
 
-LONGEST_STEP = 0.5  # scaled
-"""A closing step is at most this long (scaled, about rad)."""
+EASIER = 0.2
+"""Factor on the damping of a least-squares iteration after a step that reduced the error."""
 
-EASIER, HARDER = 0.2, 10.0
-"""Factors of the damping after a step that helped, and after one that did not."""
+HARDER = 10.0
+"""Factor on the damping of a least-squares iteration after a step that did not."""
 
-SAME_LEAST, SAME_LEASTS = 2e-3, 12  # a share; a count
-"""Least errors that differ by less than this share are the same; where so many starts end at the
-least of all, no more are made."""
+SAME_LEAST = 2e-3
+"""Least errors of several starts that differ by less than this fraction count as the same."""
 
-CORRECTIONS, CORRECTED, TIGHT = 8, 1e-9, 1e-13  # a count; scaled
-"""Steps that the correction of a state may take; the error with which it ends if it falls no
-more; and the one with which it may be after the last."""
+CORRECTED = 1e-9  # scaled
+"""A projection whose error no longer falls is accepted at this error."""
+
+TIGHT = 1e-13  # scaled
+"""Error at which a projection ends, and which is accepted after its last correction."""
 
 CLOSEST = 1e-16  # scaled
-"""As closely as states next to singular configurations are put back: there the motion is off by
-this over s."""
+"""Error to which states near singular configurations are projected: with a smallest singular value
+s the direction of motion is then wrong by about this over s."""
 
-RANK, RANK_OPEN = 1e-8, 10.0
-"""Smaller singular values (scaled) do not count for the rank; at a configuration that is open by
-e, nor do those below the second number times sqrt(e)."""
+RANK = 1e-8  # scaled
+"""Singular values below this fraction of the largest (at least 1) do not count for the rank."""
+
+RANK_OPEN = 10.0
+"""At a configuration with closure error e, singular values below this times sqrt(e) do not count
+for the rank either."""
 
 ROUNDED = 1e-16  # scaled
-"""A configuration that was closed by iteration is open by so much (scaled), even if its error
-happens to be zero."""
+"""Least closure error that is assumed of a configuration closed by iteration, even if its
+evaluated error happens to be zero."""
 
 GEOMETRY_OF_FILES = 1e-4  # scaled
-"""How exactly the geometry of a file is meant, unless it is told: files of six digits leave errors
-of 5e-7 to 1e-5."""
+"""Default tolerance of the geometry of a file: files of six digits leave errors of 5e-7 to 1e-5."""
 
-LOOKED_AROUND, REACHED = 4, 0.1  # a count; scaled
-"""Redundant rows are told from others at configurations along so many directions, both ways, and
-so far off."""
+LOOKED_AROUND = 4
+"""Number of directions, each forwards and backwards, in which neighbouring configurations are
+sampled to separate redundant rows from independent ones."""
 
-LATENT_REACH, LATENT_ROOT = 0.02, 5.0  # scaled
-"""Kept rows are walked along by this, or by so many times the root of the tolerance, to see whether
-the others open."""
+REACHED = 0.1  # scaled
+"""Distance of these neighbouring configurations."""
+
+LATENT_ROOT = 5.0
+"""The path on which rows left out are tested for opening is at least this times the square root of
+the geometry's tolerance long."""
 
 UNIT = 1.0
-"""Size of scaled rows and of scaled motor columns: what a condition number is relative to."""
+"""Size of scaled rows and of scaled motor columns: the reference of condition numbers."""
 
 SINGULAR = 1e12
-"""No solution is given with a matrix whose condition number is above this."""
+"""A matrix with a larger condition number is singular: no solution is returned."""
 
-# --- Geometry made exact again
+# --- Random paths from a configuration
 
-PATH_WEAKENS, WELL_ABOVE = 0.02, 10.0
-"""A path ends where the least singular value that counts is less than this part of that at its
-start, or than so many times the tolerance."""
+WELL_ABOVE = 10.0
+"""A singular value counts clearly only above this times the tolerance of the geometry."""
 
-# --- The projector: which rows and coordinates
+# --- The projector: choice of rows and coordinates
 
 CLOSED = 1e-6  # scaled
-"""No rank is decided at a configuration whose scaled error is larger than this."""
-
-SPLIT_LIMIT = 1e5
-"""`method="auto"` leaves the chosen split for the rank-revealing QR above this condition number
-(gamma' M gamma squares it)."""
+"""A configuration with a larger closure error counts as open: no rank is decided there."""
 
 UNCERTAIN = 100.0
-"""A smaller gap between singular values leaves the rank open, as does one that counts by a
-smaller factor."""
+"""The rank is uncertain if the singular values that count and those that do not are separated by a
+smaller factor, or if one that counts exceeds its threshold by a smaller factor."""
 
-# --- Estimation: the closed state from what is measured
+# --- Estimation: the closed state from measurements
 
-PREDICTED_STEP, FIRST_CORRECTION = 0.5, 0.25  # scaled
-"""Longest prediction of a substep, and longest first correction, of a coordinate, scaled."""
+PREDICTED_STEP = 0.5  # scaled
+"""Longest prediction of a coordinate in one substep of a continuation."""
 
-CONTRACTION, DETERMINANT_CHANGE = 0.25, 2.0
-"""Each correction is at most this part of the one before; and a determinant changes at most by this
-factor in a substep."""
+FIRST_CORRECTION = 0.25  # scaled
+"""Longest first Newton correction of a coordinate in one substep of a continuation."""
+
+CONTRACTION = 0.25
+"""Each Newton correction of a substep is at most this fraction of the one before."""
+
+DETERMINANT_CHANGE = 2.0
+"""Largest factor by which the determinant of K may change in one substep."""
 
 SETTLED_TICK = 2e-13  # scaled
-"""Rows that are open by less are closed, in a loop."""
+"""Closure error below which the continuation stops correcting."""
 
 LEFT_OPEN = 1e-9  # scaled
-"""So far open redundant rows may stay in a loop where geometry is exact."""
+"""Largest error of redundant rows that an estimator accepts when the geometry is exact."""
 
-FACTORED_TICK, FACTORED_START = 40, 1000
-"""So many factorisations a call may take, and where a loop is to find where it is."""
+FACTORED_TICK = 40
+"""Most factorisations in one call of an estimator."""
 
 SHORTEST_SUBSTEP = 1e-4
-"""Where a substep of this share of the way does not count, the way ends."""
+"""Shortest substep of a continuation, as a fraction of the whole path: if it fails, the path
+ends."""
 
 BEND = 2.0
-"""The second order of a prediction counts at most so many times."""
+"""Largest factor with which the second-order term of a prediction is extrapolated."""
 
-GAIN_LIMIT, GAIN_DOUBT = 100.0, 30.0
-"""Noise of sensors may be amplified by so much; and a way that ends where it is more than the
-second ends at a dead point."""
+GAIN_LIMIT = 100.0
+"""Largest amplification of sensor noise that an estimator accepts."""
 
 DEAD_POINT_TICKS = 3.0
-"""A determinant must not vanish within so many calls, if it goes on as in the last two."""
+"""The determinant of K, extrapolated from the last two calls, must not vanish within this number of
+calls."""
 
-FIRST_TICK, FIRST_WAIT, FIRST_GAP, FIRST_SLOWED = 0.01, 0.05, 0.25, 2.0  # s; s; s; -
-"""Where the past does not tell, rates must not lead away from a dead point that is so near,
-straight back: within the fourth times what has gone by, for rates may have fallen meanwhile, which
-counts up to the third; no less than the first, nor than the third where the determinant changed by
-more than a third, so that it was no tick. Where nobody tells the time, within the second, or the
-third. Behind more than the third the past tells nothing; back by more than the first is another
-run."""
+# Without history (the first readings, or a long gap) the measured rates are extrapolated backwards
+# in time: a reading is rejected if the determinant of K nearly vanishes within the time horizon.
 
-FIRST_WAY, FIRST_TURN = 0.5, 0.1  # scaled
-"""Where the rates of a first reading tell a longer way than the first for the time since, they
-change by no more than the second over this time on that way: else it is not straight, and tells
-nothing."""
+FIRST_TICK = 0.01  # s
+"""Least horizon of the backward test if the determinant changed by less than a third, as from one
+tick to the next. Time that goes back by more starts another run."""
+
+FIRST_WAIT = 0.05  # s
+"""Horizon of the backward test if the calls give no time and the determinant changed by less than a
+third."""
+
+FIRST_GAP = 0.25  # s
+"""Longest elapsed time that the backward test considers; its least horizon if the determinant
+changed by more than a third. After a longer gap the history is discarded."""
+
+FIRST_SLOWED = 2.0
+"""The horizon of the backward test is this times the elapsed time: the mechanism may have been
+faster before."""
+
+FIRST_WAY = 0.5  # scaled
+"""If the measured rates cover a longer path than this in the elapsed time, the backward test also
+requires that path to be straight."""
+
+FIRST_TURN = 0.1  # scaled
+"""Largest change of the rates over a straight path, times the elapsed time; a path that bends more
+is rejected."""
 
 TURNED_BACK = 0.25
-"""A determinant that falls below this share of itself straight back vanishes on the way: two
-factors of it may do so at once."""
+"""The backward test fails where the determinant falls below this fraction of its present value: two
+of its factors may vanish together without a change of sign."""
 
-BACK_LONGEST, BACK_SHORTEST, BACK_TRIALS = 2.0, 0.02, 20  # scaled; scaled; a count
-"""It is looked at straight back at most so far away, then half as far, down to a way so short, at
-most so many times."""
+BACK_LONGEST = 2.0  # scaled
+"""Longest distance over which the backward test extrapolates; it is then halved repeatedly."""
+
+BACK_SHORTEST = 0.02  # scaled
+"""Shortest distance that the backward test evaluates."""
+
+BACK_TRIALS = 20
+"""Most distances that the backward test evaluates."""
 
 BORDERS_WORN = 1.4
-"""Borders are decided anew where the determinant has changed by this factor."""
+"""The borders of K are chosen again after the determinant has changed by this factor."""
 
-NEAR_TICK, FAR_TICK = 0.1, 0.5  # scaled
-"""A call that fails for a step of the sensors below the first may be at a dead point: nothing
-proves the branch then. A step above the second is no motion of one tick."""
+NEAR_TICK = 0.1  # scaled
+"""A call that fails after a shorter step of the sensors may be at a dead point: the branch is then
+no longer proved."""
 
-JUMPS_BY, JUMPS_FROM, SIZE_FADES = 5.0, 0.01, 0.99  # -; scaled; -
-"""A step of the sensors that is so many times the usual one, and longer than the second, may be a
-glitch, and no motion that goes on. Usual is the largest one, which fades by the third
-from call to call: sensors may be read more slowly than they are asked."""
+FAR_TICK = 0.5  # scaled
+"""A longer step of the sensors is a jump, not the motion of one tick."""
+
+JUMPS_BY = 5.0
+"""A step of the sensors that is longer than this times the usual step, and than `JUMPS_FROM`, may
+be a glitch."""
+
+JUMPS_FROM = 0.01  # scaled
+"""Shorter steps of the sensors are never glitches."""
+
+SIZE_FADES = 0.99
+"""The usual step of the sensors is the largest of the past, multiplied by this at each call: slowly
+sampled sensors repeat their readings."""
 
 WAY_BACK = 0.2
-"""A step of the sensors takes back the one before where no more than this part of it is left."""
+"""A step of the sensors reverses the one before if at most this fraction of that one remains."""
 
 SENSORS_AGREE = 0.05  # scaled
 """Redundant sensors that differ by more contradict each other."""
 
 UNSEEN_MOTION = 1e-3
-"""Motions that move all sensors by less than this part are not seen."""
+"""A motion that moves all sensors (or motors) by less than this fraction counts as unobserved."""
 
 # --- Dynamics: motors, targets, certificates
 
 ACTUATION_SINGULAR = 1e10
 """Above this condition number of gamma' B the motors do not determine the motion."""
 
-TASK_SINGULAR, TASK_DAMPED = 1e4, 1e-2
+TASK_SINGULAR = 1e4
 """A task is singular where the condition number of its Jacobian, in scaled rows and motions, is
-larger than the first; where damping is asked for it begins where the inverse of that Jacobian,
-relative to its size, has a norm of one over the second."""
+larger."""
 
-TASK_DOUBT, BESIDE_DAMPED = 1e3, 0.9
-"""Tasks in a tick: the general path takes over where the scaled inverse of the Jacobian, or in code
-and for fewer rows than motions its inverse pivots, have a larger norm; and where damping is asked
-for, already at this share of where it begins."""
+TASK_DAMPED = 1e-2
+"""With damping requested, a task is damped where the inverse of its scaled Jacobian, relative to
+its size, has a norm above one over this."""
+
+TASK_DOUBT = 1e3
+"""A real-time task hands over to the general path where the inverse of its scaled Jacobian (in
+exported code, and for fewer rows than motions, its inverse pivots) has a larger norm."""
 
 TASK_LOST = 1e-12
-"""Directions of a task count as moved by so much at least, squared, where its damping is found."""
+"""Least squared singular value that is assumed of a task where its damping is computed."""
 
 NOT_A_ROTATION = 1e-9
-"""By how much the determinant of the rotation of a reference may miss one, and its squares three:
-its angles are right to 3e-5 rad then."""
+"""Largest error of the determinant and of the squares of a reference rotation matrix; its angles
+are then accurate to 3e-5 rad."""
 
 MOST_UNEQUAL = 1e12
-"""Weights of motors that differ by more leave no digits for the lighter ones."""
+"""Largest ratio of two weights: a larger one leaves no digits for the smaller weight."""
 
 WEIGHT_SHARE = 1e-6
-"""Where all efforts are rounding, as in a pendulum that hangs, they are compared with this share
-of the weight of all bodies on a lever of the size of the mechanism."""
+"""Where all efforts are rounding, as in a pendulum that hangs, residuals of efforts are compared
+with this fraction of the weight of all bodies on a lever of the size of the mechanism."""
 
-INVERSE_DOUBT, PASSIVE_DOUBT = 1e4, 3e2
-"""Inverse dynamics in a tick: the general path takes over where the inverse scaled pivots have a
-larger norm. The motion of passive coordinates depends on gamma' M gamma, whose condition number
-is that of G_dep squared."""
+INVERSE_DOUBT = 1e4
+"""Real-time inverse dynamics hands over to the general path where the inverse scaled pivots have a
+larger norm."""
 
-# --- The doctor: what is worth a word
+# --- Analysis of a mechanism
 
 CLOSED_ALREADY = 1e-12  # scaled
-"""A configuration that is open by more than this (scaled) is closed first."""
-
-FAR = 0.7  # scaled
-"""A coordinate that moved by more (rad, or sizes of its loop) while closing is told."""
+"""A configuration with a larger closure error is closed before it is analysed."""
 
 BODY_AT_REST = 1e-5
-"""What moves by less than this share of a motion counts as at rest."""
+"""A body that moves by less than this fraction of a motion counts as at rest."""
 
 IDLE_NEW = 1e-3
-"""Share of an idle motion that must be new beside others, so that it counts."""
+"""Fraction of an idle motion that must be independent of the others for it to count."""
 
-MODE_CLOSED, MODE_ITERATIONS = 1e-10, 100  # scaled; a count
-"""An assembly mode is closed to this; Newton steps for each start, twice where axes are pushed."""
+# --- Expressions and exported code: when a result is in doubt
 
-PATH_SEARCH, PATH_STEP, PATH_FACTORED = 0.2, 0.05, 8  # scaled; scaled; a count
-"""Steps that join assembly modes, while they are searched and in the path that is told: how far the
-coordinate that moves most is predicted to go; factorisations for each."""
+PHI_AGREES = 1e-9
+"""An expression of a user-defined constraint may differ from its phi by this much of
+1 + the largest entry."""
 
-PATH_RUN, PATH_MEET, PATH_MET = 25, 100, 1e-9  # counts; scaled
-"""Steps in one direction, before another one is drawn; towards another tree of configurations; what
-may be left of the way between motors that met."""
-
-# --- Machine code: when its answer is in doubt
-
-LEAST_PIVOT = 1e-4
-"""A scaled pivot of this size puts the result in doubt."""
-
-PHI_AGREES, EXPRESSIONS_AGREE = 1e-9, 1e-5
-"""An expression that a constraint offers may differ from its phi, and its derivatives from those of
-its rows, which may be by differences, by this much of 1 + the largest."""
+EXPRESSIONS_AGREE = 1e-5
+"""Derivatives of such an expression may differ from those of the rows, which may be numerical, by
+this much of 1 + the largest entry."""
 
 REDUCED = 1e7
-"""``N' M N`` is in doubt where a pivot is less than one over this of its diagonal entry."""
+"""``N' M N`` is in doubt where a pivot is smaller than its diagonal entry over this."""
 
 HOLD_LIMIT = 100  # ticks
-"""For so many ticks in trouble, one behind the other, exported C holds the last good torque: 0.1 s
-at 1 kHz, which bridges readings that are lost, and does not drive a robot on blindly."""
+"""Number of failed ticks in a row for which exported C repeats the last good torque: 0.1 s at 1
+kHz, long enough for lost readings and short enough not to drive a robot on without control."""
 
 SELF_TEST_STATES = 64
-"""States of the self-test."""
+"""Number of states in the self-test of exported code."""
 
-# --- Runs
-
-PREDICTED_BY = 6
-"""So many accepted states predict the motion over it."""
-
-NEAR_SINGULAR, LOST = 0.05, 1e-4
-"""Rows are close to singular where s is below this share of what is usual; and below the second
-nothing is told by them, but over them."""
+# --- Simulation
 
 TICK_ROUNDED = 1e-6
-"""Delays and times between ticks count as whole ticks within this share of one."""
-
-SHORTEST_STEP = 1e-14  # s
-"""Steps are not shortened below this, or this share of the time."""
-
-EVENT_LOOKS, EVENT_TIME = 4, 1e-13  # a count; s
-"""Functions of events are looked at so many times a step; and how exactly their zero is found."""
-
-EVENT_SHORT = 1e-9  # s
-"""A shorter step does not tell where an event goes after its reaction; the next one does."""
+"""Delays and times between ticks count as whole ticks within this fraction of a tick."""
 
 MOST_TICKS = 10_000_000
-"""A run records every tick: more would fill the memory."""
+"""Largest number of recorded ticks of a run: more would fill the memory."""
 
-# --- Limits
+# --- Limits of efforts and motions
 
 EFFORT_REGULAR = 1e-7
-"""What a motor is worth of its own in the metric of limited efforts, as a share of what motors are
-worth for the motion."""
+"""Weight of each effort by itself in the metric of limited efforts, as a fraction of the weight of
+the motion that the efforts cause."""
 
 SOFT_ROWS = 1e-2
-"""Limits of accelerations that give way cost the square of what they miss over twice this."""
+"""A limit of an acceleration that cannot be kept is softened; its slack e costs e^2 over twice
+this."""
 
 BRAKE_SHARE = 0.8
-"""Of the braking that a coordinate has, so much is counted on."""
+"""Fraction of the available braking acceleration that position limits rely on."""
 
-TICKS_AHEAD = 2.0
-"""Limits of positions and velocities are kept over so many ticks."""
+TICKS_AHEAD = 2.0  # ticks
+"""Time ahead over which limits of positions and velocities are kept."""
 
-POSITION_MARGIN, VELOCITY_MARGIN = 2e-6, 1e-3  # rad, rad/s
-"""Positions and velocities are kept this far within their limits, times the size of the loop for
-lengths."""
+POSITION_MARGIN = 2e-6  # rad, or lengths over the size of the loop
+"""Distance that positions keep from their limits."""
+
+VELOCITY_MARGIN = 1e-3  # rad/s, or m/s over the size of the loop in m
+"""Difference that velocities keep from their limits."""
 
 NEAR_SPEED = 0.9
-"""Beyond this share of its limit of velocity, now or `TICKS_AHEAD` ticks later with the
-acceleration that efforts cause, the bounds of a coordinate's acceleration hold at the end of the
-tick too."""
+"""From this fraction of a velocity limit, reached now or `TICKS_AHEAD` ticks later with the
+acceleration that the efforts cause, the bounds of the acceleration hold at the end of the tick
+too."""
 
 OTHER_MOTION = 0.01
-"""Where limits at the end of the tick change the rate that a coordinate has there by more than this
-share of its limit of velocity, the end of the tick is another one: it is looked at once more."""
+"""The end of the tick is evaluated again if its limits change a rate there by more than this
+fraction of the velocity limit."""
 
 DAQP_FEASIBLE = 1e-11
-"""By so much DAQP may miss a bound, scaled; what is left of that is clipped."""
+"""Largest scaled violation of a bound that DAQP may leave; the result is then clipped."""
 
 UNMOVED = 1e-9  # rad/s^2, m/s^2
-"""Where full efforts cause less than this, motors count as not moving a coordinate."""
+"""If full efforts cause a smaller acceleration, the motors do not move a coordinate."""
 
 FARTHEST_ASKED = 1e8
-"""So many times their limits efforts may be asked for: beyond that the nearest is lost in
-rounding."""
+"""Largest commanded effort as a multiple of its limit: beyond it the nearest allowed effort is lost
+in rounding."""
 
 # --- Inverse kinematics
 
-REACH_CLOSED, REACH_BENT = 1e-10, 0.5  # scaled; a share
-"""After a step the mechanism is closed again to within the first; a correction longer than this
-share of the step leads elsewhere, and the step is taken shorter."""
-
-REACH_SADDLE, REACH_KICK = 1e-6, (0.1, 0.03)  # a share; scaled
-"""At rest, but where a second derivative is below minus this share of the largest, the way goes on
-along its direction, by such a step."""
-
-WITHIN_LIMIT, AT_LIMIT = 1e-12, 1e-9  # scaled
-"""A position beyond its limit by no more is within it, and is put there; one that is nearer to it
-than the last is stopped by it, where it would go on."""
+WITHIN_LIMIT = 1e-12  # scaled
+"""A position that exceeds its limit by no more counts as within it, and is set to the limit."""
 
 REACH_STALLED = 1e-4  # scaled
-"""Newton's method is asked where no more than this is left of the way."""
+"""Largest residual from which Newton's method refines the end of a search."""
 
-# --- Design: modes of linear models
+# --- Design
 
 NOT_DAMPED = 1e-6
-"""Damping ratios below this are said to be none."""
+"""A mode with a smaller damping ratio is reported as undamped."""
 
 TAKES_PART = 0.2
-"""Coordinates that take part in a mode by this share of the one that does so most are named."""
+"""A coordinate is named as part of a mode if its component is at least this fraction of the
+largest."""
 
-# --- Trajectories
+# --- Pictures and the view
 
-PATH_STALLED = 1e-11  # scaled
-"""Newton's method on a path that contracts no more is at its end where less is left."""
-
-# --- Motor maps: from point to point on one branch
-
-PRINTED_AS_ZERO = 1e-14  # a share
-"""In tables for people, numbers below this share of the largest one are printed as zero."""
-
-# --- Pictures: what is drawn
-
-DRAWN_LENGTH = 1e-9  # m
-"""Lines that are shorter are left out."""
-
-# --- The view: motors that are dragged, motions that are played
+PRINTED_AS_ZERO = 1e-14
+"""In printed tables, numbers below this fraction of the largest are zero."""
 
 DRAG_LOCKED = 1e-7
-"""A motor that the motions move by less than this part is locked, or at a dead point of its own;
-and by as little others are no longer independent of it."""
-
-DRAG_AT_REST = 1e-9
-"""Motors that move by less than this part of the motion stand still, and are held so exactly."""
-
-LED_SHARE = 0.3
-"""At a dead point those coordinates are named, and bodies told to move, that do so by this part of
-the largest."""
+"""A motor that the motions move by less than this fraction is locked, or at a dead point of its
+own; motors that remain by as little independent of it count as dependent."""

@@ -1,5 +1,5 @@
-"""Closed configurations and velocities: how a mechanism is assembled.
+"""Assembly: closed configurations and velocities of a mechanism.
 
-In: a `Mechanism` and a guess. Out: a closed state, or the reason why there is none.
-The rank of G is decided here, at closed states only.
+In: a `Mechanism` and a guess. Out: a closed state, or the reason why there is none. The rank of G
+is determined here, at closed configurations only.
 """

@@ -1,8 +1,8 @@
 """Assembly: a configuration and a velocity that satisfy the constraints, near a guess.
 
-Newton's method closes a point between the guess and the constraint manifold, or the guess, or
-starts around it; the closed point then slides along the manifold to the one nearest to the guess,
-and the velocity goes to the nearest there.
+Newton's method closes a point between the guess and the constraint manifold, or the guess itself,
+or random starts around it. A second iteration moves the closed point along the manifold to the one
+nearest to the guess, and the velocity is projected onto the constraints there.
 Derivation: docs/derivations.md, "Assembly".
 """
 
@@ -29,14 +29,14 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSURE_LIMIT, LATENT_REACH, SAME_LEAST, SAME_LEASTS
+from holoctl.base.tolerances import CLOSURE_LIMIT, SAME_LEAST
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.damped_start import damped_start
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.nearest_state import nearest_configuration, nearest_velocity
 from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
-from holoctl.closing.toleranced_rows import closed_by_kept_rows, kept_rows
+from holoctl.closing.toleranced_rows import LATENT_REACH, closed_by_kept_rows, kept_rows
 from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
@@ -46,8 +46,12 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = ["assemble"]
 
+SAME_LEASTS = 12
+"""No more starts are made after this number of starts has ended at the same least error."""
+
+
 MEANT_STARTS = 6
-"""Random starts from which rounded geometry is looked for."""
+"""Random starts from which rounded geometry is closed."""
 
 
 log = logging.getLogger(__name__)
@@ -70,47 +74,48 @@ def assemble(
 ) -> tuple[Vector, Vector]:
     """Close the mechanism: the nearest q with phi(q) = 0, and the nearest v with G v + phi_t = 0.
 
-    "Nearest" is a local minimum of ``sum w_i d_i^2`` with d the difference from the guess (for
-    q, ``pinocchio.difference``). Redundant rows are welcome. The input is never changed.
+    "Nearest" is a local minimum of ``sum w_i d_i^2`` with d the difference from the guess (for q,
+    ``pinocchio.difference``). Rows may be redundant. The input is never changed.
 
-    Where ``mech.tolerance`` is not 0 and the geometry turns out to be rounded, the rows that decide
-    the motion close exactly, and those that repeat them nearly stay open by no more than the
-    tolerance; v then meets the former. Exact geometry, and what does not close so to within the
-    tolerance, is closed as if it were 0.
+    If ``mech.tolerance`` is not 0 and the geometry turns out to be rounded, the rows that determine
+    the motion close exactly, and those that depend on them up to rounding stay open by no more than
+    the tolerance; v then satisfies the former. Exact geometry, and geometry that does not close in
+    this way to within the tolerance, is closed as with tolerance 0.
 
-    A mechanism can close in several postures (elbows in or out, the crossed rods of a Delta
-    robot with its platform turned): the guess decides, so give one on the side that is meant.
+    A mechanism can close in several postures (elbows in or out, the crossed rods of a Delta robot
+    with its platform turned): the guess decides, so give one near the intended posture.
 
     Parameters
     ----------
     mech : Mechanism
     q_guess : (nq,) array_like, optional
-        Where to start. Default: ``mech.reference``.
+        The start. Default: ``mech.reference``.
     v_guess : (nv,) array_like, optional
         Default: zero.
     weights : (nv,) array_like or mapping of str to float, optional
-        Weight w_i >= 0 of each coordinate, 1/rad^2 or 1/m^2 (a mapping: of those named, the
-        default for the others). A coordinate of weight zero moves freely; ties are broken by the
-        shortest step. Default: 1 for angles, 1/L^2 for lengths, L the size of the loop.
+        Weight w_i >= 0 of each coordinate, 1/rad^2 or 1/m^2 (a mapping gives those of the named
+        coordinates; the others have the default). A coordinate of weight zero moves freely; ties
+        are broken by the shortest step. Default: 1 for angles, 1/L^2 for lengths, L the size of the
+        loop.
     locked : iterable of str, optional
         Coordinates, or joints, that keep the value and rate of the guess.
     t : float, optional
         Time, s, for constraints that depend on it.
     tol : float, optional
-        Largest scaled error allowed (rows divided by the size of their loop), of the rows that
-        decide the motion where the geometry is rounded.
+        Largest scaled error allowed (rows divided by the size of their loop); with rounded
+        geometry, of the rows that determine the motion.
     max_iter : int, optional
         Newton iterations for each start.
     restarts : int, optional
-        How many seeded random starts around the guess are tried where it leads nowhere; fewer
-        where start after start ends at the same least error.
+        The number of seeded random starts around the guess that are tried if the guess itself
+        fails; fewer if many starts end at the same least error.
     seed : int, optional
         Seed of those starts.
     within_limits : bool, optional
-        Whether all positions, of cut joints too, are to be within ``hc.limits_of(mech)``. What
-        would be beyond is held at its limit; where that does not close, the branches that the
-        random starts lead to are tried, so q may be on another one. Default: limits are not looked
-        at.
+        Whether all positions, also of cut joints, must be within ``hc.limits_of(mech)``. A
+        coordinate that would be beyond its limit is held at the limit; if the mechanism then does
+        not close, the branches reached from the random starts are tried, so q may be on another
+        branch. Default: limits are ignored.
 
     Returns
     -------
@@ -126,7 +131,7 @@ def assemble(
         directions, or the velocity rows contradict each other. It carries the residual, the
         worst rows by name, and the best configuration found.
     LimitError
-        With `within_limits`, if nothing that was found is within the limits. It carries their
+        With `within_limits`, if no configuration found is within the limits. It carries their
         names, and the configuration that is nearest without limits.
     """
     check_mechanism(mech)
@@ -151,7 +156,7 @@ def assemble(
     return q, nearest_velocity(problem, q, v0)
 
 
-# ------------------------------------------------------------------------- what is asked for
+# ------------------------------------------------------------------------- weights and locks
 
 
 def _weights(mech: Mechanism, weights: Any) -> Vector:
@@ -179,7 +184,7 @@ def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
         nq, nv = plain(mech.model).nqs[j], plain(mech.model).nvs[j]
         if nq != nv and count < nv:
             raise InputError(
-                f"locked: the coordinates of joint {plain(mech.model).names[j]!r} are parts of one "
+                f"locked: the coordinates of joint {plain(mech.model).names[j]!r} belong to one "
                 "rotation and cannot be locked singly; lock the whole joint by its name"
             )
     return np.setdiff1d(np.arange(mech.nv), indices)
@@ -189,8 +194,8 @@ def _free(mech: Mechanism, locked: Iterable[str]) -> NDArray[np.intp]:
 
 
 def _closed(p: Problem, between: Vector, restarts: int, seed: int) -> Vector:
-    """A closed configuration whose axes point the right way, from `between`, from the guess or
-    starts around it."""
+    """A closed configuration whose axes point in the right direction, from `between`, the guess or
+    random starts."""
     best, best_error, opposite = p.guess, np.inf, ()  # type: Vector, float, tuple[str, ...]
     axis_signs = axis_sign_rows(p.mech)
     ends: list[tuple[float, bool]] = []
@@ -209,7 +214,8 @@ def _closed(p: Problem, between: Vector, restarts: int, seed: int) -> Vector:
         ends.append((float(np.linalg.norm(errors)), at_rest(errors, G)))
         if _hopeless(ends):
             break
-    if best_error > p.tol:  # what is said of it holds at the least error, not on the way there
+    # the message must describe the point of least error, not an intermediate one
+    if best_error > p.tol:
         best = newton(p, best, None, patient=True)
         best_error = largest(p.scaled_rows(best)[0])
         if best_error <= p.tol:
@@ -222,8 +228,8 @@ def _closed(p: Problem, between: Vector, restarts: int, seed: int) -> Vector:
 def _as_meant(
     p: Problem, between: Vector, restarts: int, seed: int
 ) -> tuple[Problem, Vector] | None:
-    """The rows that decide the motion where geometry is rounded, and where they close; None where
-    it is exact, or where no start comes within the tolerance."""
+    """The problem with the rows that determine the motion of rounded geometry, and its solution;
+    None if the geometry is exact, or if no start closes to within the tolerance."""
     tau = p.mech.tolerance
     if tau == 0.0 or p.mech.row_scale.size == 0:
         return None
@@ -237,7 +243,7 @@ def _as_meant(
         meant = kept_rows(p, q, tau, p.guess)
         if meant is None:
             return None
-        # far from the guess what cannot move closes somewhere by chance
+        # far from the guess, a rigid structure may close somewhere by chance
         if i == 0 or start is p.guess or (meant.rank < p.mech.nv and meant.latent.size == 0):
             return closed_by_kept_rows(p, meant)
     return None
@@ -274,8 +280,8 @@ def _within_limits(
 def _held_at_limits(
     mech: Mechanism, guess: Vector, outside: tuple[LimitViolation, ...], options: dict[str, Any]
 ) -> Vector | None:
-    """Closed with what is beyond a limit held there, and what goes beyond one then; None where
-    that does not close."""
+    """A closed configuration with coordinates held at limits that they would exceed; None if the
+    mechanism does not close in this way."""
     start, held = guess.copy(), list[str](options["locked"])
     while outside:
         new = [x for x in outside if x.place >= 0 and mech.coordinate_names[x.column] not in held]
@@ -293,20 +299,21 @@ def _held_at_limits(
 
 
 def _hopeless(ends: list[tuple[float, bool]]) -> bool:
-    """Whether start after start ended at rest, at the same error, and none at a smaller one."""
+    """Whether many starts have ended at rest at the same error, and none at a smaller one."""
     limit = (1.0 + SAME_LEAST) * min(size for size, _ in ends)
     return sum(resting and size <= limit for size, resting in ends) >= SAME_LEASTS
 
 
 def _warn_if_bent(p: Problem, q: Vector) -> None:
-    """Parts that do not fit near the guess may close far away, where nothing moves any more."""
+    """Log a warning if a mechanism that does not close near the guess is closed far away and rigid
+    there."""
     mech, tau = p.mech, p.mech.tolerance
     if tau == 0.0 or p.free.size < mech.nv or distance(mech, p.guess, q) <= LATENT_REACH:
         return
     if mech.row_scale.size > rank_within(p.scaled_rows(q)[1], tau) == mech.nv:
         log.warning(
             "%s: near the guess it does not close to within its tolerance, %g; it closes %.2g away "
-            "(scaled), where it cannot move; hc.mobility tells whether that is rounding",
+            "(scaled), where it cannot move; hc.mobility reports whether that is rounding",
             mech.name, tau, distance(mech, p.guess, q),
         )  # fmt: skip
 
@@ -340,7 +347,7 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
 
 
 def _causes(p: Problem, error: float, worst: list[tuple[str, float]]) -> str:
-    """Why nothing closes, the likeliest first."""
+    """Why the mechanism does not close, the likeliest cause first."""
     if p.free.size == 0:
         return "every coordinate is locked"
     couplings = {
@@ -352,15 +359,14 @@ def _causes(p: Problem, error: float, worst: list[tuple[str, float]]) -> str:
     causes = list[str]()
     if p.free.size < p.mech.nv:
         causes.append(
-            "locked coordinates that cannot be there together (leave one free, and see where it "
-            "goes)"
+            "locked coordinates that contradict each other (leave one free, and see where it goes)"
         )
     if error < CLOSURE_LIMIT:
         causes.append(
             f"geometry that is rounded by more than its tolerance, {p.mech.tolerance:g} "
-            "(hc.mobility tells one that serves)"
+            "(hc.mobility reports a sufficient one)"
         )
     if tilted := [name for name, _ in worst[:2] if name.rpartition(".")[2] in ("rx", "ry", "rz")]:
-        causes.append(f"joint axes or frames that point elsewhere (see {listing(tilted)})")
+        causes.append(f"joint axes or frames with wrong directions (see {listing(tilted)})")
     causes.append("a guess too far away")
     return ", ".join(causes) + ", or bars that are too long or too short to meet"

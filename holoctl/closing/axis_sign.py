@@ -1,6 +1,6 @@
-"""The sign of axes that a closure keeps parallel: they may point along or against each other.
+"""The sign of axes that a closure keeps parallel: they may have the same or opposite directions.
 
-The rows of such a closure, a cross product, vanish both ways; the cosine tells them apart.
+The rows of such a closure, a cross product, vanish for both; the cosine distinguishes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["axis_sign_rows", "cosine_rows", "flipped", "opposite_closures"]
 
 
 def axis_sign_rows(mech: Mechanism) -> WrenchRows | None:
-    """For each closure that keeps an axis parallel: the cosine between that axis of both."""
+    """For each closure that keeps an axis parallel: the cosine between that axis of both frames."""
     return mech.per_thread("axis signs", lambda: _axis_sign_rows(mech))
 
 

@@ -1,4 +1,4 @@
-"""The bodies of a mechanism at one configuration: how they move, what joins them, their names."""
+"""The bodies of a mechanism at one configuration: their twists, joints and names."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Edge:
     a, b : int
         The bodies.
     free : (6, f) array
-        Orthonormal basis of the twists of one against the other that it allows.
+        Orthonormal basis of the relative twists that it allows.
     rates : (6, nv) array
-        The twist of one against the other, by the scaled velocities.
+        The relative twist, by the scaled velocities.
     """
 
     a: int
@@ -47,11 +47,11 @@ class Edge:
 
 
 class Bodies:
-    """The bodies at one configuration: their twists, and what joins them.
+    """The bodies at one configuration: their twists, and the joints between them.
 
-    A body is the index of its joint; 0 is the world. Twists are in world axes, taken at the
-    middle of the mechanism and with lengths in units of its size. What moves by less than
-    `at_rest` of a motion rests.
+    A body is the index of its joint; 0 is the world. Twists are in world axes, at the middle of the
+    mechanism and with lengths in units of its size. A body that moves by less than the fraction
+    `at_rest` of a motion is at rest.
     """
 
     def __init__(self, mech: Mechanism, kin: Kinematics, tolerance: float = 0.0) -> None:
@@ -69,7 +69,8 @@ class Bodies:
             for i, n in zip(model.idx_vs.tolist(), model.nvs.tolist(), strict=True)
         ]
         self.columns[0] = np.zeros(0, dtype=np.intp)
-        self.on = np.zeros((model.njoints, model.nv), dtype=bool)  # what moves a body
+        # the coordinates that move a body
+        self.on = np.zeros((model.njoints, model.nv), dtype=bool)
         for j in range(1, model.njoints):
             self.on[j] = self.on[self.parents[j]]
             self.on[j, self.columns[j]] = True
@@ -82,7 +83,7 @@ class Bodies:
         a, b = ([e[i] for e in edges if e[2].shape[1] == 0] for i in (0, 1))
         graph = coo_array((np.ones(len(a)), (a, b)), shape=(model.njoints,) * 2)
         self.welded: Labels = connected_components(graph, directed=False)[1].astype(np.intp)
-        """Which bodies are parts of one: they have the same number."""
+        """A number for each body; bodies that are welded together have the same number."""
         self.edges = [
             Edge(a, b, free, rates)
             for a, b, free, rates in edges
@@ -116,7 +117,7 @@ class Bodies:
         return w
 
     def names(self, bodies: Iterable[int]) -> tuple[str, ...]:
-        """Names of the links; of joints, where there is none, as between joints in series."""
+        """Names of the links; of joints for bodies without a link, as between joints in series."""
         shown = sorted(bodies)
         links = [_link(self.mech.model, b) for b in shown]
         return tuple(sorted(filter(None, links))) or tuple(
@@ -130,7 +131,7 @@ def bodies_at(mech: Mechanism, at: Sample, t: float) -> Bodies:
 
 
 def _basis(A: Array, at_rest: float) -> Array:
-    """Orthonormal, of the range."""
+    """An orthonormal basis of the range."""
     u, s, _ = np.linalg.svd(A, full_matrices=False)
     basis: Array = u[:, s > at_rest * max(float(s.max(initial=0.0)), 1e-300)]
     return basis
@@ -143,7 +144,7 @@ def _null(A: Array, at_rest: float) -> Array:
 
 def _within(model: pin.Model) -> dict[int, list[int]]:
     """Bodies without mass between the parts ``name[0], name[1], ...`` of one joint, from above, by
-    the body behind them."""
+    the body that follows them."""
 
     def whole(j: int) -> str:
         return whole_joint(model, model.names[j])
@@ -158,7 +159,7 @@ def _within(model: pin.Model) -> dict[int, list[int]]:
 
 
 def _link(model: pin.Model, joint: int) -> str:
-    """The first link that the joint carries, or nothing."""
+    """The name of the first link that the joint carries, or an empty string."""
     model = plain(model)
     links = (
         f.name for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY

@@ -2,11 +2,11 @@
 
     q <- q (+) d        K(q) d = right(q)        until the right side vanishes
 
-A substep counts only where all of it stays in the reach of Newton's method: a short prediction and
-a short first correction, corrections that contract, and a determinant of K that keeps its sign and
-changes by no more than a factor. Then no singular configuration lies on the way, and the branch is
-the same. Else the substep is halved; after one that counts it is doubled. The rows of K are for the
-caller: of measurements, of a path, of a chart.
+A substep is accepted only if all of it stays within the convergence region of Newton's method: a
+short prediction and a short first correction, corrections that contract, and a determinant of K
+that keeps its sign and changes by a limited factor. Then no singular configuration lies on the
+path, and the branch is the same. Otherwise the substep is halved; after an accepted one it is
+doubled. The caller chooses the rows of K: of measurements, of a path, of a chart.
 Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapter on continuation.
 """
 
@@ -32,26 +32,26 @@ _P = TypeVar("_P")
 LEAST_RATIO = 1.0 / DETERMINANT_CHANGE
 
 ROUNDED_SHARE = 1e-9
-"""A substep that leaves less than this share of the way goes all of it."""
+"""A substep that leaves less than this fraction of the path is extended to the end."""
 
 
 Linearised = Callable[[Vector], tuple[Vector, float] | str]
-"""linearised(q): K evaluated and factored at q; the right side, and its largest entry. In place of
-it why this q does not count: ``"range"``, ``"singular"``, ``"slow"``."""
+"""linearised(q) evaluates and factors K at q, and returns the right side and its largest entry; or
+why this q is rejected: ``"range"``, ``"singular"``, ``"slow"``."""
 
 
 class Steps(NamedTuple):
-    """What corrections are made with.
+    """The functions with which corrections are made.
 
     Attributes
     ----------
     solved : function (right) -> d
-        By the factors of K where it was linearised last.
+        Solves with the factors of K of the last linearisation.
     size_of : function (d) -> float
         The largest entry of a step, scaled.
     moved : function (q, d) -> q
     stalled : float
-        Corrections that contract no more are at their end where the right side is at most this.
+        If corrections no longer contract, the point is accepted if the right side is at most this.
     """
 
     solved: Callable[[Vector], Vector]
@@ -68,14 +68,14 @@ def corrected(
     Returns
     -------
     why : str
-        Empty where it counts. Else ``"far"`` (the prediction is long), ``"first"`` (the first
+        Empty if it is accepted. Else ``"far"`` (the prediction is long), ``"first"`` (the first
         correction is long), ``"slow"`` (corrections do not contract), or the word of `Linearised`.
     q : (nq,) array
         The configuration that was evaluated last; a quaternion in it may have to be normalized.
     size : float
         The largest entry of the right side there.
     count : int
-        How many corrections were made.
+        The number of corrections.
     contraction : float
         The largest ratio of a correction to the one before.
     """
@@ -97,13 +97,13 @@ def corrected(
                 return "first", q, size, count, contraction
         elif length <= CONTRACTION * before:
             contraction = max(contraction, length / before)
-        else:  # it falls no more
+        else:  # no longer contracting
             return "" if size <= stalled else "slow", q, size, count, contraction
         before, count, q = length, count + 1, moved(q, d)
 
 
 def determinant_kept(ratio: float) -> bool:
-    """Whether a determinant, over the one before, keeps its sign and about its size."""
+    """Whether the ratio of a determinant to the one before is positive and close enough to 1."""
     return LEAST_RATIO < ratio < DETERMINANT_CHANGE
 
 
@@ -115,31 +115,31 @@ def in_substeps(
     shortest: float = SHORTEST_SUBSTEP,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> tuple[_P, float]:
-    """Go as far towards a goal as substeps count.
+    """Go towards a goal as far as substeps are accepted.
 
     Parameters
     ----------
     substep : function (here, share) -> place or None
-        The place after this share of what is left of the way; None where that does not count.
+        The place after this fraction of the remaining path; None if the substep is rejected.
     here : place
     first, shortest : float
-        The first substep, and the least one, as shares of the whole way.
+        The first substep, and the shortest one, as fractions of the whole path.
     may_go_on : function () -> bool
-        Asked before each substep.
+        Called before each substep; the continuation ends if it returns False.
 
     Returns
     -------
     here : place
-        The last one that counts.
+        The last accepted place.
     left : float
-        The share of the way that is left; 0 at the goal.
+        The fraction of the path that remains; 0 at the goal.
     """
     left, part = 1.0, first
     while part >= shortest and may_go_on():
         whole = part >= (1.0 - ROUNDED_SHARE) * left
         there = substep(here, 1.0 if whole else part / left)
         if there is None:
-            part = 0.5 * min(part, left)  # never the same once more
+            part = 0.5 * min(part, left)  # never the same substep again
         elif whole:
             return there, 0.0
         else:

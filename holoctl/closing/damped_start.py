@@ -1,10 +1,10 @@
-"""A damped start for closing, between the guess and the constraints: so it ends near the guess.
+"""A damped start for assembly, so that it ends at a closed configuration near the guess.
 
     min |d|^2 + c |e|^2        d: the step from the guess, in the metric        e: scaled rows
 
-Newton's method on the rows alone is led by their linearisation: far from the manifold, or where a
-posture is about to change, its steps are long and end in another posture. Here a step that
-leaves the guess has its price. One weight c will do, as the rest of the error is small.
+Newton's method on the rows alone follows their linearisation: far from the manifold, or near a
+change of posture, its steps are long and end in another posture. Here the distance from the guess
+has a cost. One weight c is enough, because the remaining error is small.
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on penalty methods;
 docs/derivations.md, "Assembly".
 """
@@ -16,25 +16,24 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import least_squares
-from holoctl.base.tolerances import LONGEST_STEP
-from holoctl.closing.newton import Problem, residual
+from holoctl.closing.newton import LONGEST_STEP, Problem, residual
 from holoctl.constraints.wrench_rows import WrenchRows
 
 __all__ = ["damped_start"]
 
 START_WEIGHT, START_STEPS = 10.0, 20  # a weight; a count
-"""Where closing starts, the squared error (scaled) weighs this much of the squared distance from
-the guess; steps on the way there."""
+"""Weight of the squared scaled error relative to the squared distance from the guess; most
+steps."""
 
 SHORT_STEP = 0.05  # scaled
-"""A step this short is left to Newton's method on the rows."""
+"""A start whose first step is shorter is left to Newton's method on the rows."""
 
 
 def damped_start(p: Problem, axis_signs: WrenchRows | None) -> Vector:
-    """A configuration on the way from the guess to a closed one near it: open, but by little.
+    """A configuration between the guess and a closed one near it, with a small closure error.
 
-    Gauss-Newton steps within a reach that shrinks where they do not help. The guess itself, where
-    the first step is short: Newton's method knows the way from there.
+    Gauss-Newton steps within a trust region that shrinks when they do not reduce the cost. It is
+    the guess itself if the first step is short, because Newton's method converges from there.
     """
     q, reach = p.guess, LONGEST_STEP
     error, G = residual(p, q, axis_signs)
@@ -56,7 +55,7 @@ def damped_start(p: Problem, axis_signs: WrenchRows | None) -> Vector:
 
 
 def _both(p: Problem, q: Vector, error: Vector, G: Array) -> tuple[Vector, Array]:
-    """The residual whose squares are minimised, and its Jacobian by steps in the metric."""
+    """The residual of the least-squares problem, and its Jacobian by steps in the metric."""
     c = np.sqrt(START_WEIGHT)
     d = pin.difference(p.mech.model, p.guess, q)[p.free]
     D = pin.dDifference(p.mech.model, p.guess, q, pin.ArgumentPosition.ARG1)[p.free][:, p.free]

@@ -1,11 +1,12 @@
-"""Least squares of rows that cannot all be met: truncated Gauss-Newton.
+"""Least squares for rows that cannot all be satisfied: truncated Gauss-Newton.
 
     step = -V1 S1^-1 U1' e        G' = U S V', the singular values above `cut`
 
-Rows of rounded geometry that repeat others nearly cannot all be met. The directions in which they
-differ have singular values of the size of the rounding: a step along them would be e / s, of order
-one, to a posture that nobody meant. So these directions stay where they are. What acts weakly, but
-acts, comes last; and where that needs to go far, the geometry is wrong, not rounded.
+Rows of rounded geometry that are nearly redundant cannot all be satisfied. The directions in which
+they differ have singular values of the size of the rounding: a step along them would be e / s, of
+order one, to an unintended posture. So there is no step along these directions. Directions with
+small but larger singular values are included last; if the step along them is long, the geometry is
+wrong, not rounded.
 Derivation: docs/derivations.md, "Rounded geometry".
 """
 
@@ -16,36 +17,38 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import LONGEST_STEP, ROUNDING
-from holoctl.closing.newton import Problem
+from holoctl.base.tolerances import ROUNDING
+from holoctl.closing.newton import LONGEST_STEP, Problem
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["distance", "least_squares_point"]
 
 CUT_ERRORS, LARGEST_CUT = 10.0, 1e-2
-"""Where rows contradict each other a little: directions with singular values below so many times
-the error do not move, nor do those below the second number at most."""
+"""Cut of singular values while rows contradict each other slightly: this factor times the error, at
+most the second number."""
 
 FARTHEST_SLIDE = 0.5  # scaled
-"""What acts weakly moves a mechanism no farther than this for its rows to be rounded only."""
+"""Longest step along directions with small singular values for which the rows count as rounded."""
 
 FALLS_NO_MORE, FALLS_UNSEEN = 0.9, 1e-8
-"""An error that falls to no less than the first part of it has stalled; what a step may take off at
-most, as a part of it, to be nothing: the square of that is rounding."""
+"""The error has stalled if a step reduces it to no less than the first fraction of it; a step whose
+first-order reduction is below the second fraction counts as zero, because its square is
+rounding."""
 
 
 def least_squares_point(p: Problem, q: Vector, least_cut: float) -> tuple[Vector, float]:
     """A least-squares point of the rows of `p` near q, and the largest scaled error there.
 
-    The error may be that of the way, where the point is too far from what acts strongly.
+    The error may be that of an intermediate point, if the rows with small singular values would
+    need a long step.
 
     Parameters
     ----------
     p : Problem
     q : (nq,) array
     least_cut : float
-        Directions with a smaller singular value do not move; as long as the error falls, nor do
-        those below ten times the error.
+        There is no step along directions with a smaller singular value; as long as the error falls,
+        also not along those below ten times the error.
     """
     error, G = p.scaled_rows(q)
     shrinking, stalls, strong, left = True, 0, q, largest(error)
@@ -69,12 +72,12 @@ def least_squares_point(p: Problem, q: Vector, least_cut: float) -> tuple[Vector
 
 
 def distance(mech: Mechanism, q: Vector, x: Vector) -> float:
-    """How far x is from q, in scaled coordinates."""
+    """The distance between q and x in scaled coordinates."""
     return float(np.linalg.norm(pin.difference(mech.model, q, x) / mech.column_scale))
 
 
 def _step(G: Array, error: Vector, cut: float) -> tuple[Vector, float]:
-    """The step, and the size of what it takes off the error, to first order."""
+    """The step, and its first-order reduction of the error."""
     u, s, vt = np.linalg.svd(in_range(G), full_matrices=False)
     acts = s > cut
     met = (u.T @ error)[acts]
@@ -86,7 +89,7 @@ def _step(G: Array, error: Vector, cut: float) -> tuple[Vector, float]:
 def _nearer(
     p: Problem, q: Vector, error: Vector, G: Array, step: Vector
 ) -> tuple[Vector, Vector, Array]:
-    """q after the longest part of the step that helps; q itself where none does."""
+    """q after the longest fraction of the step that reduces the error; q itself if none does."""
     for fraction in (1.0, 0.5, 0.25, 0.06, 0.01):
         trial = p.moved(q, fraction * step)
         there = p.scaled_rows(trial)

@@ -1,13 +1,14 @@
-"""Short walks along a mechanism: closed configurations beside a closed one.
+"""Closed configurations next to a closed one, by the reduction of Lyapunov and Schmidt.
 
-With the singular vectors of G at q, rows and coordinates part in two (Lyapunov and Schmidt):
+The singular vectors of G at q split rows and coordinates into two parts:
 
     U1^T phi(x) = 0    determines the coordinates V1^T d, for given y = Z^T d:  x = x(y)
-    f(y) = U2^T phi(x(y)) = 0    is what is left; f and its slope vanish at y = 0
+    f(y) = U2^T phi(x(y)) = 0    remains to be solved; f and its slope vanish at y = 0
 
-where d is the way from q, G Z = 0. Redundant rows leave f zero everywhere: every y is closed. Where
-f is not zero q is singular or shaky, and f tells which ways go on, to any order: it is small, and
-what must hold is not mixed into it.
+where d is the step from q, and G Z = 0. For redundant rows f is zero everywhere: every y is closed.
+If f is not zero, q is singular or infinitesimally mobile, and f determines the directions that
+continue as finite motions, to any order. It is small, and separated from the rows that determine
+x(y).
 Reference: M. Golubitsky and D. Schaeffer, Singularities and Groups in Bifurcation Theory, vol. 1,
 chapter VII.
 """
@@ -30,33 +31,34 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["ContinuationPlace", "Neighbourhood", "around", "followed", "neighbourhood"]
 
 WALK_MIXTURES = 9
-"""So many random mixtures of directions that no step went are tried, with their length held."""
+"""Number of random combinations of directions without a successful step that are tried with their
+length prescribed."""
 
 MOTION_REACH = 0.01  # scaled
-"""Scaled length of the steps that tell whether a motion goes on."""
+"""Scaled length of the steps that decide whether an infinitesimal motion is finite."""
 
 WALK_REACH = 0.1  # scaled
-"""Scaled length, for each direction, of steps to other configurations: a term of fourth order is
-then 1e-4."""
+"""Scaled length of steps to other configurations in each direction: a term of fourth order is then
+1e-4."""
 
 OPEN_STILL = 1e-9  # scaled
-"""A configuration that is open by more was not closed by a walk of the doctor."""
+"""A configuration with a larger error was not closed by a step of this file."""
 
 WALK_ROUNDING = 1e-14  # scaled
-"""What is left open by less is rounding, on a walk of the doctor near the origin."""
+"""A smaller error is rounding, for a mechanism near the origin of the world."""
 
 WALK_STRONG_STEPS, WALK_STEPS, WALK_FLAT = 20, 60, 1e-3  # counts; -
-"""Newton steps of a walk: for the rows that act where it starts, and for the others; slopes of
-these below this share of the largest ask for no step."""
+"""Most Newton steps for the rows of x(y); most for f; slopes of f below this fraction of the
+largest cause no step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
     """A closed q, and the coordinates y (k,) around it.
 
-    `rows` are those that are asked to close: all, where it is None. f counts as zero up to
-    `rounding`, and to `weak` for each unit of y: rows too weak to count for the rank. Steps of
-    `reach` tell whether a way goes on: farther where geometry is rounded.
+    `rows` are those that must close; None means all. f counts as zero up to `rounding`, plus `weak`
+    for each unit of y, from rows too weak to count for the rank. Steps of `reach` decide whether a
+    direction continues; they are longer with rounded geometry.
     """
 
     mech: Mechanism
@@ -73,13 +75,13 @@ class Neighbourhood:
 
     @property
     def dof(self) -> int:
-        """k, the number of motions to first order."""
+        """k, the number of infinitesimal motions."""
         return int(self.Z.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class ContinuationPlace:
-    """x(y), what is left open there, f (p,), and its slope by y (p, k)."""
+    """x(y), the remaining error f (p,) there, and its derivative by y (p, k)."""
 
     x: Vector
     y: Vector
@@ -96,10 +98,10 @@ def neighbourhood(
     weak: float | None = None,
     tolerance: float = 0.0,
 ) -> Neighbourhood:
-    """Part rows and coordinates at a closed q, at a rank that is known or decided here.
+    """Split rows and coordinates at a closed q, with a rank that is given or determined here.
 
-    `weak` is the largest singular value that does not count; not this one where q was reached on
-    a walk, for there it may be what is left of a term of high order.
+    `weak` is the largest singular value that does not count. It must be given for a q that was
+    reached by a step, where that singular value may come from a term of high order.
     """
     G, error = scaled_jacobian(mech, q, t, rows)
     r = manifold_rank(G, largest(error), tolerance) if rank is None else rank
@@ -113,14 +115,15 @@ def neighbourhood(
 
 
 def _reach(mech: Mechanism) -> float:
-    """How far from the origin it is, in units of its size: what rounding grows with."""
+    """The distance from the origin of the world in units of the size of the mechanism, to which
+    rounding is proportional."""
     placed = plain(mech.model).jointPlacements
     far = max(float(np.abs(placed[j].translation).max()) for j in range(1, mech.model.njoints))
     return 1.0 + far / sizes(mech.model, mech.reference, (), workspace(mech))[0]
 
 
 def place(n: Neighbourhood, y: Vector, slope: bool = True) -> ContinuationPlace | None:
-    """x(y), by Newton's method on the rows that act at q; None where they do not close."""
+    """x(y), by Newton's method on the rows that are independent at q; None if they do not close."""
     model, columns = n.mech.model, n.mech.column_scale
     w, last = np.zeros(n.V1.shape[1]), np.inf
     for _ in range(WALK_STRONG_STEPS):
@@ -146,10 +149,10 @@ def place(n: Neighbourhood, y: Vector, slope: bool = True) -> ContinuationPlace 
 
 
 def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> ContinuationPlace | None:
-    """The closed configuration next to y: f = 0 by Newton's method; None where it stays open.
+    """The closed configuration next to y: f = 0 by Newton's method; None if it stays open.
 
-    It may be q again, and is no farther from y than q is: what is farther is not beside q. With
-    `held`, a unit vector, it stays as far along it as y is.
+    It may be q again. It is no farther from y than q is: a farther one is not next to q. With
+    `held`, a unit vector, its component along it is that of y.
     """
     at, farthest = place(n, y), 1.01 * float(np.linalg.norm(y))
     for _ in range(WALK_STEPS):
@@ -182,9 +185,9 @@ def around(
 ) -> list[ContinuationPlace]:
     """Closed configurations around q, on every path through it that was found.
 
-    Random ways, forwards and back, that are closed again. Where none of them went along some
-    direction, a path may cross there all the same: where f is quadratic, Newton's method shrinks
-    a step back to q. Along these directions the length is held. Empty for what cannot move.
+    Random steps, forwards and backwards, that are closed again. If none of them moved along some
+    direction, a path may cross there nevertheless: if f is quadratic, Newton's method shrinks a
+    step back to q. Along these directions the length is prescribed. Empty for a rigid structure.
     """
     k = n.dof
     if k == 0:
@@ -198,7 +201,7 @@ def around(
         left.append(way if at is None else way - at.y)
         if at is not None and _went(at, way):
             found.append(at)
-    share = least_squares(both, np.array(left), rcond=1e-3)  # of each direction, that was left
+    share = least_squares(both, np.array(left), rcond=1e-3)  # remaining fraction of each direction
     _, sizes, vt = np.linalg.svd(share)
     never = vt[sizes > 0.5].T
     for way in _mixed(never, rng):
@@ -213,7 +216,7 @@ def _went(at: ContinuationPlace, way: Vector) -> bool:
 
 
 def _mixed(never: Array, rng: np.random.Generator) -> list[Vector]:
-    """Some of these directions and of their mixtures, both ways."""
+    """Some of these directions and of their combinations, with both signs."""
     s = never.shape[1]
     if s == 0:
         return []

@@ -1,13 +1,14 @@
-"""Projection onto the manifold: a state that is off the constraints by little goes back to them.
+"""Projection of a state with small errors onto the constraint manifold.
 
     q <- q (+) -c G'^+ e        v <- v - c G'^+ rate        G'^+ x: the shortest solution
 
-on rows that do not depend on each other, in scaled coordinates: where nothing has to be decided
-or found, as in a simulation or behind sensors. From farther away there is assembly.
+on independent rows, in scaled coordinates. It is for states close to the manifold, as in a
+simulation or from sensors, at which no branch or rank has to be determined. For larger errors use
+assembly.
 
-A state that was moved by s since G' was factored makes a step of size x wrong by about s x. Where
-that is less than what counts, the factors serve once more, so a state that is nearly closed takes
-two evaluations of the rows and one factorisation.
+If the state has moved by s since G' was factored, a step of size x has an error of about s x. If
+that is below the tolerance, the factors are used again, so a nearly closed state takes two
+evaluations of the rows and one factorisation.
 """
 
 from __future__ import annotations
@@ -20,24 +21,27 @@ import pinocchio as pin
 from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import in_range, largest, row_qr
-from holoctl.base.tolerances import CORRECTED, CORRECTIONS, SINGULAR, TIGHT, UNIT
+from holoctl.base.tolerances import CORRECTED, SINGULAR, TIGHT, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
 
 __all__ = ["Correction", "TrustRegion", "newton_projection", "projected_onto_manifold"]
 
+CORRECTIONS = 8
+"""Most Newton steps of the projection of a state onto the constraint manifold."""
+
 
 class TrustRegion(NamedTuple):
-    """How far a projection is followed.
+    """Limits of the steps of a projection.
 
     Attributes
     ----------
     condition : float
-        Condition number of the kept rows above which nothing is corrected.
+        Condition number of the kept rows above which no correction is made.
     first : float
         Longest first step, scaled.
     contraction : float
-        Each step is at most this part of the one before.
+        Each step is at most this fraction of the one before.
     """
 
     condition: float = SINGULAR
@@ -46,7 +50,7 @@ class TrustRegion(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """A state that was projected, and what holds there.
+    """A projected state, with its rows.
 
     Attributes
     ----------
@@ -54,7 +58,7 @@ class Correction(NamedTuple):
     rows : ScaledRows
         All rows at q, with the rates of v.
     condition : float
-        Largest condition number of the kept rows on the way.
+        Largest condition number of the kept rows in the iteration.
     """
 
     q: Vector
@@ -68,14 +72,13 @@ def projected_onto_manifold(
 ) -> tuple[Vector, Vector]:
     """A state on the manifold close to a nearby (q, v), by Newton on the rows `keep`.
 
-    They must not depend on each other: as many rows as their rank, such as those of a partition.
-    Steps are the shortest in scaled coordinates. For states that integration or measurement
-    moved off by little; from farther away use `assemble`.
+    The rows must be independent, such as those of a partition. Steps are the shortest in scaled
+    coordinates. For small errors from integration or measurement; for larger ones use `assemble`.
 
     Raises
     ------
     SingularityError
-        If the kept rows lose rank on the way.
+        If the kept rows lose rank during the iteration.
     InconsistentError
         If the state is too far off for Newton's method.
     """
@@ -88,7 +91,7 @@ def projected_onto_manifold(
 def newton_projection(
     mech: Mechanism, keep: Indices, q: Vector, v: Vector, t: float, tol: float, trust: TrustRegion
 ) -> Correction:
-    """`projected_onto_manifold`, of one row or more, as far as it is trusted."""
+    """`projected_onto_manifold` of one or more rows, within a trust region."""
     c, model, flat = mech.column_scale, mech.model, mech.nq == mech.nv
     factors, moved, error, condition, before = None, 0.0, np.inf, 0.0, np.inf
     for i in range(CORRECTIONS + 1):
@@ -98,7 +101,7 @@ def newton_projection(
         if not error < np.inf:
             break
         closed = error <= tol or (error <= CORRECTED and error > 0.5 * last)
-        closed |= i == CORRECTIONS and error <= TIGHT  # it falls, but for no use
+        closed |= i == CORRECTIONS and error <= TIGHT  # it still falls, but is small enough
         wanted = rates.take(keep) if closed else off
         step = None if factors is None else factors.shortest(wanted)
         if step is None or not moved * largest(step) <= tol:
@@ -134,7 +137,7 @@ def _not_told(mech: Mechanism, error: float, size: float, before: float) -> Inco
         how = f"a step of {size:.1e} after one of {before:.1e}"
     return InconsistentError(
         f"{mech.name}: the constraints are open by {error:.1e} and closing them takes {how} "
-        "(scaled, rad): too far for its error, so it is not told on which branch the state was. "
+        "(scaled, rad): too long for its error, so the branch of the state is not determined. "
         "Take shorter steps of integration, keep away from singular configurations, or call "
         "hc.assemble, which may change the branch",
         residual=error,

@@ -1,7 +1,7 @@
-"""Closed configurations beside a closed one: along its null vectors, and closed again.
+"""Closed configurations next to a closed one: steps along its null vectors, closed again.
 
-A rank that is short here but full nearby is that of a singular configuration; one that is short
-nearby too is redundancy.
+If the rank is deficient here but full nearby, the configuration is singular; if it is deficient
+nearby too, rows are redundant.
 Derivation: docs/derivations.md, "Scaling and rank".
 """
 
@@ -28,7 +28,7 @@ def nearby_configurations(
     step: float = 0.1,
     seed: int = 0,
 ) -> list[Vector]:
-    """Other closed configurations near a closed q, for questions about generic rank.
+    """Other closed configurations near a closed q, to determine the generic rank.
 
     Steps of about `step` (scaled) along seeded random null vectors of G, both signs, closed
     again by Newton; points that did not move are left out. Empty for a rigid mechanism.
@@ -37,7 +37,7 @@ def nearby_configurations(
     Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]
     rng = np.random.default_rng(seed)
     steps: list[Vector] = []
-    for _ in range(count if Z.shape[1] > 1 else Z.shape[1]):  # one motion has no others
+    for _ in range(count if Z.shape[1] > 1 else Z.shape[1]):  # a single motion needs one direction
         y = rng.normal(size=Z.shape[1])
         z = step * (Z @ y) / np.linalg.norm(y)
         steps += [z, -z]
@@ -54,10 +54,10 @@ def nearby_configurations(
 
 
 def configuration_along(mech: Mechanism, q: Vector, step: Vector, t: float) -> Vector | None:
-    """The closed configuration next to q moved by a scaled step (nv,); None where it stays open.
+    """The closed configuration next to q moved by a scaled step (nv,); None if it stays open.
 
-    It may be q again, where the mechanism does not go along. Rows too weak to count for the rank
-    do not turn it back: they may stay open by what they amount to.
+    It may be q again, if the mechanism cannot move along the step. Rows too weak to count for the
+    rank do not prevent the motion: they may stay open by their small amount.
     """
     p = everywhere(mech, q, t)
     x = newton(p, p.moved(q, step), None)
@@ -65,10 +65,10 @@ def configuration_along(mech: Mechanism, q: Vector, step: Vector, t: float) -> V
 
 
 def _ahead(mech: Mechanism, q: Vector, z: Vector, t: float) -> Vector | None:
-    """A closed configuration that is ahead by the length of z along it, if there is one.
+    """A closed configuration at the distance |z| along z, if there is one.
 
-    Where paths cross, the rows are quadratic in a step, and Newton's method shrinks it back to q.
-    So the length along z is held, by a row of its own, and the rest of the step is free.
+    At a crossing of paths the rows are quadratic in a step, and Newton's method shrinks it back to
+    q. So an additional row prescribes the length along z, and the rest of the step is free.
     """
     length = float(np.linalg.norm(z))
     ahead = z / length

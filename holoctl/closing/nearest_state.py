@@ -1,12 +1,12 @@
-"""The closed configuration nearest to a guess, and the velocity on the constraints nearest to one.
+"""The closed configuration nearest to a guess, and the nearest velocity that satisfies the rows.
 
     step = -Z (Z^T H Z)^-1 Z^T g        G' Z = 0        G'^T l = g (least squares)
     min (v - v0)' W (v - v0)            G v + phi_t = 0
 
 g is the gradient of half the squared weighted distance, H the second derivative of that distance
-less l . e: Newton's method within the tangent space, each step closed again. The velocity is one
-linear problem: the shortest step that meets the rows, then its part in the null space by weighted
-least squares.
+minus l . e: Newton's method within the tangent space, each step closed again. The velocity is one
+linear problem: the shortest step that satisfies the rows, then its part in the null space by
+weighted least squares.
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on equality-constrained
 problems; docs/derivations.md, "Assembly".
 """
@@ -21,9 +21,9 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import AssemblyError
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
-from holoctl.base.tolerances import ALLOWANCE, LONGEST_STEP
+from holoctl.base.tolerances import ALLOWANCE
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
-from holoctl.closing.newton import Problem, newton
+from holoctl.closing.newton import LONGEST_STEP, Problem, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.rows.evaluate import rows_at
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def nearest_configuration(p: Problem, q: Vector) -> Vector:
-    """Slide along the manifold to a local minimum of the weighted distance from the guess."""
+    """Move along the manifold to a local minimum of the weighted distance from the guess."""
     axis_signs = axis_sign_rows(p.mech)
     distance = _distance(p, q)
     for _ in range(min(p.max_iter, 100)):
@@ -115,7 +115,8 @@ def nearest_velocity(p: Problem, q: Vector, v0: Vector) -> Vector:
     v[p.free] += metric * step
     left = mech.row_scale * rows_at(mech, q, v, p.t).rate
     allowed, names = np.full(left.size, 1e-9 * (1.0 + largest(rate))), mech.row_names
-    if p.rows is not None:  # the others slide, as far as the geometry is meant
+    # the others may have velocity errors within the tolerance of the geometry
+    if p.rows is not None:
         others = np.setdiff1d(np.arange(left.size), p.rows)
         speed = 1.0 + largest(rate) + largest(v / mech.column_scale)
         allowed[others] = ALLOWANCE * mech.tolerance * speed

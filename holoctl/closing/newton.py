@@ -3,8 +3,8 @@
     (G'^T G' + mu I) step = -G'^T e        mu = damping * min(|e|^2, 1)
 
 This is Levenberg-Marquardt; the damping vanishes with the square of the error, which keeps
-convergence quadratic where rows are redundant. Axes of closures that point in opposite directions
-are pushed off by rows of their own.
+convergence quadratic with redundant rows. Additional rows push axes of closures apart that point in
+opposite directions.
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on nonlinear least
 squares; docs/derivations.md, "Assembly".
 """
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import EASIER, HARDER, LONGEST_STEP, RANK, ROUNDING
+from holoctl.base.tolerances import EASIER, HARDER, RANK, ROUNDING
 from holoctl.closing.axis_sign import cosine_rows
 from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.wrench_rows import WrenchRows
@@ -31,27 +31,32 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["Problem", "at_rest", "damped_step", "everywhere", "newton", "residual"]
 
+LONGEST_STEP = 0.5  # scaled
+"""Longest step of the iterations that close a mechanism (about 0.5 rad)."""
+
+
 FALLING = 0.25
-"""Past the tolerance closing goes on while the squared error falls to this much of it."""
+"""Below the tolerance, the iteration continues while a step reduces the squared error to this
+fraction of it."""
 
 STALLED, STALLS = 1e-4, 8  # a share; a count
-"""A step in vain lowers the squared error by less than this share; closing may give up after so
-many in a row."""
+"""A step that reduces the squared error by less than this fraction has stalled; number of stalled
+steps in a row after which the iteration may end."""
 
 AT_LEAST_ERROR, STALL_OPEN = 1e-2, 1e-3  # scaled
-"""It gives up where the slope of the error is below this, and the error above that: no step
-closes it from there."""
+"""It ends at a slope of the error below the first with an error above the second: no step closes
+the mechanism from there."""
 
 LIGHTEST = 1e-6
-"""Weights below this share of the largest count as it, in the metric of steps."""
+"""In the metric of steps, weights are at least this fraction of the largest."""
 
 
 def newton(p: Problem, q: Vector, axis_signs: WrenchRows | None, patient: bool = False) -> Vector:
     """Levenberg-Marquardt on the scaled rows, with push-off rows if `axis_signs` is given.
 
-    With the push-off it stops once the axes agree and the rows are nearly closed; without, it
-    goes on past `tol` until the error no longer falls, so that little is left but rounding. It
-    gives up at a least error that is not zero, unless it is to be patient there.
+    With push-off rows it stops once the axes agree and the rows are nearly closed; without, it
+    continues below `tol` until the error no longer falls, so that only rounding remains. It ends at
+    a local minimum of the error that is not zero, unless it is `patient`.
     """
     pushing = axis_signs is not None
     damping, in_vain = 1e-3, 0
@@ -60,7 +65,7 @@ def newton(p: Problem, q: Vector, axis_signs: WrenchRows | None, patient: bool =
         size = float(error @ error)
         if largest(error) <= ROUNDING or (pushing and size < 1e-8):
             break
-        # not below, so that rows which vanish but for rounding ask for no step
+        # not smaller, so that rows which are zero up to rounding cause no step
         mu = max(damping * min(size, 1.0), p.blind**2)
         step = damped_step(G, error, mu)
         length = float(np.linalg.norm(step))
@@ -82,7 +87,7 @@ def newton(p: Problem, q: Vector, axis_signs: WrenchRows | None, patient: bool =
 
 
 def at_rest(error: Vector, G: Array) -> bool:
-    """Open, and no step makes it less so, to first order: a least error, but none."""
+    """Whether the error is not zero, but stationary: no step reduces it to first order."""
     size = float(np.linalg.norm(error))
     return size > STALL_OPEN and float(np.linalg.norm(G.T @ error)) < AT_LEAST_ERROR * size
 
@@ -95,7 +100,7 @@ def damped_step(G: Array, error: Vector, mu: float) -> Vector:
 
 
 def residual(p: Problem, q: Vector, axis_signs: WrenchRows | None) -> tuple[Vector, Array]:
-    """Scaled error and its Jacobian by steps in the metric, with push-off rows if asked for."""
+    """Scaled error and its Jacobian by steps in the metric, with push-off rows if requested."""
     error, G = p.scaled_rows(q)
     if axis_signs is None:
         return error, G
@@ -108,11 +113,11 @@ def residual(p: Problem, q: Vector, axis_signs: WrenchRows | None) -> tuple[Vect
 
 @dataclass(frozen=True)
 class Problem:
-    """What the steps below share. `metric` (nf,) are the step sizes that weigh the same.
+    """A closing problem.
 
-    `rows` are those that count: all, where it is None. Combinations of rows with a singular value
-    below `blind` ask for no step. `also` gives rows that are none of the mechanism's, to be met
-    besides: their scaled error, and its Jacobian by v.
+    `metric` (nf,) are the step sizes of equal weight. `rows` are those that must close; None means
+    all. Combinations of rows with a singular value below `blind` cause no step. `also` returns
+    additional rows that do not belong to the mechanism: their scaled error, and its Jacobian by v.
     """
 
     mech: Mechanism
@@ -135,7 +140,7 @@ class Problem:
 
     @cached_property
     def weight_unit(self) -> float:
-        """Weights enter relative to the largest, in scaled coordinates."""
+        """The largest weight, in scaled coordinates, to which the others are relative."""
         unit = float((self.weights * self.mech.column_scale**2).max())
         return unit if unit > 0.0 else 1.0
 
@@ -151,7 +156,7 @@ class Problem:
         return self.scaled(*constraint_rows(self.mech, q, np.zeros(self.mech.nv), self.t))
 
     def scaled(self, kin: Kinematics, rows: Rows) -> tuple[Vector, Array]:
-        """`scaled_rows` of rows that are known."""
+        """`scaled_rows` from rows that are evaluated already."""
         r = self.mech.row_scale
         error, G = r * rows.error, r[:, None] * rows.jacobian[:, self.free] * self.metric
         if self.rows is not None:
@@ -163,6 +168,6 @@ class Problem:
 
 
 def everywhere(mech: Mechanism, q: Vector, t: float) -> Problem:
-    """All coordinates are free and weigh the same."""
+    """A problem in which all coordinates are free and have the same weight."""
     everything, weights = np.arange(mech.nv), 1.0 / mech.column_scale**2
     return Problem(mech, q, t, 1e-9, 50, weights, everything, blind=RANK)

@@ -1,8 +1,8 @@
-"""How rows change as joints and frames of constraints are put elsewhere.
+"""The derivatives of rows by displacements of joints and of frames of constraints.
 
     phi changes by  w . X (dtranslation, drotation)        body 2 moves: +, body 1 moves: -
 
-for a row with the wrench w, and X the motion in world axes of what hangs on the frame.
+for a row with the wrench w, and X the motion, in world axes, of the bodies that the frame carries.
 Derivation: docs/derivations.md, "Exact again".
 """
 
@@ -25,17 +25,17 @@ __all__ = ["Placements", "placements_of", "scaled_rows_by_placement"]
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """n placements that may move, and what they move.
+    """n placements that may be displaced, and the bodies that they carry.
 
     Attributes
     ----------
     names : tuple of n str
     joints : tuple of int
-        Of those that are joints, the first of the n.
+        The joints, which are the first of the n.
     frames : tuple of (constraint, Frame)
-        Of the others: the index of the constraint, and the frame at first.
+        For each of the others: the index of the constraint, and the initial frame.
     sign : (m, n) array
-        +1 where a placement moves body 2 of a row alone, -1 body 1 alone, else 0.
+        +1 if a placement moves only body 2 of a row, -1 only body 1, else 0.
     length : (n,) array
         Size of their loops, m.
     """
@@ -48,14 +48,14 @@ class Placements:
 
     @property
     def units(self) -> Vector:
-        """(6 n,): what one scaled unit of each entry is, m or rad."""
+        """(6 n,): the size of one scaled unit of each entry, m or rad."""
         found: Vector = np.column_stack([np.repeat(self.length[:, None], 3, axis=1),
                                          np.ones((self.length.size, 3))]).ravel()  # fmt: skip
         return found
 
 
 def placements_of(mech: Mechanism) -> Placements:
-    """All placements that can be moved."""
+    """All placements that can be displaced."""
     model = plain(mech.model)
     joints = tuple(range(1, model.njoints))
     frames = tuple(

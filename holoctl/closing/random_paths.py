@@ -1,10 +1,9 @@
-"""Configurations spread along the motions of a mechanism whose geometry may be rounded.
+"""Configurations along the motions of a mechanism whose geometry may be rounded.
 
     step = Z Z' direction        Z: null space of G' to within the tolerance
 
-and then all rows are met as well as they can be together, again and again, as far as a few
-radians. A path ends where the rank falls, where it comes close to that, or where rows open by
-more than the tolerance.
+Each step is followed by a least-squares solution of all rows, over a length of a few radians. A
+path ends where the rank falls, or nearly falls, or where rows open by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -16,25 +15,30 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range
-from holoctl.base.tolerances import LOOKED_AROUND, PATH_WEAKENS, REACHED, WELL_ABOVE
+from holoctl.base.tolerances import LOOKED_AROUND, REACHED, WELL_ABOVE
 from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem
 
 __all__ = ["MotionPath", "random_paths"]
+
+PATH_WEAKENS = 0.02
+"""A random path ends where the smallest counted singular value is below this fraction of its value
+at the start."""
+
 
 PATH_STEPS = (0.3, 0.1, 0.03)  # scaled
 """Largest entry of a step (rad, or sizes of the loop) on paths along a motion; shorter where paths
 end early."""
 
 FEWEST_PATHS_END = 0.5
-"""Paths that give less than this part of the configurations asked for are tried again."""
+"""Paths that give less than this fraction of the requested configurations are tried again."""
 
 MOST_PATHS = 6
-"""Directions in which paths go, both ways: one where there is one motion, else one more than
-motions, up to this."""
+"""Most directions of paths, each forwards and backwards: one for a single motion, else one more
+than motions."""
 
 FEWEST_ALONG, ALONG_UNKNOWN = 30, 2
-"""Configurations along the motion at which rows are to close, at least, and besides so many
+"""Least number of configurations along the motion at which rows must close; least number of
 equations for each unknown."""
 
 
@@ -45,7 +49,7 @@ class MotionPath:
     Attributes
     ----------
     configurations : tuple of (nq,) arrays
-        All of the same rank; all rows are met there as well as they can be.
+        All of the same rank, and least-squares solutions of all rows.
     rank : int
         Of G, to within the tolerance.
     """
@@ -58,12 +62,12 @@ class MotionPath:
 class _PathConfiguration:
     q: Vector
     rank: int
-    weakest: float  # singular value that counts
+    weakest: float  # smallest singular value that counts
     Z: Array  # motions, scaled coordinates
 
 
 def random_paths(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) -> MotionPath:
-    """Configurations on random paths from q; q alone where nothing moves.
+    """Configurations on random paths from q; only q for a rigid structure.
 
     Parameters
     ----------
@@ -72,10 +76,10 @@ def random_paths(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) ->
     q : (nq,) array
         From `least_squares_point`.
     tau : float
-        How exactly the geometry is meant, above zero.
+        Tolerance of the geometry, above zero.
     unknowns : int
-        How much is to be learned from what rows say there beside the motion: so many numbers, some
-        times over.
+        Number of unknowns that the redundant combinations of rows at these configurations must
+        determine, several times over.
     seed : int
     """
     rng = np.random.default_rng(seed)
@@ -99,7 +103,7 @@ def random_paths(p: Problem, q: Vector, tau: float, unknowns: int, seed: int) ->
 
 
 def _start(p: Problem, q: Vector, tau: float, rng: np.random.Generator) -> _PathConfiguration:
-    """q, or the best place beside it where the rank is larger there: q may be singular."""
+    """q, or if the rank is larger nearby, because q is singular, the best configuration there."""
     here = _place(p, q, tau)
     found = [here]
     for _ in range(LOOKED_AROUND if here.Z.shape[1] else 0):
@@ -121,7 +125,7 @@ def _place(p: Problem, q: Vector, tau: float) -> _PathConfiguration:
 def _path(
     p: Problem, start: _PathConfiguration, z: Vector, step: float, tau: float, count: int
 ) -> list[Vector]:
-    """Up to `count` configurations ahead, each about `step` from the last."""
+    """Up to `count` configurations along a path, each about `step` from the last."""
     found: list[Vector] = []
     here, floor = start, max(WELL_ABOVE * tau, PATH_WEAKENS * start.weakest)
     while len(found) < count:

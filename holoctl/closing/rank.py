@@ -2,8 +2,8 @@
 
     G' = Dr G Dc        sigma_i > max(1e-8, 10 sqrt(e)) max(sigma_1, 1)        e: scaled error
 
-counts the singular values. Overconstrained loops have their rank on the manifold only: open by e,
-singular values that vanish there are as large as sqrt(e).
+is the condition for a singular value to count. Overconstrained loops are rank-deficient on the
+manifold only: at a closure error e, singular values that vanish there are as large as sqrt(e).
 Derivation: docs/derivations.md, "Scaling and rank".
 """
 
@@ -33,12 +33,12 @@ __all__ = [
 def manifold_rank(G: Array, error: float, tolerance: float = 0.0) -> int:
     """Rank of a scaled matrix at a configuration closed to within `error` (scaled).
 
-    With a tolerance, for rounded geometry: `rank_within` it, whatever the error.
+    With a tolerance, for rounded geometry: the result of `rank_within`, independent of the error.
 
-    Overconstrained loops lose rank only when closed: open by e, a vanishing singular value
-    grows like sqrt(e) or e, so the threshold is `RANK_OPEN` sqrt(e), at least `RANK`, times the
-    largest. Scaled rows are of order one, so it is not less than that times 1: all of them may
-    vanish together.
+    Overconstrained loops lose rank only when closed: at a closure error e, a vanishing singular
+    value grows like sqrt(e) or e, so the threshold is `RANK_OPEN` sqrt(e), at least `RANK`, times
+    the largest singular value. That is taken as at least 1, the size of scaled rows, because all of
+    them may vanish together.
     """
     if G.size == 0:
         return 0
@@ -50,7 +50,7 @@ def manifold_rank(G: Array, error: float, tolerance: float = 0.0) -> int:
 
 
 def rank_within(G: Array, tolerance: float) -> int:
-    """Rank of a scaled matrix where what is smaller than a tolerance is nothing."""
+    """Rank of a scaled matrix: the number of singular values above a tolerance."""
     return int(np.count_nonzero(singular_values(G) > max(tolerance, RANK)))
 
 
@@ -65,20 +65,20 @@ def scaled_jacobian(
 
 
 def pivot_rows(G: Array, rank: int) -> NDArray[np.intp]:
-    """So many rows that do not depend on each other, in ascending order: ``G'^T P = Q R``."""
+    """`rank` independent rows, in ascending order, by ``G'^T P = Q R``."""
     return np.sort(pivoted_qr(G.T, rank).pivots[:rank])
 
 
 def scaled_size(G: Array) -> float:
-    """1-norm of scaled rows, or 1 where that is larger: they are of order one by their scaling."""
+    """1-norm of scaled rows, at least 1: they are of order one by their scaling."""
     return max(one_norm(G), UNIT)
 
 
 def first_independent(places: Sequence[Array], rank: int) -> NDArray[np.intp]:
     """The first `rank` rows that are independent at all these places, in the order of the rows.
 
-    A row whose axis turns with a body may say much at one place and nothing at another: then a
-    later row is taken. The tolerance is the largest one that finds so many.
+    A row whose axis turns with a body may be independent at one place and dependent at another:
+    then a later row is chosen. The tolerance is the largest one with which enough rows are found.
     """
     for tol in 10.0 ** np.arange(-3.0, -10.0, -1.0):
         kept, bases = list[int](), [np.zeros((0, G.shape[1])) for G in places]
@@ -95,6 +95,6 @@ def first_independent(places: Sequence[Array], rank: int) -> NDArray[np.intp]:
 
 
 def _rest(row: Vector, basis: Array) -> Vector:
-    """What of a row is beyond an orthonormal basis; twice, for rounding."""
+    """The part of a row orthogonal to a basis, computed twice against rounding."""
     rest = row - basis.T @ (basis @ row)
     return rest - basis.T @ (basis @ rest)

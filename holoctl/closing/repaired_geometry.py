@@ -1,10 +1,10 @@
-"""Repaired geometry: joints and frames are moved by the least that makes rounded ones exact.
+"""Repaired geometry: the least displacements of joints and frames that make rounded ones exact.
 
     U_k' (phi(q_k) + A_k d) = 0,  |d| least        k: along the motion; U_k: left null space of G'
 
-What the rows say beside the motion must hold everywhere along it. Gauss-Newton: all q_k move to
-their least squares after each step, and directions of the stacked rows count above what is left
-open.
+The redundant combinations of rows must close everywhere along the motion. Gauss-Newton: all q_k
+move to their least-squares points after each step, and directions of the stacked rows count if
+their singular values are above the remaining error.
 Derivation: docs/derivations.md, "Exact again".
 """
 
@@ -18,20 +18,14 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, quiet, whole
 from holoctl.base.errors import AssemblyError, InputError
 from holoctl.base.linalg import in_range, largest
-from holoctl.base.tolerances import (
-    CLOSED_ALREADY,
-    GEOMETRY_OF_FILES,
-    LATENT_REACH,
-    ROUNDED,
-    ROUNDING,
-)
+from holoctl.base.tolerances import CLOSED_ALREADY, GEOMETRY_OF_FILES, ROUNDED, ROUNDING
 from holoctl.closing.assembly import assemble
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere, newton
 from holoctl.closing.placement_rows import Placements, placements_of, scaled_rows_by_placement
 from holoctl.closing.random_paths import random_paths
 from holoctl.closing.rank import manifold_rank, rank_within, scaled_jacobian
-from holoctl.closing.toleranced_rows import kept_rows
+from holoctl.closing.toleranced_rows import LATENT_REACH, kept_rows
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.description import checked_tolerance
 from holoctl.mechanism.frame_displacements import Move, moved
@@ -40,33 +34,32 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["RepairedGeometry", "repaired_geometry"]
 
 FEWEST_ON_PATHS = 6
-"""With fewer configurations nothing is known of the motion."""
+"""With fewer configurations the motion is unknown."""
 
 FRESH = 1000
-"""Added to a seed for configurations that were not used."""
+"""Added to the seed for the configurations of the final check."""
 
 SNAP_CUT = (1e3, 1e-9)  # a ratio; scaled
-"""Directions of moves count whose singular value is above so many times what is open, and above the
-second number: below, it is what slopes miss by being taken at geometry that is not exact yet."""
+"""Directions of moves count if their singular value is above the first times the remaining error,
+and above the second: smaller ones are errors of slopes at geometry that is not exact yet."""
 
 SNAP_ASTRAY = 10.0
-"""What is open after a step may be so many times what it was before one of the last three, and
-moves as many times the tolerance: where conditions are quadratic, it rises before it falls."""
+"""Largest error after a step relative to that before one of the last three steps, and largest move
+relative to the tolerance: if conditions are quadratic, the error rises before it falls."""
 
 SNAP_STEPS, MOST_STEPS_ASTRAY, SNAP_ROUNDS = 60, 8, 3
-"""Steps at most, those in turn that may fail to help, and how often more configurations are
-taken."""
+"""Most steps; most steps in a row without progress; how often configurations are added."""
 
 SNAPPED = 1e-14  # scaled
-"""Geometry is exact where no row is open by more."""
+"""Geometry is exact if no row is open by more."""
 
 BARELY_MOVED = 1e-15  # scaled
-"""A smaller move is none."""
+"""A smaller move is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class RepairedGeometry:
-    """A mechanism that is exact again; `print` it for a table of what moved.
+    """A mechanism with exact geometry; `print` it for a table of the moves.
 
     Attributes
     ----------
@@ -74,13 +67,12 @@ class RepairedGeometry:
         Exact, with ``tolerance`` 0.
     moves : tuple of Move
         Joints and frames of constraints, each with its translation (m) and rotation vector (rad) in
-        the frame's own axes; what moved most, in units of its loop, comes first. Empty where the
+        the frame's own axes; the largest move, in units of its loop, comes first. Empty if the
         geometry was exact.
     error_before, error_after : float
-        Largest scaled error of a row along the motion, with all rows met as well as they can be
-        together.
+        Largest scaled error of a row along the motion, at least-squares solutions of all rows.
     tolerance : float
-        How exactly the geometry was meant.
+        The given tolerance of the geometry.
     """
 
     mech: Mechanism
@@ -91,7 +83,7 @@ class RepairedGeometry:
 
     def __str__(self) -> str:
         if not self.moves:
-            return f"{self.mech.name}: exact already, nothing moves (error {self.error_after:.1g})"
+            return f"{self.mech.name}: exact already, no moves (error {self.error_after:.1g})"
         width = max(len("joint or frame"), *(len(move.name) for move in self.moves))
         rows = [
             f"  {move.name:<{width}}  {np.linalg.norm(move.translation):9.2g}  "
@@ -112,7 +104,7 @@ class RepairedGeometry:
 def repaired_geometry(
     mech: Mechanism, q: Any = None, *, tolerance: Any = None, seed: int = 0
 ) -> RepairedGeometry:
-    """Make rounded geometry exact: rows that repeat others then do so to the last digit.
+    """Make rounded geometry exact: nearly redundant rows become exactly redundant.
 
     Axes and points move by the least amount, in units of their loops, with which all rows close
     together everywhere along the motion: the placements of all joints in their parents, and the
@@ -122,12 +114,13 @@ def repaired_geometry(
     ----------
     mech : Mechanism
     q : (nq,) array_like, optional
-        A configuration near the usual closed one: where paths start. Default: ``mech.reference``.
+        A configuration near the usual closed one, at which paths start. Default:
+        ``mech.reference``.
     tolerance : float, optional
-        How exactly the geometry is meant, scaled. Default: ``mech.tolerance``, or 1e-4, as for
-        files, where that is 0.
+        Tolerance of the geometry, scaled. Default: ``mech.tolerance``, or if that is 0, 1e-4 as for
+        files.
     seed : int, optional
-        Of the paths.
+        Seed of the paths.
 
     Returns
     -------
@@ -139,16 +132,16 @@ def repaired_geometry(
     InputError
         For arguments of the wrong kind.
     AssemblyError
-        Where it does not close to within the tolerance, and where no geometry within the tolerance
-        is exact: then parts do not fit, and that is no rounding. It carries the residual and the
-        worst rows.
+        If the mechanism does not close to within the tolerance, and if no geometry within the
+        tolerance is exact: then parts do not fit, which is not rounding. It carries the residual
+        and the worst rows.
 
     Notes
     -----
-    Exactness is checked at configurations that were not used, on longer paths. Motions are those to
-    within the tolerance: what that takes for redundant becomes redundant. For constraints that
-    depend on time it is decided at t = 0. Constraints that are switched off (``mech.parked``) are
-    not looked at, and neither move nor become exact: switch them on first.
+    Exactness is checked at configurations that were not used, on longer paths. Rows that are
+    redundant to within the tolerance become redundant. Constraints that depend on time are repaired
+    at t = 0. Constraints that are switched off (``mech.parked``) are ignored, and neither move nor
+    become exact: switch them on first.
 
     Examples
     --------
@@ -161,7 +154,8 @@ def repaired_geometry(
     tau = mech.tolerance or GEOMETRY_OF_FILES
     if tolerance is not None and (tau := checked_tolerance(tolerance, "repaired_geometry")) == 0.0:
         raise InputError(
-            "repaired_geometry: with tolerance=0 the geometry is exact as it is; give how exactly"
+            "repaired_geometry: with tolerance=0 the geometry is exact by definition; "
+            "give a tolerance above 0"
         )
     seed = whole("seed", seed, 0)
     exact = replace(mech, tolerance=0.0) if mech.tolerance else mech
@@ -179,7 +173,7 @@ def repaired_geometry(
                 f"{mech.name}: it does not close near q to within {tau:g}; it closes exactly at a "
                 f"posture {gone:.2g} away (scaled) where it cannot move. Give a q nearer to that "
                 "posture, if it is meant; else parts do not fit, or give a larger tolerance= "
-                "(hc.mobility tells one that serves)",
+                "(hc.mobility reports a sufficient one)",
                 residual=largest(p.scaled_rows(guess)[0]), worst=[], q=start,
             )  # fmt: skip
         return RepairedGeometry(exact, (), error, error, tau)
@@ -188,7 +182,7 @@ def repaired_geometry(
 
 @dataclass(frozen=True, eq=False)
 class _Misfit:
-    """What is open at configurations of one rank, and how it changes with the placements."""
+    """The remaining error at configurations of one rank, and its derivative by the placements."""
 
     configurations: tuple[Vector, ...]
     errors: Array  # (N, m), scaled
@@ -201,7 +195,7 @@ class _Misfit:
 
     @property
     def worst(self) -> Vector:
-        """The configuration where a row is open most."""
+        """The configuration with the largest error of a row."""
         return self.configurations[int(np.argmax(np.abs(self.errors).max(axis=1)))]
 
     @property
@@ -223,7 +217,8 @@ class _GeometryRepair:
         if rank < self.mech.nv and len(qs) < FEWEST_ON_PATHS:
             raise self._refused(
                 self.mech, qs[0], "paths along its motions end where they start: a singular "
-                "configuration, or rows that hold although they say nothing to first order",
+                "configuration, or rows that constrain the motion although they are redundant to "
+                "first order",
             )  # fmt: skip
         mech, worst = self.mech, qs[0]
         for i in range(1, SNAP_ROUNDS + 1):
@@ -261,7 +256,7 @@ class _GeometryRepair:
         return _Misfit(qs, np.array(errors), np.concatenate(opens) / n, np.concatenate(slopes) / n)
 
     def _fitted(self, before: _Misfit, rank: int) -> tuple[Vector, _Misfit]:
-        """The least moves with which all rows close at these configurations."""
+        """The smallest moves with which all rows close at these configurations."""
         best = here = np.zeros(6 * len(self.places.names)), before
         sizes, careful, astray = [before.size], 1.0, 0
         factors = np.linalg.svd(in_range(before.slopes), False)
@@ -284,7 +279,8 @@ class _GeometryRepair:
         return best
 
     def _after(self, d: Vector, before: _Misfit, rank: int) -> _Misfit | None:
-        """The same configurations after moves, at least squares; None where moves are too large."""
+        """The same configurations after moves, at least-squares solutions; None if moves are too
+        large."""
         if largest(d) > SNAP_ASTRAY * self.tau:
             return None
         mech = moved(self.mech, _moves(d, self.places))
@@ -293,8 +289,8 @@ class _GeometryRepair:
         return self._misfit(mech, qs, rank)
 
     def _checked(self, mech: Mechanism, fit: _Misfit, rank: int) -> tuple[float, Vector | None]:
-        """Largest error along paths that were not used, and where that is too much, or the rank is
-        not that of exact geometry."""
+        """Largest error along paths that were not used, and the configuration at which it is too
+        large or the rank is not that of exact geometry."""
         _, fresh = self._along(mech, fit.configurations[0], 2, self.seed + FRESH)
         worst, at = 0.0, None
         for x in (*fit.configurations, *fresh):
@@ -323,15 +319,15 @@ class _GeometryRepair:
         rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
         return AssemblyError(
             f"{mech.name}: {what}. Rows that do not close: {rows or 'none, but the rank is less'} "
-            f"(scaled). Its geometry was taken as meant to within {self.tau:g}: parts that do not "
-            "fit are no rounding; or give another tolerance=, or a q away from singular "
+            f"(scaled). The tolerance of its geometry is {self.tau:g}: parts that do not "
+            "fit are not due to rounding; or give another tolerance=, or a q away from singular "
             "configurations",
             residual=largest(error), worst=worst, q=at,
         )  # fmt: skip
 
 
 def _moves(d: Vector, places: Placements) -> tuple[Move, ...]:
-    """Scaled moves as values, the largest first; what is nothing but rounding is left out."""
+    """Scaled moves as values, the largest first, without those that are only rounding."""
     sizes = np.linalg.norm(d.reshape(-1, 6), axis=1)
     entries = (d * places.units).reshape(-1, 6)
     return tuple(

@@ -1,7 +1,7 @@
-"""Where to look: one closed configuration, and others that the mechanism can reach.
+"""Samples of closed configurations: a given one, and others that the mechanism can reach.
 
-A rank at one configuration says what holds there; the largest rank nearby says what holds in
-general. Where the two differ, the configuration is singular, and nothing is redundant for it.
+The rank at one configuration is local; the largest rank nearby is the generic one. If the two
+differ, the configuration is singular, which does not make rows redundant.
 Reference: docs/derivations.md, "Scaling and rank"; docs/doctor.md.
 """
 
@@ -27,10 +27,11 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["Sample", "Samples", "goes_on", "sample", "samples", "still", "tangent"]
 
 FEW_STEPS = 12
-"""Of many directions so many random mixtures are followed, where few of them lead back."""
+"""Number of random combinations that are followed if there are many directions and few of them lead
+back."""
 
 LOOKED_AT = 3
-"""So many reachable configurations are looked at closely, beside the one asked about."""
+"""Number of reachable configurations that are analysed, in addition to the given one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Sample:
     null : (nv, nv - rank) array
         Orthonormal basis of the velocities with ``G v = 0``, scaled coordinates.
     tolerance : float
-        Where geometry is rounded, how exactly it is meant: what is smaller is nothing. Else 0.
+        Tolerance of rounded geometry: smaller singular values do not count. 0 for exact geometry.
     """
 
     q: Vector
@@ -69,13 +70,13 @@ class Samples:
     ----------
     here : Sample
     generic : tuple of Sample
-        Configurations on the largest component of those that meet here, all of one rank: `here`
-        first if it is like the others.
+        Configurations on the largest component of those that meet here, all of one rank; `here` is
+        the first if it has this rank too.
     generic_rank : int
         Their rank.
     tangents : tuple of (nv, n) arrays
         For each of `generic`, an orthonormal basis of the velocities that continue as finite
-        motions: all of ``null``, or less where some are shaky.
+        motions: all of ``null``, or less if some are only infinitesimal.
     crossing : bool
         Whether other paths cross the largest one at `here`, with the same rank.
     """
@@ -88,14 +89,14 @@ class Samples:
 
     @property
     def finite_dof(self) -> int:
-        """Motions that go on: what is left of nv - generic_rank without the shaky ones."""
+        """The number of finite motions: nv - generic_rank without infinitesimal ones."""
         return int(self.tangents[0].shape[1])
 
 
 def sample(
     mech: Mechanism, q: Vector, t: float, error: float | None = None, tolerance: float = 0.0
 ) -> Sample:
-    """Rank and null space at one configuration; `error` in place of the error there, if given."""
+    """Rank and null space at one configuration; `error` replaces the error there, if given."""
     G, errors = scaled_jacobian(mech, q, t)
     largest = float(np.abs(errors).max(initial=0.0))
     rank = manifold_rank(G, largest if error is None else error, tolerance)
@@ -104,7 +105,7 @@ def sample(
 
 
 def still(at: Sample, held: Array, motions: Array) -> tuple[int, Array]:
-    """The motions in which what is held rests.
+    """The motions in which the held rates are zero.
 
     Parameters
     ----------
@@ -117,9 +118,9 @@ def still(at: Sample, held: Array, motions: Array) -> tuple[int, Array]:
     Returns
     -------
     rank : int
-        Of the rows on the motions.
+        Rank of the rows on the motions.
     resting : (nv, n - rank) array
-        Orthonormal basis of those that are left.
+        Orthonormal basis of the remaining motions.
     """
     A = held @ motions
     rank = manifold_rank(A, at.error, at.tolerance)
@@ -127,16 +128,16 @@ def still(at: Sample, held: Array, motions: Array) -> tuple[int, Array]:
 
 
 def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Samples:
-    """Look around at a closed q.
+    """A sample at a closed q, and samples nearby.
 
-    Paths of different dimension may meet at q: what is said in general is said of the largest.
+    Paths of different dimension may meet at q: generic results are those of the largest.
     """
     here = sample(mech, q, t, tolerance=tolerance)
     at_q = neighbourhood(mech, q, t, rank=here.rank, tolerance=tolerance)
     own = tangent(here, at_q)
     places = around(at_q, 6 if here.G.size else 1)
     farthest = max((float(np.linalg.norm(place.y)) for place in places), default=0.0)
-    # near a crossing the motions of both paths seem to go on
+    # near a crossing the motions of both paths seem to be finite
     far = [place for place in places if np.linalg.norm(place.y) > 0.4 * farthest]
     reached = [_reached(mech, place.x, t, tolerance) for place in _spread(far)]
     elsewhere = _largest(at_q, reached)
@@ -152,7 +153,7 @@ def samples(mech: Mechanism, q: Vector, t: float, tolerance: float = 0.0) -> Sam
 
 
 def _spread(places: list[ContinuationPlace]) -> list[ContinuationPlace]:
-    """In an order in which each is in a direction as different as can be from those before."""
+    """The places in an order such that the direction of each differs most from those before."""
     if len(places) < 3:
         return places
     ways = np.array([place.y / np.linalg.norm(place.y) for place in places])
@@ -169,9 +170,9 @@ def _reached(mech: Mechanism, x: Vector, t: float, tolerance: float) -> Sample:
 
 
 def _largest(at_q: Neighbourhood, reached: list[Sample]) -> list[tuple[Sample, Array]]:
-    """Those on the largest component that was found, with the motions that go on there.
+    """The samples on the largest component found, with the finite motions there.
 
-    No more go on than the rank leaves: the smallest rank is looked at first.
+    The rank limits the number of finite motions, so the smallest rank is tested first.
     """
     found: list[tuple[Sample, Array]] = []
     for rank in sorted({s.rank for s in reached}):
@@ -190,11 +191,11 @@ def _beside(n: Neighbourhood, s: Sample) -> Neighbourhood:
 
 
 def tangent(s: Sample, n: Neighbourhood) -> Array:
-    """The part of the null space along which the mechanism does move, where it is smooth.
+    """The part of the null space along which the mechanism has finite motions, if it is smooth.
 
-    A shaky direction keeps the constraints to first order only: closing the mechanism after a
-    step along it leads back. Steps are mixtures of all directions, for each alone may go on where
-    two together do not.
+    An infinitesimal motion satisfies the constraints to first order only: closing the mechanism
+    after a step along it leads back. Steps are combinations of all directions, because two
+    directions that are finite separately need not be finite together.
     """
     k = s.null.shape[1]
     if s.rank == s.G.shape[0] or k == 0:
@@ -209,20 +210,21 @@ def tangent(s: Sample, n: Neighbourhood) -> Array:
 
 
 def _back(n: Neighbourhood, ways: Array, enough: float) -> tuple[Array, int]:
-    """Directions, those first that lead back, and how many these are."""
+    """The directions, beginning with those that lead back, and the number of these."""
     u, sizes, _ = np.linalg.svd(np.column_stack([_left(n, way) for way in ways.T]))
     return u, int(np.count_nonzero(sizes > enough))
 
 
 def _left(n: Neighbourhood, way: Vector) -> Vector:
-    """What is left of a way in the null space after a step along it; nothing if not found out."""
+    """The part of a direction that remains after a step along it is closed; zero if that is
+    unknown."""
     there = followed(n, n.reach * way)
     return np.zeros(way.size) if there is None else way - there.y / n.reach
 
 
 def _ways(n: Neighbourhood, T: Array) -> int:
-    """How many independent directions go on, each alone: more than go on together where paths
-    cross."""
+    """The number of independent directions that are finite separately: at a crossing of paths more
+    than are finite together."""
     others = null_space_by_svd((n.Z.T @ T).T, T.shape[1])[3]
     k = others.shape[1]
     if k == 0:
@@ -237,7 +239,7 @@ def _ways(n: Neighbourhood, T: Array) -> int:
 
 
 def goes_on(mech: Mechanism, s: Sample, x: Vector, t: float) -> bool:
-    """Whether a unit velocity x in the null space goes on as a motion; so if not found out."""
+    """Whether a unit velocity x in the null space is a finite motion; True if that is unknown."""
     n = neighbourhood(mech, s.q, t, rank=s.rank, tolerance=s.tolerance)
     way = n.Z.T @ x
     there = followed(n, n.reach * way)

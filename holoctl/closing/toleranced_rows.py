@@ -1,12 +1,11 @@
-"""Toleranced geometry: which rows close where it is rounded. They decide the motion; the rest
-repeats them.
+"""Toleranced geometry: the rows that close exactly and determine the motion, if it is rounded.
 
     rank = max over configurations nearby of #{ sigma_i(G') > tau }        tau: mech.tolerance
     rows = argmax min over these of sigma_min(G'[rows])
 
-A singular value is what a combination of rows says, per rad or size of the loop: one below tau
-repeats the others to within tau. The kept rows then close exactly, and what is left out stays open
-by what the rounding amounts to. Geometry that is exact is found to be so, and nothing changes.
+A singular value is the change of a combination of rows per rad or size of the loop: a combination
+with a singular value below tau is redundant to within tau. The kept rows then close exactly, and
+the others stay open by the rounding. Exact geometry is detected, and is not affected.
 Derivation: docs/derivations.md, "Rounded geometry".
 """
 
@@ -22,7 +21,6 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import (
     CLOSED_ALREADY,
-    LATENT_REACH,
     LATENT_ROOT,
     LOOKED_AROUND,
     RANK,
@@ -37,33 +35,40 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["KeptRows", "closed_by_kept_rows", "independence", "kept_rows", "toleranced_rows"]
 
+LATENT_REACH = 0.02  # scaled
+"""Length of the path along the kept rows on which the rows left out are tested for opening."""
+
+
 WANDERED, CLOSES_IN = 1e-6, 10  # scaled; a count
-"""Exact geometry closes this near to where its rows are met best, in no more steps of Newton's
-method than these."""
+"""Exact geometry closes within this distance from the least-squares point, in at most this number
+of Newton steps."""
 
 FARTHER = (0.3, 0.6)  # scaled
-"""From there it goes on by such steps, to choose rows that are good on a long way."""
+"""Further steps, at which rows are compared too, so that they are independent over a long
+distance."""
 
 CLEARLY_BETTER = 2.0
-"""Rows that are closed where one is are kept unless others are this many times more independent."""
+"""Rows that are closed at the given configuration are kept unless others are this many times more
+independent."""
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """What rounded geometry means.
+    """The rows that determine the motion of rounded geometry.
 
     Attributes
     ----------
     q : (nq,) array
-        Where it was decided: all rows are met there as well as they can be.
+        The configuration of the decision: a least-squares point of all rows.
     rows : (rank,) int array
-        Rows that decide the motion, in ascending order.
+        Rows that determine the motion, in ascending order.
     latent : int array
-        Rows that say nothing new to first order, and yet hold: the kept ones alone leave them.
+        Rows that are redundant to first order but still constrain the motion: they open along the
+        motions of the kept rows.
     error, lost : float
-        Largest scaled error there, and the largest singular value that does not count.
+        Largest scaled error at q, and the largest singular value that does not count.
     nearby : tuple of (nq,) arrays
-        Configurations of that rank near q, reached in the same way.
+        Configurations of the same rank near q, also least-squares points.
     """
 
     q: Vector
@@ -80,21 +85,21 @@ class KeptRows:
 
     @property
     def off(self) -> float:
-        """By how much geometry is rounded, scaled."""
+        """The rounding of the geometry, scaled."""
         return max(self.error, self.lost)
 
 
 def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> KeptRows | None:
-    """Decide rank and rows near a least-squares point; None where the geometry is exact.
+    """Determine rank and rows near a least-squares point; None if the geometry is exact.
 
     Parameters
     ----------
     p : Problem
-        With all rows; the free coordinates count.
+        With all rows; only the free coordinates are used.
     q : (nq,) array
         From `least_squares_point`.
     tau : float
-        How exactly the geometry is meant, above zero.
+        Tolerance of the geometry, above zero.
     at : (nq,) array, optional
         Rows that are closed there are preferred.
     """
@@ -102,7 +107,7 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
     error, G = p.scaled_rows(q)
     if _exact_here(p, q, tau):
         return None
-    if p.free.size < p.mech.nv:  # rows that a lock makes superfluous do not repeat others
+    if p.free.size < p.mech.nv:  # rows that are superfluous because of a lock are not redundant
         p = everywhere(p.mech, q, p.t)
         error, G = p.scaled_rows(q)
     nearby = _around(p, q, G, tau)
@@ -125,7 +130,7 @@ def kept_rows(p: Problem, q: Vector, tau: float, at: Vector | None = None) -> Ke
 
 
 def toleranced_rows(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
-    """The rows that decide the motion at a q that is closed; None where the geometry is exact."""
+    """The rows that determine the motion at a closed q; None if the geometry is exact."""
     tau = mech.tolerance
     if tau == 0.0 or mech.row_scale.size == 0:
         return None
@@ -137,9 +142,9 @@ def toleranced_rows(mech: Mechanism, q: Vector, t: float) -> KeptRows | None:
 def closed_by_kept_rows(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] | None:
     """The problem of the kept rows alone, and its solution nearest to the guess.
 
-    Where rows left out would open by more than the tolerance on the way to it, or hold although
-    they say nothing to first order, the solution nearest to where the rows were decided. None where
-    there is none within the tolerance.
+    If rows that are left out would open by more than the tolerance on the path to it, or constrain
+    the motion although they are redundant to first order, the solution nearest to the configuration
+    of the decision. None if there is none within the tolerance.
     """
     held, tau = replace(p, rows=meant.rows), p.mech.tolerance
     q = newton(held, meant.q, None)
@@ -152,7 +157,8 @@ def closed_by_kept_rows(p: Problem, meant: KeptRows) -> tuple[Problem, Vector] |
 
 
 def _in_scaled_coordinates(p: Problem) -> Problem:
-    """Ranks and distances do not depend on the weights of a guess."""
+    """The problem with equal weights: ranks and distances do not depend on the weights of a
+    guess."""
     return replace(p, weights=1.0 / p.mech.column_scale**2)
 
 
@@ -160,17 +166,17 @@ def _in_scaled_coordinates(p: Problem) -> Problem:
 
 
 def _exact_here(p: Problem, q: Vector, tau: float) -> bool:
-    """Whether all rows close right here, and no singular value is within the tolerance only."""
+    """Whether all rows close next to q, and every singular value within the tolerance is zero."""
     G, error = _closed_right_there(p, q)
     if G is None:
         return False
-    locked = p.free.size < p.mech.nv  # then no rank is asked for: this is the posture
+    locked = p.free.size < p.mech.nv  # then the rank does not matter
     return locked or manifold_rank(G, max(error, ROUNDED)) == rank_within(G, tau)
 
 
 def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
-    """Whether all rows close nearby, with that rank: then this is a singular configuration of exact
-    geometry, where singular values are within the tolerance."""
+    """Whether all rows close nearby, with that rank: then q is a near-singular configuration of
+    exact geometry, with small singular values."""
     ranks = []
     for x in nearby:
         G, error = _closed_right_there(p, x)
@@ -181,7 +187,8 @@ def _exact_nearby(p: Problem, nearby: list[Vector], rank: int) -> bool:
 
 
 def _closed_right_there(p: Problem, q: Vector) -> tuple[Array | None, float]:
-    """G where all rows close next to a least-squares q, and what is left open; else None."""
+    """G at the point next to a least-squares q at which all rows close, and the remaining error;
+    None if there is none."""
     there = newton(replace(p, max_iter=CLOSES_IN), q, None)
     error, G = p.scaled_rows(there)
     closes = largest(error) <= CLOSED_ALREADY and distance(p.mech, q, there) <= WANDERED
@@ -192,12 +199,14 @@ def _closed_right_there(p: Problem, q: Vector) -> tuple[Array | None, float]:
 
 
 def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
-    """Configurations nearby that meet the rows to within tau: along what does not count here."""
+    """Configurations nearby that satisfy the rows to within tau, along directions that do not count
+    for the rank here."""
     _, s, vt = np.linalg.svd(G, full_matrices=True)
     Z = vt[int(np.count_nonzero(s > max(tau, RANK))) :].T
     rng = np.random.default_rng(0)
     found = []
-    for _ in range(LOOKED_AROUND if Z.shape[1] > 1 else Z.shape[1]):  # one motion has no others
+    # a single motion needs one direction
+    for _ in range(LOOKED_AROUND if Z.shape[1] > 1 else Z.shape[1]):
         z = Z @ rng.normal(size=Z.shape[1])
         for step in (REACHED, -REACHED):
             x, error = least_squares_point(p, p.moved(q, step * z / np.linalg.norm(z)), tau)
@@ -207,7 +216,7 @@ def _around(p: Problem, q: Vector, G: Array, tau: float) -> list[Vector]:
 
 
 def _ahead(p: Problem, q: Vector, nearby: list[Vector], tau: float) -> list[Vector]:
-    """Configurations farther along the ways to those nearby: rows are chosen for all of them."""
+    """Configurations farther in the directions of those nearby: rows are chosen for all of them."""
     found = []
     for x in nearby:
         last, here = q, x
@@ -223,15 +232,14 @@ def _ahead(p: Problem, q: Vector, nearby: list[Vector], tau: float) -> list[Vect
 
 
 def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_]) -> Indices:
-    """Of sets of rows that one place or another suggests, the best at the worst of all places,
-    compared with all rows there.
-
-    Rows of a set that is closed already are kept where they are good enough.
+    """Of the sets of rows suggested at each place, the one that is best at its worst place,
+    compared with all rows there. A set of rows that are closed already is preferred if it is good
+    enough.
     """
     of_all = np.array([singular_values(G)[rank - 1] if rank else 1.0 for G in places])
 
     def best(sets: list[Indices]) -> tuple[float, Indices]:
-        """The set that is worth most, and how much: the first of equal ones."""
+        """The most independent set and its measure; the first of equal ones."""
         different = list({tuple(rows.tolist()): rows for rows in sets}.values())
         worth = [_least_of(places, of_all, rows) for rows in different]
         return max(worth), different[int(np.argmax(worth))]
@@ -248,7 +256,8 @@ def _most_independent(places: list[Array], rank: int, closed: NDArray[np.bool_])
 
 
 def independence(places: list[Array], rows: Indices) -> float:
-    """The smallest singular value of some rows over that of all, at the worst of these places."""
+    """The smallest singular value of some rows relative to that of all, at the worst of these
+    places."""
     of_all = [singular_values(G)[rows.size - 1] if rows.size else 1.0 for G in places]
     return _least_of(places, np.array(of_all), rows)
 
@@ -261,7 +270,7 @@ def _least_of(places: list[Array], of_all: Vector, rows: Indices) -> float:
 
 
 def _latent(p: Problem, q: Vector, rows: Indices, tau: float) -> Indices:
-    """Rows left out that open by more than tau while the kept ones are walked along."""
+    """Rows left out that open by more than tau on a path along the kept ones."""
     held = replace(p, rows=rows)
     reach = max(LATENT_REACH, LATENT_ROOT * float(np.sqrt(tau)))
     G = held.scaled_rows(q)[1]

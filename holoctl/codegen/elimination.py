@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.base.checks import Array
-from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.matrices import total
 
@@ -33,6 +32,10 @@ __all__ = [
     "pivot_order",
     "upper_solve",
 ]
+
+LEAST_PIVOT = 1e-4
+"""A scaled pivot of this size puts a result in doubt."""
+
 
 GROWTH = 50.0
 """A scaled multiplier of this size puts the result in doubt."""

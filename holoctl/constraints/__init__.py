@@ -1,5 +1,5 @@
-"""The constraints, and the rows that each has on a model.
+"""The constraints, and the rows of each on a model.
 
-In: a description, then a `pin.Model`. Out: bound rows, evaluated at `Kinematics`.
-A kind of row is one value of `kinds`; a constraint is one file.
+In: a description, then a `pin.Model`. Out: bound rows, evaluated at `Kinematics`. Each kind of row
+is one value of `kinds`; each constraint is one file.
 """

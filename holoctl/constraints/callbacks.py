@@ -1,7 +1,7 @@
-"""Functions of one's own of q, or of q and t, whose derivatives are given or found by differences.
+"""User-defined functions of q, or of q and t, with derivatives given or by differences.
 
-Central differences of sixth order, along the tangent directions of q and along time. What is given
-is compared with differences once, where a model is met.
+The differences are central and of sixth order, along the tangent directions of q and along time.
+Given derivatives are compared with differences once, when the constraint is bound to a model.
 """
 
 from __future__ import annotations
@@ -16,12 +16,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, numbers, quoted, whole
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import (
-    DIFFERENCE_PARTS,
-    DIFFERENCE_STEP,
-    FIRST_DIFFERENCE,
-    SECOND_DIFFERENCE,
-)
+from holoctl.base.tolerances import DIFFERENCE_PARTS, DIFFERENCE_STEP, FIRST_DIFFERENCE
 from holoctl.constraints.constraint_protocol import Rows
 from holoctl.constraints.derivative_check import (
     Difference,
@@ -32,9 +27,12 @@ from holoctl.constraints.derivative_check import (
 
 __all__ = ["Callbacks", "check_callables", "check_derivatives", "scale_of"]
 
+SECOND_DIFFERENCE = 1e-2  # rad, m, s
+"""Step of numerical second derivatives."""
+
 
 def check_callables(owner: str, needed: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-    """Raise `InputError` for what is not callable; `others` may be None."""
+    """Raise `InputError` for a value that is not callable; values of `others` may be None."""
     for what, given in [*needed.items(), *others.items()]:
         if not callable(given) and (what in needed or given is not None):
             raise InputError(f"{owner}: {what} must be a function; got {quoted(given)}")
@@ -58,23 +56,23 @@ def scale_of(owner: str, given: Any, rows: Any) -> float | tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Callbacks:
-    """A function f and what is given of its derivatives, on a model.
+    """A function f, and those of its derivatives that are given, on a model.
 
     Attributes
     ----------
     owner : str
-        Whose they are, for messages.
+        The constraint that they belong to, for messages.
     model : pin.Model
     rows : int
-        How many numbers f returns.
+        The number of values that f returns.
     called : str
-        What f is called, for messages.
+        The name of f, for messages.
     function : function (q) or (q, t) -> (rows,)
     jacobian : function (q) or (q, t) -> (rows, nv), or None
     drift : function (q, v) or (q, v, t) -> (rows,), or None
     rate_t : function (q, t) -> (rows,), or None
     time : bool
-        Whether they take the time as well.
+        Whether the functions take the time too.
     """
 
     owner: str
@@ -123,7 +121,7 @@ class Callbacks:
     def _called(
         self, what: str, function: Any, shape: tuple[int, ...], t: float, *state: Vector
     ) -> Array:
-        """What one of the callbacks gives, checked."""
+        """The result of one of the callbacks, checked."""
         when = (t,) if self.time else ()
         return self._checked(what, function(*(x.copy() for x in state), *when), shape)
 
@@ -135,7 +133,7 @@ class Callbacks:
         return _first(at, h)
 
     def _second_along(self, q: Vector, t: float, v: Vector) -> Vector:
-        """Second time derivative of f at constant v: shorter where v is fast."""
+        """Second time derivative of f at constant v; the step is shorter for a fast v."""
         h = SECOND_DIFFERENCE / max(1.0, float(np.abs(v).max(initial=0.0)))
         at = lambda s: self.value(pin.integrate(self.model, q, s * v), t + s)  # noqa: E731
         return _second(at, h)
@@ -159,7 +157,7 @@ class Callbacks:
             x = x.reshape(shape)
         if x.shape != shape:
             others = x.ndim > 0 and x.shape[0] != shape[0]
-            hint = f"; rows={self.rows} tells how many rows there are" if others else ""
+            hint = f"; rows={self.rows} states the number of rows" if others else ""
             raise InputError(f"{owner} must return shape {shape}; got {x.shape}{hint}")
         if not np.isfinite(x).all():
             raise InputError(f"{owner} must return finite numbers; got {x}")
@@ -167,15 +165,17 @@ class Callbacks:
 
 
 def check_derivatives(f: Callbacks, reference: Vector) -> None:
-    """Raise `InputError` where a derivative that is given is not that of f: at seeded states near
-    a reference."""
+    """Raise `InputError` if a given derivative is not that of f, at seeded states near a
+    reference."""
     if f.jacobian is None and f.drift is None and f.rate_t is None:
         return
-    check_at_seeded_states(f.model.nv, partial(_told, f, reference))
+    check_at_seeded_states(f.model.nv, partial(_wrong_derivatives, f, reference))
 
 
-def _told(f: Callbacks, reference: Vector, step: Vector, v: Vector, reach: float) -> str | None:
-    """What is wrong with the derivatives a step from the reference; None if nothing."""
+def _wrong_derivatives(
+    f: Callbacks, reference: Vector, step: Vector, v: Vector, reach: float
+) -> str | None:
+    """The error of the derivatives at a step from the reference; None if there is none."""
     h = min(DIFFERENCE_STEP, 0.1 * reach)
     q, t = pin.integrate(f.model, reference, step), reach if f.time else 0.0
     tries = [_compared(f, q, v, t, part * h) for part in DIFFERENCE_PARTS]
@@ -192,7 +192,7 @@ def _told(f: Callbacks, reference: Vector, step: Vector, v: Vector, reach: float
 
 
 def _terms(f: Callbacks, q: Vector, v: Vector, t: float, h: float) -> Vector:
-    """The size of the terms that the rate of each row is the sum of."""
+    """The size of the terms in the sum that is the rate of each row."""
     nv = f.model.nv
     if f.jacobian is not None:
         G = f._jacobian(q, t)
@@ -206,7 +206,8 @@ def _terms(f: Callbacks, q: Vector, v: Vector, t: float, h: float) -> Vector:
 def _compared(
     f: Callbacks, q: Vector, v: Vector, t: float, h: float
 ) -> dict[str, tuple[str, Vector, Difference]]:
-    """Each derivative given, by its name: what it tells, that, and the same by differences."""
+    """For each given derivative, by name: its description, its value, and the same by
+    differences."""
     model = f.model
     found: dict[str, tuple[str, Vector, Difference]] = {}
     h /= max(1.0, float(np.abs(v).max()))

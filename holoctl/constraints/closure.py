@@ -42,10 +42,11 @@ JOINTS: dict[str, tuple[Row, ...]] = {
     "screw": (*_POINT[:2], *_Z_PARALLEL, screw("screw", 1.0)),
 }
 """The rows of each joint. Axes: z for revolute, prismatic, cylindrical, screw; the normal z for
-planar; universal keeps x of frame 1 perpendicular to y of frame 2. A screw has its own pitch."""
+planar; universal keeps x of frame 1 perpendicular to y of frame 2. The pitch of a screw is given by
+its `Closure`."""
 
 _ONE_WAY = ("revolute", "cylindrical", "planar", "screw")
-"""Joints whose axes z may also point in opposite directions, as far as their rows go."""
+"""Joints whose rows also vanish with axes z in opposite directions."""
 
 # One angular axis: the two axes whose angle changes when b turns about it.
 _ONE_ANGLE = {"rx": ("y", "z"), "ry": ("z", "x"), "rz": ("x", "y")}
@@ -55,11 +56,11 @@ _ONE_ANGLE = {"rx": ("y", "z"), "ry": ("z", "x"), "rz": ("x", "y")}
 class Closure:
     """A joint, or a subset of axes, that ties frame `b` to frame `a`.
 
-    The error is `b` seen from `a`, in the axes of `a`: linear rows in m; angular rows in rad
-    for small angles, up to sign: rows of an orientation (weld, prismatic, three angular axes)
-    grow with the angle, the others are cosines between two axes (docs/derivations.md, "Closure
-    rows"). The multiplier of a row is the force (N) or moment (N m) on the body of `b` that
-    does work as the error grows; the body of `a` feels the opposite.
+    The error is `b` seen from `a`, in the axes of `a`: linear rows in m; angular rows in rad for
+    small angles, up to sign: rows of an orientation (weld, prismatic, three angular axes) grow with
+    the angle, the others are cosines between two axes (docs/derivations.md, "Closure rows"). The
+    multiplier of a row is the force (N) or moment (N m) on the body of `b` that does work as the
+    error grows; the opposite acts on the body of `a`.
 
     Parameters
     ----------
@@ -80,9 +81,9 @@ class Closure:
     t_stab : float, optional
         Time constant of Baumgarte's stabilisation of these rows, s. Default: none.
     pitch : float, optional
-        Of a screw, m/rad: `b` moves along z by so much for each radian that it turns about z.
-        Right-handed where positive. The row is ``pitch wrap(z / pitch - angle)``, so any number
-        of turns is right; with wrap to half a turn, as the frames alone cannot count turns.
+        Pitch of a screw, m/rad: the translation of `b` along z for each radian that it turns about
+        z; right-handed if positive. The row is ``pitch wrap(z / pitch - angle)``, with wrap to half
+        a turn, because frames cannot count turns: any number of turns satisfies it.
 
     Raises
     ------
@@ -94,9 +95,9 @@ class Closure:
     Notes
     -----
     Angular rows of revolute, cylindrical and planar closures also vanish with the axes of the
-    frames in opposite directions; `assemble` looks for the parallel solution and says so when
-    only the opposite one exists. A single angular axis fixes its angle up to half a turn:
-    assembly keeps the side that the guess is on.
+    frames in opposite directions; `assemble` searches for the parallel solution and raises an error
+    when only the opposite one exists. A single angular axis fixes its angle up to half a turn:
+    assembly stays on the side of the guess.
     """
 
     a: FrameLike
@@ -132,7 +133,8 @@ class Closure:
 
     @property
     def parallel_axis(self) -> str | None:
-        """The axis of both frames that must point the same way, where rows leave it open."""
+        """The axis that must point in the same direction in both frames, if the rows allow both
+        directions."""
         if self.joint is not None:
             return "z" if self.joint in _ONE_WAY else None
         angular = [axis for axis in str(self.axes).split() if axis in _ONE_ANGLE]
@@ -150,7 +152,7 @@ class Closure:
 
 
 def check_pitch(owner: str, joint: str | None, pitch: Any) -> None:
-    """Raise `InputError` for a screw without a usable pitch, or another joint with one."""
+    """Raise `InputError` for a screw without a valid pitch, or another joint with one."""
     if (joint == "screw") != (pitch is not None):
         raise InputError(
             f"{owner}: a screw, and no other joint, has a pitch=, m/rad (lead over 2 pi); got "

@@ -1,8 +1,8 @@
-"""What a constraint is: the contract between constraints and the rest of the library.
+"""The interface of constraints: the methods by which the library evaluates them.
 
-A constraint is described by a small frozen value (`hc.Closure`, `hc.Coupling`, ...) that
-knows no model. `bind` looks its names up in one model and returns *bound rows*; bound rows
-are evaluated at the kinematics of a state and give
+A constraint is described by a small frozen value (`hc.Closure`, `hc.Coupling`, ...) that does not
+depend on a model. `bind` looks its names up in one model and returns *bound rows*; bound rows are
+evaluated at the kinematics of a state and return
 
     error     phi(q, t)
     rate      d/dt phi            = G v + phi_t
@@ -14,9 +14,9 @@ everywhere, off the manifold phi = 0 too.
 
 How to write your own
 ---------------------
-First see whether `hc.Custom` will do: it takes phi as a function and differentiates it. A class
-is worth it for speed, for names and sizes of its own, or for exact derivatives at no cost.
-examples/write_your_own.py does both for the same constraint; its comments bear these numbers.
+`hc.Custom`, which takes phi as a function and differentiates it, is often enough. A class of your
+own is needed for speed, for its own labels and scales, or for exact derivatives at no cost.
+examples/write_your_own.py shows both for the same constraint; its comments have these numbers.
 
 1. Describe: a frozen dataclass with `name`, `t_stab`, `default_name` and what the constraint
    needs, as names and numbers. It knows no model; check here what can be checked without one.
@@ -69,7 +69,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """m scalar constraints evaluated at one state.
+    """m scalar constraints, evaluated at one state.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class Rows:
     jacobian : (m, nv) array
         G, the derivative of the rate by the velocity v.
     wrenches : (m, 6) array, optional
-        Where every row is a wrench between two bodies (constraints/wrench_rows.py): force and
-        moment about the world origin, on body 2.
+        If every row is a wrench between two bodies (constraints/wrench_rows.py): force and moment
+        about the world origin, on body 2.
     """
 
     error: Vector
@@ -103,7 +103,7 @@ class Chart:
     v : (nv,) array
         Corrected velocity, ``G yd``.
     G : (nv, k) array
-        Jacobian of gamma: what the projector calls gamma.
+        Jacobian of gamma, the ``gamma`` of the projector.
     g : (nv,) array
         ``Gdot yd``: the acceleration for ydd = 0.
     """
@@ -136,15 +136,15 @@ class BoundRows(Protocol):
     It may also have
 
     ``tick(motion, rows) -> evaluate`` : motion a `LiveMotion`, rows a `Rows` of arrays
-        The same rows in a control loop: a function (q, v, t) that fills the four arrays of `rows`.
-        It is made once for each thread. `motion` shows the motion of all bodies at (q, v); the
-        arrays are zero at first, and keep what is in them from tick to tick.
+        The same rows for a control loop: a function (q, v, t) that fills the four arrays of `rows`.
+        It is made once for each thread. `motion` has the motion of all bodies at (q, v); the arrays
+        are zero at first, and keep their values from tick to tick.
     ``linear`` : bool
-        Whether Jacobian and drift are constant; `tick` then fills them at once.
+        Whether Jacobian and drift are constant; `tick` then fills them once, when it is made.
     ``expression(q, t, place) -> phi`` : q (nq, 1) and t symbols, place a `FramePlacement`
-        The errors as a `casadi.SX` column of m entries; derivatives are taken of it.
+        The errors as a `casadi.SX` column of m entries, which is then differentiated.
     ``opaque`` : str
-        Why there is no `expression`, for those who ask.
+        Why there is no `expression`, for error messages.
     """
 
     @property
@@ -159,16 +159,16 @@ class BoundRows(Protocol):
 
     @property
     def anchors(self) -> tuple[Frame, ...]:
-        """Frames that tell how large the loop is, or ()."""
+        """Frames that determine the size of the loop, or ()."""
         ...
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
         """(m,) factors that make the rows pure numbers of order one.
 
-        `length` (m,) is the characteristic length of each row's loop, m; `columns` (nv,) is
-        that length for translational coordinates and 1 for angular ones. The factors are
-        constants of the mechanism: rows are never normalised at a state, which would hide
-        that one vanishes there.
+        `length` (m,) is the characteristic length of each row's loop, m; `columns` (nv,) is that
+        length for translational coordinates and 1 for angular ones. The factors are constants of
+        the mechanism: rows are never normalised at a state, because that would hide a row that
+        vanishes there.
         """
         ...
 
@@ -178,7 +178,7 @@ class BoundRows(Protocol):
 
 
 class BoundChart(BoundRows, Protocol):
-    """Rows that are an explicit chart as well, q = gamma(y)."""
+    """Rows that are also an explicit chart, q = gamma(y)."""
 
     @property
     def independent(self) -> NDArray[np.intp]: ...
@@ -191,11 +191,11 @@ class BoundChart(BoundRows, Protocol):
 
 
 class Constraint(Protocol):
-    """The description of a constraint, before it meets a model."""
+    """The description of a constraint, independent of a model."""
 
     @property
     def name(self) -> str | None:
-        """As given; None for the default."""
+        """The given name; None for the default."""
         ...
 
     @property
@@ -205,7 +205,7 @@ class Constraint(Protocol):
 
     @property
     def default_name(self) -> str:
-        """The name as given, or one made of what the constraint holds."""
+        """The given name, or one made from the parameters of the constraint."""
         ...
 
     def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundRows:
@@ -227,20 +227,20 @@ class Constraint(Protocol):
         Raises
         ------
         InputError
-            Where a name is unknown.
+            If a name is unknown.
         """
         ...
 
 
 def constraint_of(label: str) -> str:
-    """The name of the constraint that a row, ``constraint.row``, is one of."""
+    """The name of the constraint of a row with the label ``constraint.row``."""
     return label.rsplit(".", 1)[0]
 
 
 def offered(bound: object, what: str, beside: str = "rows") -> Callable[..., Any] | None:
-    """The `tick` or `expression` of bound rows; None where there is none, and where a subclass has
-    `rows` of its own, which those of the class that it is made from need not be. Of other things
-    than rows, `beside` names what counts in their place."""
+    """The `tick` or `expression` of bound rows; None if there is none, or if a subclass overrides
+    `rows` but not this method, which then belongs to other rows. For objects other than rows,
+    `beside` names the method in the place of `rows`."""
     given: Callable[..., Any] | None = getattr(bound, what, None)
     if given is None:
         return None

@@ -23,22 +23,22 @@ __all__ = ["Contact"]
 class Contact:
     """A point of a body that stays at a point of the ground, or slides along it.
 
-    Rows ``n . (p - ground) = 0``, m, for the normal and, if wanted, the tangents; all
-    directions in world axes. The multiplier of a row is the force of the ground on the body
-    along that direction, N. The rows hold both ways: that a foot only pushes is for the user
-    to check (a negative multiplier of the normal pulls).
+    Rows ``n . (p - ground) = 0``, m, for the normal and, if wanted, the tangents; all directions in
+    world axes. The multiplier of a row is the force of the ground on the body along that direction,
+    N. The contact is bilateral: check in your program that a unilateral contact, such as a foot,
+    only pushes (a negative multiplier of the normal pulls).
 
     Parameters
     ----------
     point : str or (str, pin.SE3)
         The frame whose origin touches the ground: as in `Closure`.
     normal : (3,) array_like, optional
-        Out of the ground, world axes; its length does not matter. Default: up, (0, 0, 1).
+        Direction out of the ground, world axes, of any length. Default: up, (0, 0, 1).
     tangents : bool or sequence of (3,), optional
         True: two directions at right angles to the normal. False: none, the point slides. Or
         one or two directions of your own, world axes.
     ground : (3,) array_like, optional
-        The point of the ground, world, m. Default: where the point is at the mechanism's
+        The point of the ground, world, m. Default: the position of the point at the mechanism's
         reference configuration.
     name : str, optional
         Default: the name of the frame.
@@ -60,7 +60,7 @@ class Contact:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
         owner = f"Contact {quoted(self.default_name)}"
         object.__setattr__(self, "point", own_frame(self.point))
         object.__setattr__(self, "normal", tuple(_unit(owner, "normal", self.normal)))

@@ -40,7 +40,7 @@ class Coupling:
     ----------
     coefficients : mapping of str to float
         Coordinate name to its coefficient. Rad for revolute, m for prismatic coordinates;
-        coefficients of mixed units (a rack: m per rad) are welcome.
+        coefficients may have mixed units (a rack: m per rad).
     offset : float, optional
         Right-hand side, in the units of the sum.
     name : str, optional
@@ -51,9 +51,9 @@ class Coupling:
     Raises
     ------
     InputError
-        For no coefficients, coefficients that are zero or not finite, a time constant that is
-        not above zero. Unknown coordinates, and coordinates whose value is not a number on a
-        line (continuous, spherical, free-flyer joints), are refused by `Mechanism`.
+        For an empty mapping, coefficients that are zero or not finite, a time constant that is not
+        above zero. Unknown coordinates, and coordinates whose value is not a number on a line
+        (continuous, spherical, free-flyer joints), are refused by `Mechanism`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Coupling:
         for name, c in self.coefficients.items():
             if abs(number(f"Coupling: coefficient of {quoted(name)}", c)) < 1e-100:
                 raise InputError(
-                    f"Coupling: the coefficient of {name!r} is zero, or as good as; leave it out"
+                    f"Coupling: the coefficient of {name!r} is zero, or almost zero; leave it out"
                 )
         number("Coupling: offset", self.offset)
         if self.t_stab is not None:
@@ -152,7 +152,7 @@ class BoundCoupling:
         )
 
     def tick(self, motion: LiveMotion, rows: Rows) -> Evaluate:
-        """The Jacobian stays; error and rate are one product each."""
+        """The Jacobian is constant; error and rate are one product each."""
         of_q, of_v, offset, error, rate = (
             self.of_q, self.jacobian[0], self.offset, rows.error, rows.rate,
         )  # fmt: skip

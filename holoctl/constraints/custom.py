@@ -1,4 +1,4 @@
-"""Constraints of your own: phi(q) = 0 or phi(q, t) = 0 from callbacks."""
+"""User-defined constraints: phi(q) = 0 or phi(q, t) = 0 from callbacks."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = ["Custom"]
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """``phi(q) = 0``, or ``phi(q, t) = 0``, from functions of your own.
+    """``phi(q) = 0``, or ``phi(q, t) = 0``, from a user's functions.
 
-    What is not given is differentiated numerically, with central differences of sixth order
-    along the tangent directions of q (steps of 1e-3 rad or m) and along time; this gives about
-    ten digits, and costs 6 nv + 8 calls of `phi` for each evaluation, with time 6 more. The
-    directions are those of v: d/dt phi = jacobian v, also for joints with quaternions.
+    Derivatives that are not given are computed numerically, with central differences of sixth order
+    along the tangent directions of q (steps of 1e-3 rad or m) and along time; this gives about ten
+    digits, and costs 6 nv + 8 calls of `phi` for each evaluation, with time 6 more. The directions
+    are those of v: d/dt phi = jacobian v, also for joints with quaternions.
 
     Parameters
     ----------
@@ -40,17 +40,17 @@ class Custom:
     jacobian : callable, optional
         ``jacobian(q)`` or ``jacobian(q, t)``: (rows, nv), the derivative of phi along v.
     drift : callable, optional
-        ``drift(q, v)`` or ``drift(q, v, t)``: (rows,), all of the second time derivative of phi
-        at zero acceleration, the terms of time included.
+        ``drift(q, v)`` or ``drift(q, v, t)``: (rows,), all of the second time derivative of phi at
+        zero acceleration, including the terms of time.
     rows : int
-        How many rows, one or more.
+        The number of rows, one or more.
     rate_t : callable, optional
         ``rate_t(q, t)``: (rows,), the partial derivative of phi by time.
     time : bool, optional
-        Whether the callbacks take the time as well.
+        Whether the callbacks take the time too.
     scale : float or (rows,) array_like, optional
-        The size of phi that counts as "open": rows are divided by it where rank, tolerances and
-        certificates are concerned. For lengths, the size of the mechanism in m. Default: 1.
+        The size of phi that counts as "open": for rank, tolerances and certificates, rows are
+        divided by it. For lengths, use the size of the mechanism in m. Default: 1.
     name : str, optional
         Default: the name of `phi`.
     t_stab : float, optional
@@ -58,27 +58,27 @@ class Custom:
     casadi : callable, optional
         The same phi as an expression: ``casadi(q)``, or ``casadi(q, t)`` with ``time=True``, of a
         `casadi.SX` column q of nq entries; returns a `casadi.SX` of `rows` entries. `hc.compile`
-        and `hc.export_c` need it. Where CasADi is installed, its derivatives serve everywhere in
-        the place of the callbacks: exact, and in microseconds; the callbacks serve where it is
-        not, and at states where the expression is not finite.
+        and `hc.export_c` need it. If CasADi is installed, all functions evaluate this expression
+        and its exact derivatives, which takes microseconds, instead of the callbacks. The callbacks
+        are used without CasADi, and at states at which the expression is not finite.
 
     Raises
     ------
     InputError
-        For what is not callable, a scale that is not above zero; by `Mechanism` and at every
-        evaluation, for callbacks that return the wrong shape or numbers that are not finite; by
-        `Mechanism`, for derivatives that are not those of `phi`; by `Mechanism`, and wherever a
-        result is certified, for an expression that is not `phi`.
+        For an argument that is not callable, and a scale that is not above zero. Raised by
+        `Mechanism` and at every evaluation for callbacks that return the wrong shape or numbers
+        that are not finite; by `Mechanism` for derivatives that are not those of `phi`; by
+        `Mechanism`, and with every certificate, for an expression that is not `phi`.
 
     Notes
     -----
-    Derivatives that are given are compared with differences once, when a mechanism is made, and
-    so is `casadi` with the callbacks: at seeded states near its reference, those left out where a
-    callback raises an error or returns numbers that are not finite. Tables that are interpolated
-    may have kinks.
+    When a mechanism is made, given derivatives are compared with differences once, and `casadi`
+    with the callbacks: at seeded states near its reference. States are left out if a callback
+    raises an error there or returns numbers that are not finite. Interpolated tables may have
+    kinks.
 
-    Callbacks must be functions of their arguments alone. To pickle a mechanism they must be
-    named functions of a module.
+    The result of a callback must depend on its arguments alone. To pickle a mechanism, its
+    callbacks must be named functions of a module.
     """
 
     phi: Callable[..., Any]
@@ -110,7 +110,8 @@ class Custom:
         return self.name if self.name is not None else getattr(self.phi, "__name__", "custom")
 
     def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundCustom:
-        """The rows of this constraint on `model`; the callbacks are tried at `reference`."""
+        """The rows of this constraint on `model`; the callbacks are evaluated once, at
+        `reference`."""
         functions = Callbacks(
             f"Custom {name!r}", model, self.rows, "phi", self.phi, self.jacobian, self.drift,
             self.rate_t, self.time,
@@ -123,7 +124,8 @@ class Custom:
 
 @dataclass(frozen=True, eq=False)
 class BoundCustom:
-    """A `Custom` tied to a model; `expressed` are its rows by its expression, or None."""
+    """A `Custom` tied to a model; `expressed` evaluates its rows from its expression, or is
+    None."""
 
     description: Custom
     functions: Callbacks
@@ -132,12 +134,12 @@ class BoundCustom:
 
     @property
     def owner(self) -> str:
-        """Whose the expression is, for messages."""
+        """The name of the expression, for messages."""
         return f"casadi of constraint {constraint_of(self.labels[0])!r}"
 
     @property
     def support(self) -> NDArray[np.bool_]:
-        """Nothing is known of the callbacks: they may depend on every coordinate."""
+        """All coordinates: the callbacks may depend on each of them."""
         return np.ones((len(self.labels), self.functions.model.nv), dtype=bool)
 
     @property
@@ -145,7 +147,7 @@ class BoundCustom:
         return ()
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
-        """As declared."""
+        """One over the given scale."""
         return 1.0 / np.broadcast_to(np.asarray(self.description.scale, float), length.shape)
 
     def rows(self, kin: Kinematics) -> Rows:
@@ -159,11 +161,11 @@ class BoundCustom:
         return self.by_callbacks(kin)
 
     def by_callbacks(self, kin: Kinematics) -> Rows:
-        """The rows by the callbacks, which tell what the expression has to give."""
+        """The rows by the callbacks, with which the expression is compared."""
         return self.functions.evaluate(kin.q, kin.v, kin.t)
 
     def tick(self, motion: LiveMotion, rows: Rows) -> Evaluate:
-        """The expression, or the callbacks: they know the tree themselves."""
+        """The expression, or the callbacks: they do not use `motion`."""
         functions, arrays = self.functions, (rows.error, rows.rate, rows.drift, rows.jacobian)
         flat = [x.reshape(-1) for x in arrays]
         by_expression = None if self.expressed is None else rows_machine(self.expressed, rows)
@@ -181,7 +183,7 @@ class BoundCustom:
 
     @property
     def opaque(self) -> str:
-        """Why there is no expression; empty where there is one."""
+        """Why there is no expression; empty if there is one."""
         if self.description.casadi is not None:
             return ""
         return (
@@ -197,7 +199,7 @@ class BoundCustom:
             raise InputError(f"{owner} is not given")
         try:
             given = d.casadi(q, t) if d.time else d.casadi(q)
-        except Exception as error:  # of a function that somebody else wrote
+        except Exception as error:  # user code may raise anything
             raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
         if type(given) is not type(q):
             raise InputError(
@@ -212,8 +214,8 @@ class BoundCustom:
 def _expressed(bound: BoundCustom, reference: Vector) -> Any:
     """The rows by the expression, compared with the callbacks at seeded states near a reference.
 
-    States are left out where the callbacks raise an error, or where one of both is not finite.
-    None where there is no expression or no CasADi, or no such state: then the callbacks serve.
+    States are left out at which the callbacks raise an error, or one of both is not finite. None if
+    there is no expression, no CasADi, or no such state: then the callbacks are used.
     """
     if bound.description.casadi is None:
         return None
@@ -227,7 +229,7 @@ def _expressed(bound: BoundCustom, reference: Vector) -> Any:
     for x, v, when, _ in seeded_states(model, reference):
         try:
             given = bound.functions.evaluate(x, v, when)
-        except Exception:  # callbacks need not be defined everywhere, and say so as they like
+        except Exception:  # callbacks need not be defined everywhere, and may raise any error
             continue
         found = rows_at(function, x, v, when)
         if is_finite(found):

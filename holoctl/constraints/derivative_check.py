@@ -1,7 +1,7 @@
-"""Derivatives that a caller gives, compared with differences: a wrong one shows nowhere else.
+"""Comparison of derivatives given by a caller with differences.
 
-The certificate takes rows and their derivatives as they are given, so an error in them is in the
-torque and in its certificate alike.
+No other check detects a wrong one: the certificate uses rows and their derivatives as they are
+given, so an error in them is in the torque and in its certificate alike.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
-from holoctl.base.tolerances import DIFFERENCE_BESIDE, DIFFERENCE_REACHES, DIFFERENCE_STATES
+from holoctl.base.tolerances import DIFFERENCE_REACHES, DIFFERENCE_STATES
 
 __all__ = ["Difference", "check_at_seeded_states", "difference", "worst"]
 
+DIFFERENCE_BESIDE = 0.99
+"""A state at which derivatives disagree is compared again at this fraction of its distance from the
+reference: the first may have been next to a node of a table, but a wrong derivative is wrong at
+both."""
+
+
 DERIVATIVES_AGREE = 1e-4
-"""Derivatives given and differenced may differ by this much of their size."""
+"""Largest difference between given and numerical derivatives, relative to their size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A derivative by differences, and how far it may be off, entry by entry: in all, and because
-    the function is known to so many digits only."""
+    """A derivative by differences, and bounds of its error, entry by entry: of the whole error, and
+    of the part that is rounding of the function."""
 
     value: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -36,12 +42,10 @@ class Difference:
 
 
 def check_at_seeded_states(size: int, look: Callable[[Vector, Vector, float], str | None]) -> None:
-    """Raise `InputError` with what ``look(step, rates, reach)`` says is wrong at a state, where it
-    says so beside it too: there may be kinks.
-
-    States are seeded steps (size,) from far to near, with rates (size,); those at which `look`
-    raises an error are left out, for functions need not be defined everywhere, and say so as they
-    like.
+    """Raise `InputError` if ``look(step, rates, reach)`` returns a fault both at a state and next
+    to it (at one of them alone it may be a kink). States are seeded steps (size,) from far to near,
+    with rates (size,). Those at which `look` raises any error are left out: functions need not be
+    defined everywhere.
     """
     rng, looked_at = np.random.default_rng(0), 0
     for reach in DIFFERENCE_REACHES:
@@ -71,12 +75,12 @@ def worst(given: Vector, tries: Sequence[Difference], size: Vector) -> int | Non
     ----------
     given : (n,) array
     tries : sequence of Difference
-        The same derivative by steps of `DIFFERENCE_PARTS`. An entry agrees if it does with one of
-        them. Those after the first have no say where they are too fine for the digits of the
-        function.
+        The same derivative by steps of `DIFFERENCE_PARTS`. An entry agrees if it agrees with one of
+        them. Those after the first do not count if their steps are too small for the rounding of
+        the function.
     size : (n,) array
-        Of the terms that each entry is the sum of: entries that are zero but for rounding are
-        judged by it. Of its own row, as rows may be of any size.
+        Size of the terms whose sum each entry is: the scale for entries that are zero up to
+        rounding. It is that of the entry's own row, as rows may have any size.
 
     Returns
     -------
@@ -104,10 +108,10 @@ def difference(
     h: float,
     noise: NDArray[np.float64] | float = 0.0,
 ) -> Difference:
-    """f'(0) by central differences of fourth order; f may be off by `noise`.
+    """f'(0) by central differences of fourth order; `noise` is the error of f.
 
-    That of second order tells how good it is where f is smooth. A kink within the step may pass
-    for smooth: hence several steps, see `worst`.
+    For a smooth f, the difference of second order gives the error. A kink within the step may look
+    smooth: hence several steps, see `worst`.
     """
     there, back = f(h), f(-h)
     near = (there - back) / (2.0 * h)

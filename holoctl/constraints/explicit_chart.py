@@ -40,7 +40,7 @@ from holoctl.tree.kinematics import Kinematics
 __all__ = ["BoundGammaQ", "GammaCallback", "GammaQ", "call_gamma_q"]
 
 IDEMPOTENT = 1e-8  # rad, m
-"""A corrected state may move by this much (rad, m) when it is corrected again."""
+"""Largest change of a corrected state when it is corrected again."""
 
 
 GammaCallback = Callable[[pin.Model, Vector, Vector], Any]
@@ -69,22 +69,22 @@ class GammaQ:
     Raises
     ------
     InputError
-        For what is not callable, no coordinates; by `Mechanism`, for unknown coordinates, a
-        callback that returns wrong shapes, whose G is not the identity for `independent`, that
-        changes them, whose G is not the derivative of q, or whose gs on the constraint is not
-        that of ``G yd``.
+        For a callback that is not callable, and no coordinates. Raised by `Mechanism` for unknown
+        coordinates, and for a callback that returns wrong shapes, that changes the independent
+        coordinates, whose G is not the identity for them or not the derivative of q, or whose gs on
+        the constraint is not the derivative of ``G yd``.
     InconsistentError
-        At any evaluation where a corrected state is corrected again to another one.
+        At any evaluation at which correcting a corrected state changes it.
 
     Notes
     -----
     G and gs are compared with differences of q and of ``G yd`` along the chart, once, when a
-    mechanism is made: at seeded states near its reference, those left out where the callback
-    raises an error or returns numbers that are not finite.
+    mechanism is made, at seeded states near its reference. States are left out if the callback
+    raises an error there or returns numbers that are not finite.
 
     The first chart of a mechanism moves the state: dynamics, other constraints and torques are
-    evaluated at the corrected (q, v). It also gives the independent coordinates, before other
-    constraints take from them. Further charts act as rows, ``v_dep = G_dep v_ind``.
+    evaluated at the corrected (q, v). It also gives the independent coordinates, among which other
+    constraints then choose. Further charts act as rows, ``v_dep = G_dep v_ind``.
     """
 
     gamma_q: GammaCallback
@@ -113,7 +113,7 @@ class GammaQ:
         return self.name if self.name is not None else getattr(self.gamma_q, "__name__", "gamma_q")
 
     def bind(self, model: pin.Model, name: str, reference: Vector) -> BoundGammaQ:
-        """The chart on `model`; the callback is tried at `reference`."""
+        """The chart on `model`; the callback is evaluated once, at `reference`."""
         owner = f"GammaQ {name!r}"
         names = coordinate_names(model)
         chosen = [names.index(known_name(n, names, "coordinate", owner)) for n in self.independent]
@@ -150,7 +150,8 @@ class BoundGammaQ:
 
     @property
     def support(self) -> NDArray[np.bool_]:
-        """Nothing is known of the callback: gamma may depend on every independent coordinate."""
+        """The dependent coordinate of each row and all independent ones: gamma may depend on
+        each."""
         mask = np.zeros((self.dependent.size, self.model.nv), dtype=bool)
         mask[:, self.independent] = True
         mask[np.arange(self.dependent.size), self.dependent] = True
@@ -197,7 +198,7 @@ class BoundGammaQ:
 
 
 def _wrong_rates(bound: BoundGammaQ, chart: Chart, yd: Vector) -> str | None:
-    """What is wrong where G is not the identity for y, or v is not G yd; None if nothing."""
+    """An error text if G is not the identity for y, or v is not G yd; else None."""
     names = listing([coordinate_names(bound.model)[i] for i in bound.independent])
     if np.abs(chart.G[bound.independent] - np.eye(yd.size)).max() > IDEMPOTENT:
         return (
@@ -214,21 +215,23 @@ def _wrong_rates(bound: BoundGammaQ, chart: Chart, yd: Vector) -> str | None:
 
 
 def _check_derivatives(bound: BoundGammaQ, start: Chart) -> None:
-    """Raise `InputError` where G is not the derivative of gamma, or gs not that of G yd."""
+    """Raise `InputError` if G is not the derivative of gamma, or gs not that of G yd."""
 
-    wrong_rates = list[str]()  # these are no kinks: once is enough
+    wrong_rates = list[str]()  # never due to a kink, so one is enough
 
     def look(step: Vector, yd: Vector, reach: float) -> str | None:
         chart, dots = _differenced(bound, start, start.G @ step, yd, reach)
-        if told := _wrong_rates(bound, chart, yd):
-            wrong_rates.append(told)
-        return wrong_rates[0] if wrong_rates else _told(bound, chart, dots, yd)
+        if wrong := _wrong_rates(bound, chart, yd):
+            wrong_rates.append(wrong)
+        return wrong_rates[0] if wrong_rates else _wrong_derivatives(bound, chart, dots, yd)
 
     check_at_seeded_states(start.G.shape[1], look)
 
 
-def _told(bound: BoundGammaQ, chart: Chart, dots: Sequence[Difference], yd: Vector) -> str | None:
-    """What is wrong with the derivatives at a state of the chart; None if nothing."""
+def _wrong_derivatives(
+    bound: BoundGammaQ, chart: Chart, dots: Sequence[Difference], yd: Vector
+) -> str | None:
+    """The error of the derivatives at a state of the chart, as text; None if there is none."""
     where = f"at q = {chart.q.round(4).tolist()} with yd = {yd.round(4).tolist()}"
     names = coordinate_names(bound.model)
     along, twice = [dot[0] for dot in dots], [dot[1] for dot in dots]
@@ -255,8 +258,8 @@ def _told(bound: BoundGammaQ, chart: Chart, dots: Sequence[Difference], yd: Vect
 def _differenced(
     bound: BoundGammaQ, start: Chart, step: Vector, yd: Vector, reach: float
 ) -> tuple[Chart, list[Difference]]:
-    """The chart a step from `start`; the derivatives of q and of G yd along it, two lines, by
-    several steps."""
+    """The chart at a step from `start`, and the derivatives of q and of G yd along it as two rows,
+    for each step of the differences."""
     model, callback = bound.model, bound.gamma_q
     c = bound.chart(pin.integrate(model, start.q, step), start.G @ yd)
     again, v_again, _, _ = call_gamma_q(callback, model, c.q, c.v)
@@ -265,7 +268,7 @@ def _differenced(
         q, _, G, _ = call_gamma_q(callback, model, pin.integrate(model, c.q, s * c.v), c.v)
         return np.array([pin.difference(model, c.q, q), G @ yd])
 
-    noise = max(  # the callback may iterate: as much as it repeats itself
+    noise = max(  # an iterative callback reproduces its result only up to this
         float(np.abs(pin.difference(model, c.q, again)).max()), float(np.abs(v_again - c.v).max())
     )
     h = min(DIFFERENCE_STEP, 0.1 * reach) / max(1.0, float(np.abs(c.v).max()))
@@ -275,7 +278,7 @@ def _differenced(
 def call_gamma_q(
     gamma_q: GammaCallback, model: pin.Model, q0: Vector, v0: Vector
 ) -> tuple[Vector, Vector, Array, Vector]:
-    """What gamma_q returns, checked, or an `InputError` that says what is wrong with it."""
+    """The result of gamma_q, checked, or an `InputError`."""
     if not callable(gamma_q):
         raise InputError(f"gamma_q must be a function (model, q0, v0); got {gamma_q!r}")
     given = gamma_q(model, q0.copy(), v0.copy())

@@ -1,9 +1,9 @@
-"""The coordinates of a joint, of one in the tree and of one that was cut alike.
+"""The coordinates of a joint, both of a joint in the tree and of a cut joint.
 
-A joint of the tree has coordinates; a joint that was cut has none, but its angle or length can
-still be read off its two frames A and B, and an effort on it acts through the Jacobian of its rate:
+A joint of the tree has coordinates. A cut joint has none, but its angle or length follows from its
+two frames A and B, and an effort on it acts through the Jacobian of its rate:
 
-    X = A^-1 B                     frame b seen from frame a: the value is read off X
+    X = A^-1 B                     frame b in frame a: the value is a function of X
     rate = w . (V_b - V_a)         w = (n, p x n) along an axis n through p, the origin of b,
                                    or (0, n) about it; V the motion of the bodies
     jacobian = w . (J_b - J_a)
@@ -48,17 +48,17 @@ __all__ = [
 
 
 Closures = Mapping[str, Closure | None]
-"""The closures of a mechanism by name; None where one is switched off."""
+"""The closures of a mechanism by name; None for one that is switched off."""
 
 
 class Axis(NamedTuple):
-    """One coordinate of a joint between frames a and b: it goes along an axis, or turns about it.
+    """One coordinate of a joint between frames a and b.
 
     Attributes
     ----------
     linear : bool
     of : str
-        Whose axis: ``"a"`` or ``"b"``.
+        The frame of the axis: ``"a"`` or ``"b"``.
     axis : int
         0, 1, 2: x, y, z.
     """
@@ -84,23 +84,23 @@ AXES_OF: dict[str, tuple[Axis, ...]] = {
     "free": tuple(kind[x] for kind in (_ALONG, _ABOUT) for x in ("bx", "by", "bz")),
     "weld": (),
 }
-"""The coordinates of each type of joint, frame b against frame a."""
+"""The coordinates of each type of joint, of frame b relative to frame a."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointMotion:
-    """Where a joint is, how fast it moves, and how the coordinates move it.
+    """Position, rate and Jacobian of a joint.
 
     Attributes
     ----------
     value : (p,) array
-        Position of frame b against frame a, in the coordinates of the joint, rad and m: see
-        `joint_motion`. p = n, but for the four numbers of a quaternion.
+        Position of frame b relative to frame a, in the coordinates of the joint, rad and m: see
+        `joint_motion`. p = n, except for the four numbers of a quaternion.
     rate : (n,) array
         ``jacobian @ v``, rad/s and m/s.
     jacobian : (n, nv) array
-        The rate by the velocity of the mechanism. A motor of efforts ``tau`` (n,) on the joint,
-        N m or N, acts on the coordinates as ``jacobian.T @ tau``.
+        Derivative of the rate by the velocity of the mechanism. A motor with efforts ``tau`` (n,)
+        on the joint, N m or N, acts on the coordinates as ``jacobian.T @ tau``.
     """
 
     value: Vector
@@ -116,11 +116,11 @@ class TreeJoint:
     ----------
     name : str
     columns : (n,) int array
-        Where its coordinates stand in v.
+        The indices of its coordinates in v.
     places : (p,) int array
-        Where its numbers stand in q.
+        The indices of its numbers in q.
     turning : bool
-        Whether it is a continuous joint, of two numbers and one coordinate.
+        Whether it is a continuous joint, with two numbers in q and one coordinate.
     nv : int
         Coordinates of the tree.
     """
@@ -133,32 +133,32 @@ class TreeJoint:
 
     @property
     def count(self) -> int:
-        """How many coordinates."""
+        """The number of coordinates."""
         return int(self.columns.size)
 
     def at(self, kin: Kinematics) -> JointMotion:
-        """Where it is, and how fast."""
+        """Its position, rate and Jacobian."""
         return JointMotion(self.value(kin), kin.v[self.columns], np.eye(self.nv)[self.columns])
 
     def value(self, kin: Kinematics) -> Vector:
-        """Its numbers in q; of a continuous joint the angle."""
+        """Its numbers in q; the angle of a continuous joint."""
         x = kin.q[self.places]
         return np.arctan2(x[1:], x[:1]) if self.turning else x
 
 
 @dataclass(frozen=True, eq=False)
 class FramePair:
-    """A joint that is read off two frames: one that was cut, or hangs upside down in the tree.
+    """A joint given by two frames: one that was cut, or is reversed in the tree.
 
     Attributes
     ----------
     name : str
-        That of the whole joint, also where only some of its coordinates are meant.
+        That of the whole joint, even if `axes` has only some of its coordinates.
     a, b : Frame
     kind : str
         Of `AXES_OF`.
     axes : tuple of Axis
-        Those of its coordinates that are meant.
+        All its coordinates, or some of them.
     moved : (nv,) array
         1 for coordinates that move b alone, -1 for those that move a alone.
     supports : (2, nv) array
@@ -175,11 +175,11 @@ class FramePair:
 
     @property
     def count(self) -> int:
-        """How many coordinates."""
+        """The number of coordinates."""
         return len(self.axes)
 
     def at(self, kin: Kinematics) -> JointMotion:
-        """Where frame b is against frame a, and how fast."""
+        """Position, rate and Jacobian of frame b relative to frame a."""
         jacobian = self.jacobian(kin)
         return JointMotion(self.value(kin), jacobian @ kin.v, jacobian)
 
@@ -197,7 +197,7 @@ class FramePair:
         return found
 
     def bias(self, kin: Kinematics) -> Vector:
-        """The derivative of the rate where no coordinate of the mechanism accelerates:
+        """The derivative of the rate at zero acceleration of all coordinates:
 
         w . (A_b - A_a) + wdot . (V_b - V_a)        ndot = omega x n,  w of a length (n, p x n)
         """
@@ -232,8 +232,8 @@ class FramePair:
         return np.array(found, dtype=float)
 
     def sine_cosine(self, x: Axis, R: Any) -> tuple[Any, Any]:
-        """Sine and cosine of the angle about an axis, of numbers and of expressions; R (3, 3) are
-        the axes of b seen from a."""
+        """Sine and cosine of the angle about an axis, as numbers or expressions; R (3, 3) are the
+        axes of b in those of a."""
         if self.kind != "universal":  # the only angle: about z of a
             return R[1, 0], R[0, 0]
         # R = Rx(first) Ry(second): x of a, y of b at right angles
@@ -257,11 +257,11 @@ def joint_called(model: pin.Model, name: Any, closures: Closures, owner: str) ->
     Raises
     ------
     InputError
-        For a name that is no joint.
+        For a name that is not a joint.
     """
     model = plain(model)
     if parts := part_names(model, name):
-        return _upside_down(model, name, parts) or _of_tree(model, name, parts)
+        return _reversed(model, name, parts) or _of_tree(model, name, parts)
     names = coordinate_names(model)
     if isinstance(name, str) and name in names:
         return _coordinate(model, name, names.index(name))
@@ -270,7 +270,7 @@ def joint_called(model: pin.Model, name: Any, closures: Closures, owner: str) ->
     if whole is None:
         valid = sorted({*model.names[1:], *series(model), *names, *cut})
         axes = isinstance(name, str) and name in closures
-        hint = f" ({name!r} is a closure by axes, which is no joint)" if axes else ""
+        hint = f" ({name!r} is a closure by axes, which is not a joint)" if axes else ""
         known_name(name, valid, "joint", owner + hint)
         raise InputError(f"{owner}: there is no joint called {name!r}")
     closure = cut[whole]
@@ -290,7 +290,7 @@ def joints_of_tree(model: pin.Model) -> list[Joint]:
     """Every joint of the tree, one by one."""
     model = plain(model)
     return [
-        _upside_down(model, name, (name,)) or _of_tree(model, name, (name,))
+        _reversed(model, name, (name,)) or _of_tree(model, name, (name,))
         for name in model.names[1:]
     ]
 
@@ -307,7 +307,7 @@ def frame_pair(
 
 
 def _indexed(name: Any, cut: Mapping[str, Any]) -> tuple[str | None, int | None]:
-    """The closure that a name, or ``name[i]``, is of, and which coordinate."""
+    """The closure that ``name`` or ``name[i]`` refers to, and the index of the coordinate."""
     if not isinstance(name, str):
         return None, None
     if name in cut:
@@ -332,19 +332,19 @@ def part_names(model: pin.Model, name: Any) -> tuple[str, ...]:
 
 
 def child_frame(name: str) -> str:
-    """The frame in the child body of a joint that hangs upside down in the tree.
+    """The name of the frame in the child body of a joint that is reversed in the tree.
 
-    A spherical or free joint whose parent body hangs from the child body has other coordinates
-    than the joint as it was described; this frame says that it is so, and where.
+    In a reversed joint the parent body is carried by the child body, so a spherical or free joint
+    has other coordinates than described; this frame marks such a joint and its placement.
     """
     return f"{name}.child"
 
 
-def _upside_down(
+def _reversed(
     model: pin.Model, name: str, parts: Sequence[str], place: int | None = None
 ) -> FramePair | None:
-    """A spherical or free joint that hangs upside down, between the frames of its bodies; or one
-    of its coordinates."""
+    """A reversed spherical or free joint, between the frames of its bodies, or one of its
+    coordinates; None for any other joint."""
     j = model.getJointId(parts[0])
     if model.joints[j].shortname() not in ("JointModelSpherical", "JointModelFreeFlyer"):
         return None
@@ -360,7 +360,7 @@ def _upside_down(
 
 
 def series(model: pin.Model) -> list[str]:
-    """Names of joints that are several in series, ``name[0]``, ``name[1]``, ..."""
+    """Names of joints that consist of several in series, ``name[0]``, ``name[1]``, ..."""
     return [name[:-3] for name in model.names if name.endswith("[0]")]
 
 
@@ -375,11 +375,12 @@ def _of_tree(model: pin.Model, name: str, parts: Sequence[str]) -> TreeJoint:
 
 
 def _coordinate(model: pin.Model, name: str, column: int) -> Joint:
-    """One coordinate of a joint of several; its place in q only where that is a number."""
+    """One coordinate of a joint with several; with its index in q only if its position is a
+    number."""
     j = int(joint_of_coordinate(model)[column])
     whole, place = model.names[j], column - int(model.idx_vs[j])
-    if upside := _upside_down(model, whole, (whole,), place):
-        return upside
+    if reversed_joint := _reversed(model, whole, (whole,), place):
+        return reversed_joint
     flat = model.nqs[j] == model.nvs[j]
     places = [model.idx_qs[j] + column - model.idx_vs[j]] if flat else []
     return TreeJoint(name, _fixed([column]), _fixed(places), False, model.nv)

@@ -1,4 +1,4 @@
-"""What a row between two frames is, as data: all that reads rows reads it here.
+"""The definition of rows between two frames, as data that all evaluations of rows use.
 
 A row *along* a vector n is a wrench w at an arm s, and its error a projection on n:
 
@@ -12,8 +12,8 @@ A row *along* a vector n is a wrench w at an arm s, and its error a projection o
 | direction | a, fixed in frame 1  | b, fixed in frame 2  | a at right angles to b                 |
 | rod       | d / L                | origin of frame 2    | the distance: error (d . d - L^2) / 2L |
 
-Where n and s belong to the same frame a row is the rate along, or about, an axis of that frame. It
-is the rate of nothing that stays, so it has no error, and is of a task only: `own_axes`.
+If n and s belong to the same frame, a row is the velocity along, or about, an axis of that frame.
+It is not the rate of any position, so it has no error, and only tasks use it: `own_axes`.
 
 A row *composed* of such rows x is a function f(x), by the chain rule:
 
@@ -27,8 +27,8 @@ A row *composed* of such rows x is a function f(x), by the chain rule:
 Rows of an *orientation* (``2 x_i`` of the quaternion of R1^T R2) are a kind of their own. Errors,
 rates and drift are derived in docs/derivations.md, "Closure rows" and "Rows in a tick".
 
-A new kind is a value of `Along` or `Composed`, and a function that makes its `Row`. Nothing else
-knows it: one of your own is as fast as these, and compiles.
+A new kind is a value of `Along` or `Composed`, and a function that makes its `Row`. No other code
+depends on the kind: a user-defined one is as fast as these, and compiles.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ __all__ = [
 ]
 
 OPPOSITE_AXES = 0.2
-"""A screw has no angle to be trusted where 1 + z1 . z2 of its axes is smaller."""
+"""The angle of a screw is in doubt if 1 + z1 . z2 of its axes is smaller."""
 
 SHORTEST_NORMAL = 1e-12
-"""A shorter vector of a row has no direction."""
+"""The direction of a shorter vector of a row is undefined."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Along:
     Attributes
     ----------
     normal : int or None
-        The frame, 1 or 2, that the vector a of a row is fixed in; None: n is d / L. Of cosines
-        always 1, for the other way round is the same row with its vectors exchanged.
+        The frame, 1 or 2, in which the vector a of a row is fixed; None: n is d / L. For cosines
+        always 1, because frame 2 would give the same row with its vectors exchanged.
     point : bool
         Whether s is the origin of the other frame, and the row a length with a force; else s is
         the vector b of the row, fixed in the other frame, and the row is a cosine.
@@ -103,20 +103,20 @@ class Along:
 
 @dataclass(frozen=True)
 class Composed:
-    """Rows that are a function f of rows along vectors, between the same frames.
+    """Rows that are a function f of rows along vectors between the same frames.
 
     Attributes
     ----------
     parts : tuple of Row
         The rows x.
     value : function (x, size, atan2, floor) -> f
-        In arithmetic and these two functions alone, for x are floats or CasADi's expressions;
-        `size` is the number of the row.
+        It uses arithmetic and these two functions only, because x are floats or CasADi expressions;
+        `size` is that of the `Row`.
     gradient : function (x, size) -> f_x
     curvature : function (x, xdot, size) -> float
         ``xdot' f_xx xdot``.
     doubt : function (x) -> number
-        Not negative; from one on, the row is not to be trusted: near where f is not smooth.
+        Not negative; from one on, the row is in doubt, because f is nearly not smooth.
     point : bool
         Whether the row is a length; else an angle.
     analytic : bool
@@ -152,7 +152,7 @@ class Orientation:
 
 
 Kind = Along | Composed | Orientation
-"""What a row is: of which of three sorts, and what tells it from others of that sort."""
+"""The kind of a row: one of three sorts, with its parameters."""
 
 LINEAR = Along(normal=1)
 SLOT = Along(normal=2)
@@ -188,7 +188,7 @@ class Row:
 
 
 def _wrong(kind: Along, row: Row) -> str:
-    """What is wrong with the numbers of a row along a vector; empty if nothing."""
+    """The fault in the numbers of a row along a vector; empty if there is none."""
     if kind.normal is None:
         return "" if row.size > 0.0 else f"its length must be above zero; got {row.size:.6g} m"
     vectors = {"a": row.a} if kind.point else {"a": row.a, "b": row.b}
@@ -260,7 +260,7 @@ def _screw_curvature(x: Sequence[float], xdot: Sequence[float], pitch: float) ->
 
 
 def _screw_doubt(x: Sequence[Any]) -> Any:
-    """Where the axes are opposite there is no angle."""
+    """Large if the axes are nearly opposite, where the angle is undefined."""
     S, C = _sine_cosine(x)
     return OPPOSITE_AXES**2 / (S * S + C * C)
 

@@ -1,4 +1,4 @@
-"""Rows from phi as an expression: derivatives, and phi and all of them at numbers at once."""
+"""Rows from phi as an expression: its derivatives, and their evaluation in one call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SX = Any
 """A `casadi.SX`: a matrix of expressions."""
 
 PARTS = ("error", "rate", "jacobian", "drift")
-"""Of `Rows`."""
+"""The arrays of `Rows`."""
 
 
 def derivatives(model: pin.Model, phi: SX, q: SX, v: SX, t: SX) -> tuple[SX, SX, SX]:
@@ -45,7 +45,7 @@ def rows_function(owner: str, model: pin.Model, phi: SX, q: SX, t: SX) -> Any:
     rate, G, drift = derivatives(model, phi, q, v, t)
     outputs = [ca.densify(x) for x in (phi, rate, G.T, drift)]
     if others := ca.Function("phi", [q, t], [phi], {"allow_free": True}).get_free():
-        raise InputError(f"{owner} must be of its arguments alone; it has the symbols {others}")
+        raise InputError(f"{owner} must depend on its arguments alone; it has the symbols {others}")
     return ca.Function("rows", [q, v, t], outputs, {"cse": True})
 
 
@@ -55,7 +55,7 @@ def rows_machine(function: Any, rows: Rows) -> Evaluate:
 
 
 def rows_at(function: Any, q: Vector, v: Vector, t: float) -> Rows:
-    """What a `rows_function` gives at a state, in new arrays."""
+    """The rows at a state by a `rows_function`, in new arrays."""
     m, nv = function.numel_out(0), v.size
     rows = Rows(np.zeros(m), np.zeros(m), np.zeros((m, nv)), np.zeros(m))
     rows_machine(function, rows)(q, v, t)
@@ -63,7 +63,8 @@ def rows_at(function: Any, q: Vector, v: Vector, t: float) -> Rows:
 
 
 def check_same_rows(owner: str, found: Rows, given: Rows, parts: Sequence[str] = PARTS) -> None:
-    """Raise `InputError` where rows by an expression are not those given, each by its own size."""
+    """Raise `InputError` if rows by an expression differ from those given, relative to their
+    size."""
     size = np.abs(found.jacobian).sum(axis=1)
     size = size + np.abs([found.error, found.rate, found.drift]).sum(axis=0)
     for what in parts:

@@ -28,7 +28,7 @@ class Rod:
     Parameters
     ----------
     a, b : str or (str, pin.SE3)
-        Two frames, of which the origins count: as in `Closure`.
+        Two frames, whose origins are the ends of the rod: as in `Closure`.
     length : float, optional
         m, above zero. Default: the distance at the mechanism's reference configuration.
     name : str, optional
@@ -39,8 +39,8 @@ class Rod:
     Raises
     ------
     InputError
-        For a length that is not above zero, by `Mechanism` also for one taken from a reference
-        configuration where the points coincide.
+        For a length that is not above zero. Raised by `Mechanism` also for a length taken from a
+        reference configuration at which the points coincide.
     """
 
     a: FrameLike

@@ -1,7 +1,7 @@
-"""Constraints of one's own: what they say of themselves is compared before it is used.
+"""Checks of user-defined constraint classes before they are used.
 
-Everything that solves takes labels, support and rows as they are given, and so does the
-certificate: an error in them is in the torque and in its certificate alike.
+All solvers use labels, support and rows as the class gives them, and so does the certificate: an
+error in them is in the torque and in its certificate alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Vector, quoted
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import (
-    DIFFERENCE_BESIDE,
     DIFFERENCE_PARTS,
     DIFFERENCE_REACHES,
     DIFFERENCE_STATES,
@@ -24,7 +23,7 @@ from holoctl.base.tolerances import (
     DIFFERENCE_TIMES,
 )
 from holoctl.constraints.constraint_protocol import BoundRows, Rows, constraint_of
-from holoctl.constraints.derivative_check import difference, worst
+from holoctl.constraints.derivative_check import DIFFERENCE_BESIDE, difference, worst
 from holoctl.constraints.kinds import SCREW, Composed
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.tree.coordinates import coordinate_names
@@ -43,33 +42,33 @@ __all__ = [
 ]
 
 LINEAR_IN_V = 1e-7
-"""By so much a rate may miss being the Jacobian times v and what it is at rest."""
+"""Largest difference of a rate from the Jacobian times v plus the rate at rest."""
 
 
 State = tuple[Vector, Vector, float]
 
 
 def of_library(bound: object) -> bool:
-    """Whether the class of rows is one of the library, which are compared by its tests."""
+    """Whether the class of rows belongs to the library, whose tests compare it."""
     return type(bound).__module__.startswith("holoctl.")
 
 
 def is_own(bound: BoundRows) -> bool:
-    """Whether rows, or a kind of them, are somebody's own."""
+    """Whether rows, or the kind of one of them, are user-defined."""
     if type(bound) is WrenchRows:
         return any(isinstance(kind, Composed) and kind is not SCREW for kind in bound.kinds)
     return not of_library(bound)
 
 
 def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> None:
-    """Compare what a constraint of one's own says of itself, at seeded states near the reference.
+    """Check a user-defined constraint for consistency, at seeded states near the reference.
 
-    Those are left out where its rows raise an error or are not finite.
+    States at which its rows raise an error or are not finite are left out.
 
     Raises
     ------
     InputError
-        For what is no bound rows; labels that are no names, or not different; a support that
+        For an object that is not bound rows; labels that are not different names; a support that
         leaves out a coordinate; rows of other shapes; a rate, Jacobian or drift that is not the
         derivative of the error; rows that are defined nowhere near the reference.
     """
@@ -104,9 +103,9 @@ def check_own(bound: Any, name: str, model: pin.Model, reference: Vector) -> Non
         if found is None:
             return why
         _check_support(owner, bound, model, support, found)
-        told = _told(bound, model, (q, v, t), found)
-        if told and (_told(bound, model, (beside, v, t), None) or told):
-            raise InputError(f"{owner}: {told}")
+        wrong = _wrong_derivatives(bound, model, (q, v, t), found)
+        if wrong and (_wrong_derivatives(bound, model, (beside, v, t), None) or wrong):
+            raise InputError(f"{owner}: {wrong}")
         return ""
 
     check_near_reference(f"{owner}: its rows", model, reference, look)
@@ -116,13 +115,14 @@ def check_near_reference(
     what: str, model: pin.Model, reference: Vector,
     look: Callable[[Vector, Vector, float, Vector], str],
 ) -> None:  # fmt: skip
-    """Look at seeded states near the reference: ``look(q, v, t, beside)`` says why it could not
-    evaluate there, empty where it did, and raises what is wrong.
+    """Call ``look(q, v, t, beside)`` at seeded states near the reference, with a configuration
+    beside each. It returns why it could not be evaluated, or an empty string, and raises an error
+    for a fault.
 
     Raises
     ------
     InputError
-        Where it could evaluate nowhere.
+        If it could be evaluated at none of the states.
     """
     looked_at, trouble = 0, ""
     for state in seeded_states(model, reference):
@@ -152,7 +152,7 @@ def seeded_states(
 
 
 def checked_rows(bound: BoundRows, found: Any, nv: int) -> Rows:
-    """What `rows` returned, as arrays of floats of the right shapes, which are nobody else's."""
+    """Check the result of `rows`; copies as float arrays of the right shapes."""
     if of_library(bound):
         return found  # type: ignore[no-any-return]
     m = len(bound.labels)
@@ -175,8 +175,8 @@ def checked_rows(bound: BoundRows, found: Any, nv: int) -> Rows:
 
 
 def rows_where_defined(bound: BoundRows, model: pin.Model, state: State) -> tuple[Rows | None, str]:
-    """Rows at a state; or None, and why, where they raise an error or are not finite: they need not
-    be defined everywhere, and say so as they like."""
+    """Rows at a state; or None and the reason, if they raise any error or are not finite: rows need
+    not be defined everywhere."""
     kin = kinematics(model, model.createData(), *state)
     try:
         given = bound.rows(kin)
@@ -217,8 +217,9 @@ def _check_support(
         )
 
 
-def _told(bound: BoundRows, model: pin.Model, state: State, found: Rows | None) -> str:
-    """What is wrong with the derivatives of rows at a state; empty if nothing, or not defined."""
+def _wrong_derivatives(bound: BoundRows, model: pin.Model, state: State, found: Rows | None) -> str:
+    """The error of the derivatives of rows at a state; empty if there is none, or rows are
+    undefined."""
     q, v, t = state
     h = DIFFERENCE_STEP / max(1.0, float(np.abs(v).max()))
 

@@ -1,4 +1,4 @@
-"""The one primitive behind every closure: a row is a wrench between two bodies.
+"""The primitive of all closures: rows that are wrenches between two bodies.
 
 A closure row does not change when both bodies move together, so its rate is
 ``w . (V2 - V1)`` with a wrench w = (force, moment) about the world origin and V1, V2 the
@@ -48,10 +48,10 @@ __all__ = [
 ]
 
 COMPOSED_REACHES = (3.0, 2.0, 1.0, 0.5, 0.5, 0.2, 0.2, 0.05)  # m, or cosines
-"""Sizes of the parts of a composed row at which its derivatives are compared."""
+"""Sizes of the parts of a composed row at which its derivatives are checked."""
 
 BESIDE_A_POLE = 1e-9
-"""Where a function of rows divides by zero, it is evaluated this far beside."""
+"""A function of rows that divides by zero is evaluated at this distance from the pole."""
 
 
 _Evaluate = Callable[["WrenchRows", "_PairMotion", Indices], tuple[Array, Array, Array, Array]]
@@ -60,7 +60,7 @@ _Evaluate = Callable[["WrenchRows", "_PairMotion", Indices], tuple[Array, Array,
 
 @dataclass(frozen=True, eq=False)
 class WrenchRows:
-    """Rows between pairs of frames, laid out as arrays so that all are evaluated at once.
+    """Rows between pairs of frames, stored as arrays so that all are evaluated at once.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class WrenchRows:
 
     @cached_property
     def _sorts(self) -> tuple[tuple[Indices, _Evaluate], ...]:
-        """The rows of each sort, and how they are evaluated."""
+        """The rows of each sort, and the function that evaluates them."""
         return tuple((i, how) for sort, how in EVALUATIONS.items() if (i := self.of(sort)).size)
 
     @cached_property
@@ -123,7 +123,7 @@ class WrenchRows:
 
     @cached_property
     def composed(self) -> tuple[tuple[int, Composed, slice], ...]:
-        """Rows that are composed: which, of what kind, and where their parts are in `parts`."""
+        """The composed rows: index, kind, and the indices of their parts in `parts`."""
         found, stop = [], 0
         for i in self.of(Composed).tolist():
             kind = self.kinds[i]
@@ -143,7 +143,7 @@ class WrenchRows:
         return self.lines(self._along)
 
     def lines(self, i: Indices) -> Lines:
-        """What rows along a vector are, in numbers."""
+        """The numbers of rows along a vector."""
         along = [k for row in i.tolist() if isinstance(k := self.kinds[row], Along)]
         rod = np.array([kind.normal is None for kind in along], dtype=bool)
         normal = np.array([(kind.normal or 1) - 1 for kind in along], dtype=np.intp)
@@ -170,7 +170,7 @@ class WrenchRows:
         return read_only(self.S[self.pair])
 
     def scale(self, length: Vector, columns: Vector) -> Vector:
-        """Lengths are divided by the characteristic length; angles stay."""
+        """Lengths are divided by the characteristic length; angles are unchanged."""
         return np.where(self.is_length, 1.0 / length, 1.0)
 
     @cached_property
@@ -194,7 +194,7 @@ class WrenchRows:
         g = _pair_motions(self, kin)
         error, W, Wdot, extra = self._evaluated(g)
         jacobian = (W @ kin.J) * self._signs
-        if not g.moving:  # as assembly asks, most often of all
+        if not g.moving:  # the most frequent case: assembly
             return Rows(error, np.zeros(len(error)), jacobian, np.zeros(len(error)), W)
         dV, dA = g.dV.take(self.pair, 0), g.dA.take(self.pair, 0)
         return Rows(
@@ -215,7 +215,7 @@ def wrench_rows(
     ----------
     model : pin.Model
     frame1, frame2 : Frame
-        As `resolve_frame` finds them.
+        As returned by `resolve_frame`.
     rows : sequence of Row
         Made by the functions of `kinds`.
     name : str
@@ -224,20 +224,21 @@ def wrench_rows(
     Returns
     -------
     WrenchRows
-        Bound rows, as `bind` is to return them.
+        Bound rows, the result that `bind` must return.
 
     Raises
     ------
     InputError
-        For a row of no kind that constraints/kinds.py has a sort for, and for one of a kind of your
-        own whose gradient or curvature is not that of its value.
+        For a row whose kind is of none of the sorts of constraints/kinds.py, and for a user-defined
+        kind whose gradient or curvature is not that of its value.
     """
     check_model(model, f"constraint {name!r}")
     rows = entries(rows) or []
     for frame in (frame1, frame2):
         if not isinstance(frame, Frame):
             raise InputError(
-                f"constraint {name!r}: {frame!r} is no frame; hc.protocols.resolve_frame finds one"
+                f"constraint {name!r}: {frame!r} is not a frame; hc.protocols.resolve_frame "
+                "finds one"
             )
     if not rows or not all(isinstance(row, Row) for row in rows):
         raise InputError(
@@ -257,17 +258,17 @@ def wrench_rows(
         if isinstance(row.kind, Along) and row.kind.own_axes:
             raise InputError(
                 f"constraint {name!r}: row {row.label!r} is a rate along axes of its own frame, "
-                "which has no error that could stay zero: it is of a task only"
+                "which is not the rate of an error: only tasks can use it"
             )
-        if isinstance(row.kind, Composed) and (told := _wrong_derivatives(row.kind, row.size)):
-            raise InputError(f"constraint {name!r}: row {row.label!r}: {told}")
+        if isinstance(row.kind, Composed) and (wrong := _wrong_derivatives(row.kind, row.size)):
+            raise InputError(f"constraint {name!r}: row {row.label!r}: {wrong}")
     return rows_between(model, frame1, frame2, rows, name)
 
 
 def rows_between(
     model: pin.Model, frame1: Frame, frame2: Frame, rows: Sequence[Row], name: str
 ) -> WrenchRows:
-    """`wrench_rows` without the checks, and of rates too."""
+    """`wrench_rows` without the checks; rates are allowed too."""
     return WrenchRows(
         frames1=(frame1,),
         frames2=(frame2,),
@@ -280,8 +281,8 @@ def rows_between(
 
 @lru_cache(maxsize=1000)
 def _wrong_derivatives(kind: Composed, size: float) -> str:
-    """What is wrong with the derivatives of a function of rows; empty if nothing."""
-    rng, told, looked_at, why = np.random.default_rng(0), list[str](), 0, "doubt is one or more"
+    """The error of the derivatives of a function of rows; empty if there is none."""
+    rng, faults, tested, why = np.random.default_rng(0), list[str](), 0, "doubt is one or more"
     try:
         for reach in COMPOSED_REACHES:
             x, xdot = rng.normal(size=(2, len(kind.parts)))
@@ -292,19 +293,21 @@ def _wrong_derivatives(kind: Composed, size: float) -> str:
             except ZeroDivisionError:  # a pole
                 why = "functions divide by zero"
                 continue
-            told += [found] if found else []
-            looked_at += 1
+            faults += [found] if found else []
+            tested += 1
     except InputError as error:
         return str(error)
-    except Exception as error:  # of functions that somebody else wrote
+    except Exception as error:  # user code may raise anything
         return f"its functions raised {type(error).__name__}: {error}"
-    if not looked_at:
-        return f"its {why} wherever it was looked at, with size {size:g}, so that it is of no use"
-    return told[-1] if len(told) > 1 or len(told) == looked_at else ""  # one may be beside a kink
+    if not tested:
+        return f"its {why} at every test point, with size {size:g}, so it cannot be used"
+    # a single fault may be due to a kink
+    return faults[-1] if len(faults) > 1 or len(faults) == tested else ""
 
 
 def _compared(kind: Composed, size: float, x: Vector, xdot: Vector) -> str:
-    """Gradient and curvature at x against differences; what is wrong, if anything."""
+    """The error of gradient and curvature at x against differences, as text; None if there is
+    none."""
     f_x = np.asarray(kind.gradient(x.tolist(), size), dtype=float)
     if f_x.shape != x.shape:
         raise InputError(f"gradient must give a number for each of {x.size} parts; got {f_x.shape}")
@@ -330,7 +333,7 @@ def _compared(kind: Composed, size: float, x: Vector, xdot: Vector) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
-    """What a table keeps of its rows, column by column."""
+    """The columns of a table, from its rows."""
     return {
         "labels": tuple(row.label for row in rows),
         "kinds": tuple(row.kind for row in rows),
@@ -342,7 +345,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
-    """Several tables as one, rows in order: evaluating it costs little more than one of them."""
+    """Several tables as one, rows in order; its evaluation takes little longer than that of one."""
     t = list(tables)
     first = np.cumsum([0, *(len(x.frames1) for x in t)])
     return WrenchRows(
@@ -365,20 +368,19 @@ def stacked(tables: Iterable[WrenchRows]) -> WrenchRows:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """n rows along a vector, in numbers: which frame holds what, 0 for frame 1 and 1 for frame 2.
+    """n rows along a vector, as numbers: frame 1 has the index 0, frame 2 the index 1.
 
     Attributes
     ----------
     pair : (n,) int array: the pair of frames.
     first, second : (n,) int arrays
         Frame 1 and frame 2, among all 2C frames, those of frames 1 first.
-    holders : (2, n) int array: the frame that holds n, and the one that holds s, among the same.
-    a, b : (n, 3) arrays: the vector n where it is fixed in a frame, and s where it is a direction.
-    vectors : (2, n, 3) array: a; b, or zero where s is no direction.
-    normal, arm : (n,) int arrays: the frame that holds n (that a rod turns with), and s.
-    point : (n,) bool array: whether s is the origin of its frame, and the row has a force.
-    rod : (n,) bool array: whether n is d / L.
-    length : (n,) array: L, 1 where the row is no rod.
+    holders : (2, n) int array: the frame that holds n, and the one that holds s, among the same. a,
+    b : (n, 3) arrays: the vector n if it is fixed in a frame, and s if it is a direction. vectors :
+    (2, n, 3) array: a; b, or zero if s is a point. normal, arm : (n,) int arrays: the frame in
+    which n is fixed (for a rod, with which it turns), and that of s. point : (n,) bool array:
+    whether s is the origin of its frame, and the row has a force. rod : (n,) bool array: whether n
+    is d / L. length : (n,) array: L of a rod, 1 for other rows.
     """
 
     pair: Indices
@@ -453,12 +455,12 @@ def _pair_motions(table: WrenchRows, kin: Kinematics) -> _PairMotion:
 
 
 def _between(table: WrenchRows, g: _PairMotion, i: Indices) -> tuple[Array, Array, Array, Array]:
-    """Rows along a vector n at an arm s, as constraints/kinds.py says what they are:
+    """Rows along a vector n at an arm s, as defined in constraints/kinds.py:
 
     w = (n or 0, s x n)        wdot = (ndot or 0, sdot x n + s x ndot)
     """
     t = table._lines
-    x = _turn(g.axes.take(t.holders, 0), t.vectors)  # n, and s where it is a direction
+    x = _turn(g.axes.take(t.holders, 0), t.vectors)  # n, and s if it is a direction
     x[1] += t.force * g.origins.take(t.holders[1], 0)
     n, s = x
     d = g.origins.take(t.second, 0) - g.origins.take(t.first, 0)
@@ -531,7 +533,7 @@ def _composed_at(
 
 
 def upright_quaternion(R: Array) -> Array:
-    """Quaternion (x, y, z, w) of a rotation matrix; of the two that mean it, that with w >= 0."""
+    """Quaternion (x, y, z, w) of a rotation matrix, with w >= 0."""
     xyzw: Array = pin.Quaternion(R).coeffs()
     return xyzw if xyzw[3] >= 0.0 else -xyzw
 
@@ -543,7 +545,7 @@ def _half_rotation(xyzw: Array) -> Array:
 
 
 def _turn(R: Array, local: Array) -> Array:
-    """World axes of vectors given in rotated axes, one rotation per vector."""
+    """Vectors given in rotated axes, in world axes; one rotation per vector."""
     turned: Array = np.vecdot(R, local[..., None, :])
     return turned
 
@@ -562,4 +564,4 @@ EVALUATIONS: dict[type, _Evaluate] = {
     Orientation: _orientation,
     Composed: _composed,
 }
-"""How rows of each sort are evaluated: all sorts that there are."""
+"""The function that evaluates the rows of each sort, for all sorts."""

@@ -20,14 +20,13 @@ from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.progress import progress_bar
 from holoctl.base.single_threaded_blas import one_thread
-from holoctl.base.tolerances import PATH_MEET, PATH_MET, PATH_RUN, PATH_SEARCH, PATH_STEP
 from holoctl.closing.newton import Problem
 from holoctl.constraints.coupling import BoundCoupling
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.doctor.assembly_modes import AssemblyModes
 from holoctl.doctor.leg_spins import sign_of_legs, that_roll
 from holoctl.doctor.mode_comparison import Comparison, ModeGroup
-from holoctl.doctor.mode_paths import ModeWalker, driven, held_still
+from holoctl.doctor.mode_paths import PATH_MET, ModeWalker, driven, held_still
 from holoctl.doctor.mode_search import ClosedStart, allowed, free_coordinates, held, starts
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -35,6 +34,20 @@ from holoctl.mechanism.motors import placed
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["JoinedModes", "joined_modes"]
+
+PATH_SEARCH = 0.2  # scaled
+"""Predicted step of the coordinate that moves most, while paths between assembly modes are
+searched."""
+
+PATH_STEP = 0.05  # scaled
+"""The same in the path that is returned."""
+
+PATH_RUN = 25
+"""Steps in one random direction before another direction is drawn."""
+
+PATH_MEET = 100
+"""Steps from one tree of configurations towards the other."""
+
 
 PATH_OVERHEAD = 5
 """As so many steps a direction counts that is blocked at once."""

@@ -15,7 +15,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, flag, number, quiet
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import CLOSED_ALREADY, FAR
+from holoctl.base.tolerances import CLOSED_ALREADY
 from holoctl.closing.axis_sign import opposite_closures
 from holoctl.closing.nearby_configurations import configuration_along
 from holoctl.closing.sampled_configurations import Samples, sample, samples
@@ -29,7 +29,7 @@ from holoctl.doctor.motion_types import motions
 from holoctl.doctor.rank_margins import margins
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
-from holoctl.doctor.rounding import Rounding, wanted
+from holoctl.doctor.rounding import FAR, Rounding, wanted
 from holoctl.doctor.sensors import sensors, sensors_asked
 from holoctl.doctor.size_and_mass import dimensions
 from holoctl.estimation.measurement_model import MeasurementModel

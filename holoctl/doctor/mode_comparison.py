@@ -17,7 +17,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Indices, Mask, Vector, listing
 from holoctl.base.errors import NotActuatedError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr, singular_values
-from holoctl.base.tolerances import MODE_CLOSED, RANK_OPEN
+from holoctl.base.tolerances import RANK_OPEN
 from holoctl.closing.axis_sign import axis_sign_rows
 from holoctl.closing.body_graph import bodies_at
 from holoctl.closing.idle.idle_motions import idle_motions
@@ -27,7 +27,7 @@ from holoctl.closing.newton import Problem
 from holoctl.closing.sampled_configurations import sample
 from holoctl.doctor.actuation import motor_rows
 from holoctl.doctor.leg_spins import LegJoints, apart, joints_at, may_roll, rolled
-from holoctl.doctor.mode_search import ClosedStart, ModeSearch, allowed, tried
+from holoctl.doctor.mode_search import MODE_CLOSED, ClosedStart, ModeSearch, allowed, tried
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.tree.frozen_model import plain

@@ -17,7 +17,7 @@ import pinocchio as pin
 from holoctl.base.angles import wrapped
 from holoctl.base.checks import Indices, Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import PATH_FACTORED, PATH_MET, ROUNDING
+from holoctl.base.tolerances import ROUNDING
 from holoctl.closing.newton import Problem
 from holoctl.doctor.mode_search import allowed
 from holoctl.estimation.branch_continuation import FollowedState, Tally, following, placed_at
@@ -28,6 +28,13 @@ from holoctl.projector.partition import partition
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["ModePathPoint", "ModeWalker", "driven", "held_still"]
+
+PATH_FACTORED = 8
+"""Most factorisations for each step of a path between assembly modes."""
+
+PATH_MET = 1e-9  # scaled
+"""Largest distance of two sets of motor positions that count as the same."""
+
 
 PATH_LONGEST = 10_000
 """Steps of a straight part of a path."""

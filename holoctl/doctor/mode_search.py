@@ -16,7 +16,6 @@ from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, pivoted_qr
 from holoctl.base.progress import progress_bar
-from holoctl.base.tolerances import MODE_CLOSED, MODE_ITERATIONS
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
 from holoctl.closing.least_squares import least_squares_point
 from holoctl.closing.newton import Problem, newton
@@ -36,6 +35,13 @@ __all__ = [
     "search",
     "tried",
 ]
+
+MODE_CLOSED = 1e-10  # scaled
+"""Closure error to which assembly modes are computed."""
+
+MODE_ITERATIONS = 100
+"""Newton steps for each start of the search for assembly modes; twice as many where axes are
+pushed."""
 
 
 class ClosedStart(NamedTuple):

@@ -14,13 +14,17 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
-from holoctl.base.tolerances import CLOSURE_LIMIT, FAR
+from holoctl.base.tolerances import CLOSURE_LIMIT
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.newton import everywhere
 from holoctl.closing.toleranced_rows import kept_rows
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Rounding", "wanted"]
+
+FAR = 0.7  # scaled
+"""A coordinate that moved by more (rad, or sizes of its loop) while closing is reported."""
+
 
 COARSE_CUT, ROUNDING_MARGIN, LARGEST_WANTED = 3e-3, 30.0, 5e-3  # scaled; -; scaled
 """Where a mechanism does not close or move, it is looked at once more with this tolerance; one that

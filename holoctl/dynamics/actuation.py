@@ -1,4 +1,4 @@
-"""Actuation: which motions the motors drive, and the efforts that balance a given force.
+"""Actuation: the motions that motors drive, and the efforts that balance a given force.
 
     A = N' B = Q [R1 R2; 0 0] P'        N: gamma made orthonormal
     gamma' B u = gamma' w               u: least squares in it, least norm in u
@@ -23,7 +23,7 @@ from holoctl.projector.projection import Projection
 __all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_consistent"]
 
 TARGET_CONSISTENT = 1e-6
-"""A target may miss what the constraints allow by this much, relative to its size."""
+"""A target may violate the constraints by this much, relative to its size."""
 
 
 class Actuation(NamedTuple):
@@ -43,9 +43,9 @@ class Actuation(NamedTuple):
     u_scale : (nu,) array
         u = u_scale x scaled u.
     cost : (nu,) array
-        Size of each scaled effort in the norm that redundant motors share by.
+        Size of each scaled effort in the norm by which redundant motors share efforts.
     rank : int
-        rho: how many independent motions the motors drive.
+        rho: the number of independent motions that the motors drive.
     condition : float
         Condition number of R1.
     """
@@ -78,7 +78,7 @@ class Actuation(NamedTuple):
 
 
 def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
-    """Factor gamma' B at the rank that the partition found.
+    """Factor gamma' B with the rank from the partition.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
     if P.k == 0:
         raise NotActuatedError(
             f"{mech.name} has no degree of freedom ({mech.nv} coordinates, constraints of rank "
-            f"{P.rank}), so torques do not move it and are not determined"
+            f"{P.rank}), so torques cannot move it and are undetermined"
         )
     if rho == 0:
         raise NotActuatedError(
@@ -116,8 +116,8 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
 
 
 def target_consistent(tolerance: float) -> float:
-    """How much a target may miss what the constraints allow, relative to its size; `tolerance` is
-    that of rounded geometry."""
+    """Largest violation of the constraints by a target, relative to its size; `tolerance` is that
+    of rounded geometry."""
     return max(TARGET_CONSISTENT, tolerance)
 
 
@@ -133,7 +133,7 @@ def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vecto
 
 
 def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:
-    """Weights of the motor efforts, checked; not writable."""
+    """Weights of the motor efforts, checked; read-only."""
     if weights is None:
         return None
     w = vector("weights", weights, mech.nu, "one weight a motor")

@@ -17,23 +17,23 @@ __all__ = ["MEASURES", "BatchCertificate", "certificates", "measures_of"]
 
 
 MEASURES = ("closure", "velocity", "acceleration", "dynamics", "redundant")
-"""What is measured of each state, in the order of tables."""
+"""The residuals of each state, in the order of tables."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchCertificate:
-    """What the residuals of `Certificate` are at each of N states; all pure numbers.
+    """The residuals of `Certificate` at each of N states; all pure numbers.
 
-    The same numbers up to rounding, judged by the same tolerances. The power balance and the
-    condition number are no part of it: near singular matrices are what the guard of compiled laws
-    is for, and where it is in doubt the certificate is that of the Python path.
+    The same numbers up to rounding, with the same tolerances, but without the power balance and the
+    condition number: the guard of compiled laws detects nearly singular matrices, and if it is in
+    doubt the certificate is that of the Python path.
 
     Attributes
     ----------
     closure, velocity, acceleration, dynamics, redundant : (N,) arrays
-        As in `Certificate`; not to be written to.
+        As in `Certificate`; read-only.
     tolerance : float
-        What `redundant`, `closure` and `velocity` may be where geometry is rounded; else 0.
+        Largest `redundant`, `closure` and `velocity` with rounded geometry; else 0.
     """
 
     closure: Array
@@ -45,10 +45,10 @@ class BatchCertificate:
 
     def __post_init__(self) -> None:
         for name in MEASURES:
-            own = np.array(getattr(self, name), dtype=float)  # nobody else's
+            own = np.array(getattr(self, name), dtype=float)  # a copy
             object.__setattr__(self, name, read_only(own))
 
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:  # pickled arrays can be written to
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:  # pickled arrays are writable
         return BatchCertificate, tuple(getattr(self, f.name) for f in fields(self))
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class BatchCertificate:
 
     def _within(self, name: str) -> NDArray[np.bool_]:
         within: NDArray[np.bool_] = getattr(self, name) <= limit(name, self.tolerance)
-        return within  # not a number is not
+        return within  # nan is not within
 
     def __repr__(self) -> str:
         states = counted(len(self), "state")
@@ -84,7 +84,7 @@ class BatchCertificate:
         return html_table(self, lambda: _parts(self))
 
     def raise_if_bad(self) -> BatchCertificate:
-        """This certificate, or an error that names the states and numbers that are off.
+        """This certificate, or an error that names the states and numbers beyond their tolerance.
 
         Raises
         ------
@@ -93,33 +93,33 @@ class BatchCertificate:
         """
         if not self.failures:
             return self
-        bad, told, sizes = np.flatnonzero(~self.ok), [], []
+        bad, excesses, sizes = np.flatnonzero(~self.ok), [], []
         for name in self.failures:
             off = np.where(self._within(name), -np.inf, getattr(self, name))
-            i = int(np.argmax(off))  # the first that is no number, if one is
+            i = int(np.argmax(off))  # the first nan, if there is one
             sizes.append(float(off[i]))
             most = limit(name, self.tolerance)
-            told.append(f"{name} is {off[i]:.1e} at state {i} (at most {most:.0e})")
+            excesses.append(f"{name} is {off[i]:.1e} at state {i} (at most {most:.0e})")
         first = ", ".join(map(str, bad[:8])) + (", ..." if bad.size > 8 else "")
         raise InconsistentError(
             f"{counted(bad.size, 'state')} of a batch of {len(self)} NOT certified ({first}): "
-            f"{'; '.join(told)}. The `certificate` of one of these states alone says more",
+            f"{'; '.join(excesses)}. The `certificate` of one of these states has more details",
             residual=max(sizes),
         )
 
 
 def _parts(c: BatchCertificate) -> Iterator[Cells]:
-    """What a notebook shows: the largest of each number, and where that is."""
+    """The lines of a table in a notebook: the largest of each number, and its state."""
     if not len(c):
         return
     yield "", "at most", "at state", "may be"
     for name in MEASURES:
-        i = int(np.argmax(x := getattr(c, name)))  # the first that is no number, if one is
+        i = int(np.argmax(x := getattr(c, name)))  # the first nan, if there is one
         yield name, f"{x[i]:.1e}", i, f"{limit(name, c.tolerance):.0e}"
 
 
 def certificates(numbers: Array, tolerance: float) -> BatchCertificate:
-    """Of the numbers (N, 5) of many states, in the order of `MEASURES`."""
+    """A certificate from the numbers (N, 5) of many states, in the order of `MEASURES`."""
     closure, velocity, acceleration, dynamics, redundant = numbers.T
     return BatchCertificate(closure, velocity, acceleration, dynamics, redundant, tolerance)
 

@@ -1,14 +1,14 @@
-"""The certificate: what a solution is worth, measured with all rows and the whole equation.
+"""The certificate: residuals of a solution in all rows and in the whole equation of motion.
 
     closure, velocity    r phi, r (G v + phi_t)
     acceleration         r (G a + drift)
     dynamics             M a + h - B u - J' f - F - G' lambda
     power                dE/dt - v' (B u + J' f + F_lost + F_external + G' lambda)
 
-r scales the rows; all but the first are taken over the size of their terms, which may cancel.
-Residuals use every constraint row, also the redundant ones that the projector left out, and
-the equation of motion of the whole tree, not its projection. The power balance is independent
-of all that: the change of energy, that of springs too, is differenced along the motion.
+r scales the rows; all but the first are divided by the size of their terms, which may cancel.
+Residuals use every constraint row, including the redundant ones that the projector left out, and
+the equation of motion of the whole tree, not its projection. The power balance is independent of
+these: the rate of energy, including that of springs, is computed by differences along the motion.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ __all__ = [
 ]
 
 ENERGY_MOVED, ENERGY_LONGEST, ENERGY_SHORTEST = 1e-2, 1e-2, 1e-2  # scaled; s; -
-"""Energy is differenced over a step that moves the mechanism by this much (scaled) and its
-velocity by this share, s at the most; the velocity shortens it by this factor at the most."""
+"""Step of the differences of energy: it moves the mechanism by the first (scaled) and changes its
+velocity by this fraction; at most the second, s; the velocity shortens it at most by the third
+factor."""
 
 KINK_PARTS = (0.5, 0.05, 0.005)
-"""Where that step may lie across a kink of a spring, such as a rope that gets taut, its energy is
-differenced on either side, by these parts of the step."""
+"""If the step may cross a kink of a spring, such as a rope that becomes taut, the differences of
+its energy are one-sided, with these fractions of the step."""
 
 STANDING = 1e-9  # 1/s
-"""Below this scaled speed, 1/s, a mechanism counts as standing still."""
+"""Below this scaled speed a mechanism counts as at rest."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Certificate:
     Attributes
     ----------
     closure : float
-        Largest constraint error of all rows, lengths divided by the size of their loop; with
-        an explicit chart also how far it moved the state.
+        Largest constraint error of all rows, lengths divided by the size of their loop; with an
+        explicit chart also the distance by which it moved the state.
     velocity : float
         Largest rate of all rows, scaled likewise, over 1 + the size of its terms (1/s).
     acceleration : float
@@ -83,10 +84,10 @@ class Certificate:
     rank : int
         Rank of G.
     redundant : float
-        The largest of `closure`, `velocity` and `acceleration` of the rows that were left out as
-        redundant alone. Where geometry is rounded, those three are of the other rows.
+        The largest of `closure`, `velocity` and `acceleration` of only the rows that were left out
+        as redundant. With rounded geometry, those three are of the other rows.
     tolerance : float
-        What `redundant` may be where geometry is rounded: that of the partition; else 0.
+        Largest `redundant` with rounded geometry: the tolerance of the partition; else 0.
     ok : bool
         Whether every number is within `TOLERANCES`.
     """
@@ -125,7 +126,7 @@ class Certificate:
         )
         if self.tolerance > 0.0:
             text += (
-                " The geometry is rounded: rows left out, which repeat the others nearly, stay off "
+                " The geometry is rounded: rows left out, which are nearly redundant, stay open "
                 f"by {self.redundant:.1e} (tolerance {self.tolerance:.0e})."
             )
         for name in self.failures:
@@ -135,7 +136,7 @@ class Certificate:
 
 
 def _parts(c: Certificate) -> Iterator[Cells]:
-    """What a notebook shows: each number, and what it may be."""
+    """The lines of a table in a notebook: each number and its tolerance."""
     yield "", "is", "at most", verdict(c)
     for name in TOLERANCES:
         most = limit(name, c.tolerance)
@@ -145,7 +146,7 @@ def _parts(c: Certificate) -> Iterator[Cells]:
 
 
 _OF_GEOMETRY = ("closure", "velocity", "redundant")
-"""What may be off by as much as the geometry is."""
+"""The numbers whose tolerance includes that of rounded geometry."""
 
 _MEANING = {
     "closure": "The configuration is not closed: assemble it, or check the sensors",
@@ -153,34 +154,35 @@ _MEANING = {
     "acceleration": "The acceleration breaks constraints that were left out as redundant: the "
     "state is off the manifold or the target contradicts them",
     "dynamics": "The equation of motion is not satisfied: the motors cannot produce this motion",
-    "redundant": "Rows that were left out as redundant do not hold: these count after all, or "
-    "the geometry is off by more than its tolerance (hc.mobility tells)",
+    "redundant": "Rows that were left out as redundant do not hold: they are not redundant, or "
+    "the errors of the geometry exceed its tolerance (see hc.mobility)",
     "power": "The power balance fails",
-    "condition": "The matrix is close to singular: motors that barely move the mechanism here, "
+    "condition": "The matrix is close to singular: motors that hardly move the mechanism here, "
     "or a motion with hardly any inertia",
 }
 
 
 def limit(name: str, tolerance: float) -> float:
-    """What a number of a certificate may be at most; `tolerance` is that of rounded geometry."""
+    """The largest value of a number of a certificate; `tolerance` is that of rounded geometry."""
     most = TOLERANCES[name]
     return max(most, tolerance) if name in _OF_GEOMETRY else most
 
 
 def verdict(certificate: Certificate) -> str:
-    """Whether a result is certified, for its `repr`; if not, what exceeds its tolerance."""
+    """Whether a result is certified, for its `repr`; if not, with the numbers beyond their
+    tolerance."""
     return "certified" if certificate.ok else f"NOT certified ({', '.join(certificate.failures)})"
 
 
 def raise_if_bad(certificate: Certificate) -> None:
-    """Raise what a certificate that is not `ok` says.
+    """Raise an error for a certificate that is not `ok`.
 
     Raises
     ------
     SingularityError
-        If the condition number is the trouble.
+        If the condition number is too large.
     InconsistentError
-        If a residual is.
+        If a residual is too large.
     """
     if certificate.ok:
         return
@@ -202,25 +204,22 @@ def certify(
     condition: float,
     w: Vector | None = None,
 ) -> Certificate:
-    """Measure a solution.
+    """Compute the residuals of a solution.
 
     Parameters
     ----------
     T : Terms
     part : Partition
-        Whose kept rows were solved with.
-    a : (nv,) acceleration
-    efforts : (nv,) B u + J^T f + F
-    multipliers : (m,) lambda
-    condition : condition number of the matrix that was solved with
-    w : (nv,) M a + h, where it is known
+        The partition of the solution.
+    a : (nv,) acceleration efforts : (nv,) B u + J^T f + F multipliers : (m,) lambda condition :
+    condition number of the factored matrix w : (nv,) M a + h, if it is known
     """
     mech, h = T.mechanism, T.h
     constraint = T.rows.jacobian.T.dot(multipliers)
     closing, left = None, part.left_out
     if part.tolerance > 0.0:
         closing = part.rows
-        # rows that repeat others nearly act as those do: what the kept rows can give of the efforts
+        # nearly redundant rows act like the kept ones: the efforts that the kept rows can exert
         constraint = constraint_effort(T, part, constraint)
     w = inverse_tree_dynamics(mech, T.q, T.v, a) if w is None else w
     error, rate = of_state(T)
@@ -246,7 +245,7 @@ def certify(
 
 
 def off_rows(T: Terms, a: Vector, rows: Indices | None = None) -> float:
-    """`acceleration` of a certificate, of all rows or some."""
+    """The number `acceleration` of a certificate, for all rows or some."""
     return worst(_of_acceleration(T, a), rows)
 
 
@@ -260,8 +259,9 @@ def _of_acceleration(T: Terms, a: Vector) -> Vector:
 
 
 def off_dynamics(T: Terms, w: Vector, efforts: Vector, constraint: Vector) -> float:
-    """`dynamics` of a certificate: what is left of ``w = M a + h``, over the size of its terms."""
-    c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: sizes apart
+    """The number `dynamics` of a certificate: the residual of ``w = M a + h``, over the size of its
+    terms."""
+    c, h = T.mechanism.column_scale, T.h  # M a and h may cancel, as in free fall: separate sizes
     terms = c * np.array([w - h, h, efforts, constraint, w - efforts - constraint])
     *sizes, off = np.abs(terms).max(axis=1, initial=0.0).tolist()
     return _ratio(off, sum(sizes) + WEIGHT_SHARE * weight(T.mechanism))
@@ -307,18 +307,18 @@ _SIXTH_ORDER = np.array([-1.0, 9.0, -45.0, 45.0, -9.0, 1.0]) / 60.0
 """Weights of the central difference of sixth order."""
 
 _AHEAD = np.array([-147.0, 360.0, -450.0, 400.0, -225.0, 72.0, -10.0]) / 60.0
-"""Weights of the difference of sixth order from here on, at steps 0 to 6."""
+"""Weights of the one-sided difference of sixth order, at steps 0 to 6."""
 
 
 def _along(T: Terms, times: Vector) -> list[Vector]:
     """Configurations at some times along the motion."""
-    if T.mechanism.nq == T.mechanism.nv:  # all coordinates add up
+    if T.mechanism.nq == T.mechanism.nv:  # q is a vector space
         return list(T.q + times[:, None] * T.v)
     return [pin.integrate(T.mechanism.model, T.q, move) for move in times[:, None] * T.v]
 
 
 def _stored(T: Terms, there: list[Vector]) -> Vector:
-    """What springs store, J, at some configurations."""
+    """The energy stored in springs, J, at some configurations."""
     mech, found = T.mechanism, np.zeros(len(there))
     if any(force.stores for force in mech.bound_forces):
         data = workspace(mech)
@@ -328,10 +328,9 @@ def _stored(T: Terms, there: list[Vector]) -> Vector:
 
 
 def _stored_on_one_side(T: Terms, h: float) -> list[float]:
-    """Rates of what springs store, before and behind this instant, W, by shorter and shorter steps.
-
-    A rope that gets taut or slack, and an angle at half a turn from rest, store by another formula
-    on the other side: differences across are those of neither.
+    """Rates of the energy in springs before and after this instant, W, with shorter and shorter
+    steps. A rope that becomes taut or slack, and an angle at half a turn from rest, have a
+    different formula on either side: differences across the kink are wrong for both.
     """
     steps = np.arange(7.0)
     return [

@@ -1,9 +1,9 @@
-"""What motor efforts cause: the reduced dynamics with u as the only variable.
+"""The response of accelerations to motor efforts: the reduced dynamics with u as the only variable.
 
     W = gamma' M gamma        A = gamma' B        c = gamma' (M bias + h - F - J' f)
     W ydd = A u - c           a = Y u + a0        Y = gamma W^-1 A        H = A' W^-1 A
 
-for as many motors as motions, more, or fewer. H is what an effort is worth in the metric of
+for any number of motors, equal to that of motions, larger or smaller. H is the metric of efforts by
 kinetic energy: du' H du = da' M da, by Gauss's principle of least constraint.
 
 References: F. Udwadia and R. Kalaba, Analytical Dynamics, the chapter on Gauss's principle;
@@ -30,12 +30,12 @@ __all__ = ["EffortResponse", "effort_response", "response_at"]
 
 
 class EffortResponse(NamedTuple):
-    """See the head of this module.
+    """The response; see the docstring of this module.
 
     Attributes
     ----------
     H : (nu, nu) array
-        kg m^2, kg m or kg, inverted.
+        In 1 / (kg m^2), 1 / (kg m) or 1 / kg.
     Y : (nv, nu) array
     a0 : (nv,) array
         The acceleration without efforts of motors.
@@ -60,7 +60,7 @@ def effort_response(P: Projection, act: Actuation, efforts: Vector) -> EffortRes
     if not W.condition <= SINGULAR:
         raise SingularityError(
             f"{mech.name}: a motion has no inertia (condition number of gamma' M gamma "
-            f"{W.condition:.1e}), so what efforts cause is not determined; give its bodies a mass",
+            f"{W.condition:.1e}), so its acceleration is not determined; give its bodies a mass",
             condition=W.condition,
         )
     A = N.T @ mech.B
@@ -73,13 +73,12 @@ def effort_response(P: Projection, act: Actuation, efforts: Vector) -> EffortRes
 def response_at(
     mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float, known: Vector | None
 ) -> EffortResponse:
-    """The response at a state that was checked, under known efforts besides those of the
-    mechanism's forces.
+    """The response at a checked state, under known efforts in addition to the mechanism's forces.
 
     Raises
     ------
     SingularityError
-        As `effort_response`, and where the split or the actuation is singular.
+        As `effort_response`, and if the split or the actuation is singular.
     """
     T = terms_at(mech, q, v, t)
     P = projection_of(T, part)

@@ -1,9 +1,9 @@
-"""The energy book of a mechanism: what is stored, and what goes in and out.
+"""The energy balance of a mechanism: stored energy, and power in and out.
 
     stored = v' M v / 2 + V_gravity + V_springs
     d(stored)/dt = motors + external - losses        along the constraints
 
-Constraints that do not depend on time take no part in it: they do no work.
+Constraints that do not depend on time do no work.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = ["Energy", "Power", "energy", "power"]
 
 @dataclass(frozen=True)
 class Energy:
-    """What a mechanism stores, J.
+    """The stored energy of a mechanism, J.
 
     Attributes
     ----------
     kinetic : float
-        ``v' M v / 2``, rotors included.
+        ``v' M v / 2``, including rotors.
     gravity : float
-        Zero where the centre of mass is at the height of the origin.
+        Zero if the centre of mass is at the height of the origin.
     springs : float
-        Of the `forces` of the mechanism; zero where all are at their rest.
+        Of the `forces` of the mechanism; zero if all springs are at rest.
     """
 
     kinetic: float
@@ -50,16 +50,16 @@ class Energy:
 
 @dataclass(frozen=True)
 class Power:
-    """What goes into a mechanism and out of it, W.
+    """The power into a mechanism and out of it, W.
 
     Attributes
     ----------
     motors : float
         ``u . B' v``, into the mechanism.
     losses : float
-        What friction and dampers take out of it: at least 0.
+        Dissipation by friction and dampers: at least 0.
     external : float
-        Of `CustomForce`, and of the external forces and efforts that were given, into it.
+        Of `CustomForce`, and of the given external forces and efforts, into it.
     """
 
     motors: float
@@ -68,13 +68,13 @@ class Power:
 
     @property
     def total(self) -> float:
-        """What stored energy grows by: ``motors + external - losses``."""
+        """The rate of the stored energy: ``motors + external - losses``."""
         return self.motors + self.external - self.losses
 
 
 @quiet
 def energy(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0) -> Energy:
-    """What a mechanism stores at a state.
+    """The stored energy of a mechanism at a state.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def energy(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0) -> Energy:
     v : (nv,) array_like
         Velocity, rad/s or m/s.
     t : float, optional
-        Time, s; no force of the library stores by it.
+        Time, s; the stored energy of the library's forces does not depend on it.
 
     Returns
     -------
@@ -116,9 +116,9 @@ def power(
     efforts: Any = None,
     t: float = 0.0,
 ) -> Power:
-    """What motors, losses and forces from outside do at a state.
+    """The power of motors, losses and external forces at a state.
 
-    Along the constraints, where these do not depend on time, ``power(...).total`` is the rate of
+    For motions along constraints that do not depend on time, ``power(...).total`` is the rate of
     ``energy(...).total``.
 
     Parameters
@@ -131,7 +131,7 @@ def power(
     u : (nu,) array_like
         Efforts of the motors, N m or N.
     f_ext : mapping or pin.StdVec_Force, optional
-        External forces, as `inverse_dynamics` takes them.
+        External forces, as in `inverse_dynamics`.
     efforts : (nv,) array_like, optional
         Other efforts on the coordinates, N m or N.
     t : float, optional
@@ -146,12 +146,12 @@ def power(
     InputError
         For wrong shapes, or numbers that are not finite, or too large.
     SingularityError
-        Where the ends of a spring coincide.
+        If the ends of a spring coincide.
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
     u = vector("u", u, mech.nu, "motor efforts")
-    kin = kinematics(mech.model, workspace(mech), q, v, t)  # of this very state, as in `energy`
+    kin = kinematics(mech.model, workspace(mech), q, v, t)  # of this state, as in `energy`
     given = external_efforts(mech, kin, f_ext, efforts)
     F = all_efforts(mech.bound_forces, kin)
     found = Power(

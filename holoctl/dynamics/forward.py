@@ -3,7 +3,7 @@
     gamma' M gamma ydd = gamma' (tau + J' f + F - h - M bias)        a = gamma ydd + bias
     G' lambda = M a + h - tau - J' f - F
 
-This is FDgq of spatial_v2 with gamma from rows. Other methods solve the same saddle-point system.
+This is FDgq of spatial_v2, with gamma from rows. Other methods solve the same saddle-point system.
 References: R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2; docs/derivations.md,
 "Forward dynamics" and "Saddle-point methods".
 """
@@ -54,7 +54,7 @@ def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
         raise SingularityError(
             f"{P.mechanism.name}: some motion that the constraints allow has no inertia "
             f"(condition number of gamma' M gamma {Mr.condition:.1e}): bodies without mass, or "
-            "coordinates that barely determine the others here (split: "
+            "coordinates that hardly determine the others here (split: "
             f"{P.condition:.1e})",
             condition=Mr.condition,
         )
@@ -62,21 +62,21 @@ def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
     return gamma @ ydd + bias, Mr.condition
 
 
-# ------------------------------------------------------------------------------ value and door
+# ------------------------------------------------------------------- result, and function
 
 
 @dataclass(frozen=True, eq=False)
 class ForwardDynamics:
-    """What `forward_dynamics` returns.
+    """The result of `forward_dynamics`.
 
     Attributes
     ----------
     a : (nv,) array
         Acceleration, rad/s^2 or m/s^2.
     multipliers : (m,) array
-        lambda of every row, N or N m; of least norm (scaled rows) where rows are redundant.
+        lambda of every row, N or N m; of least norm (scaled rows) if rows are redundant.
     unique : (m,) bool array
-        Which multipliers redundancy does not leave open.
+        Whether each multiplier is determined in spite of redundancy.
     certificate : Certificate
     """
 
@@ -127,22 +127,22 @@ def forward_dynamics(
         Frame name to (force, moment), N and N m, world axes, at the origin of the frame; or
         one force for each joint in joint axes.
     method : str, optional
-        ``"projection"``: project on the basis of admissible velocities. ``"direct"``: the
-        whole system for a and lambda at once (where all rows are points or welds, by
-        Pinocchio's sparse factorisation). ``"range_space"``: first lambda, with a sparse
-        factorisation of M. ``"null_space"``: first a, with an orthonormal basis of motions.
-        ``"kokkevis"``: the same as range-space with responses to unit forces by the
-        articulated-body algorithm, for contacts only. ``"proximal"``: Pinocchio's own
-        algorithm, for spherical and weld closures and contacts with two tangents, at states on
-        the manifold and geometry that is not rounded. All give the same result.
+        ``"projection"``: project on the basis of admissible velocities. ``"direct"``: the whole
+        system for a and lambda at once (if all rows are points or welds, by Pinocchio's sparse
+        factorisation). ``"range_space"``: first lambda, with a sparse factorisation of M.
+        ``"null_space"``: first a, with an orthonormal basis of motions. ``"kokkevis"``: the same as
+        range-space with responses to unit forces by the articulated-body algorithm, for contacts
+        only. ``"proximal"``: Pinocchio's own algorithm, for spherical and weld closures and
+        contacts with two tangents, at states on the manifold and with exact geometry. All give the
+        same result.
     t : float, optional
         Time, s.
     t_stab : float, False or mapping of str to float or False, optional
-        Time constant of Baumgarte's stabilisation, s, of all constraints or by name; False: none.
+        Time constant of Baumgarte's stabilisation, s, for all constraints or by name; False: none.
         Default: that of each constraint.
     partition, projection, terms : optional
-        A decision, or a projection or terms at this very state, to share. Without the first or
-        second the partition is decided anew, which is slow.
+        A partition, or a projection or terms at the same state, to share. Without the first or
+        second the partition is determined again, which is slow.
 
     Returns
     -------
@@ -188,9 +188,9 @@ def _solved(T: Terms, part: Partition, efforts: Vector, method: str) -> tuple[Ve
     if method == "proximal":
         if rounded:
             raise InputError(
-                f"{mech.name}: its geometry is rounded, so its rows contradict each other a "
-                "little, and method 'proximal' takes all of them; any other method keeps those "
-                "that decide the motion"
+                f"{mech.name}: its geometry is rounded, so its rows contradict each other "
+                "slightly, and method 'proximal' uses all of them; any other method keeps those "
+                "that determine the motion"
             )
         return proximal(T, efforts)
     if method == "direct" and not rounded:
@@ -227,11 +227,11 @@ _CAUSE = {
 
 
 def _check_contacts_only(mech: Mechanism) -> None:
-    """Raise `InputError` for constraints that are no contacts; it names them."""
+    """Raise `InputError` for constraints other than contacts; it names them."""
     named = zip(mech.constraint_names, mech.constraints, strict=True)
     others = [name for name, constraint in named if not isinstance(constraint, Contact)]
     if others:
         raise InputError(
-            f"{mech.name}: method 'kokkevis' is for contacts only; these are none: "
-            f"{listing(others)}; any other method serves"
+            f"{mech.name}: method 'kokkevis' is for contacts only; these are not contacts: "
+            f"{listing(others)}; use any other method"
         )

@@ -1,11 +1,11 @@
-"""The motion at which friction is compensated, where it is not the measured one.
+"""The velocity at which friction is compensated, if it is not the measured one.
 
     v* = v_t + N_d x + N_p z        B' v* = rates        N_p' M (v* - v) = 0
 
-N_d are the motions that motors drive, N_p those that none drives (dynamics/actuation.py). So driven
-motions are those of the reference, without a trace of measured noise, and motions that no motor
-drives have the momentum that they are measured with: v* is where impulses of the motors alone would
-take v. No choice of coordinates, and of joints to cut, is in it.
+N_d are the motions that motors drive, N_p the passive ones (dynamics/actuation.py). So driven
+motions have the rates of the reference, without measurement noise, and passive motions keep their
+measured momentum: v* is the velocity after impulses of the motors alone on v. It does not depend on
+the choice of coordinates, or of joints to cut.
 Reference: docs/forces.md, "Friction in a controller".
 """
 
@@ -22,7 +22,7 @@ __all__ = ["velocity_at_reference"]
 
 
 def velocity_at_reference(P: Projection, act: Actuation, rates: Vector) -> Vector:
-    """v* of the rates of motors (nu,); where these contradict each other, of the nearest ones."""
+    """v* for the rates of motors (nu,), or for the nearest ones that the constraints allow."""
     f, N = act.factors, act.passive
     wanted = (act.u_scale * (rates - P.mechanism.B.T @ P.v_t))[f.pivots]  # (A P)' = [R1 R2]' Q'
     if f.r2.size == 0:

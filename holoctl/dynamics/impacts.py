@@ -1,9 +1,9 @@
-"""Impacts: the velocity after constraints have closed at once, and the impulses of the rows.
+"""Impacts: the velocity after constraints close instantaneously, and the impulses of the rows.
 
     M (v+ - v-) = G^T p        G v+ + phi_t = v_plus
 
-Positions do not change, and finite efforts do nothing. Mirror of forward.py: v+ takes the place of
-the acceleration, M v- that of the efforts, v_plus that of the drift.
+Positions do not change, and finite efforts have no influence. The equations are those of forward.py
+with v+ instead of the acceleration, M v- of the efforts, and v_plus of the drift.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ from holoctl.rows.terms import Terms
 __all__ = ["Impact", "impulse"]
 
 SEPARATING = 1e-9
-"""Contacts that open faster than this, relative to 1 + the fastest row, do not hit."""
+"""Contacts that separate faster than this, relative to 1 + the fastest row, do not collide."""
 
 IMPACT_CONSISTENT = 1e-8
-"""Rows that were left out as redundant may miss v_plus by this much, relative to its size."""
+"""Rows that were left out as redundant may differ from v_plus by this much, relative to its
+size."""
 
 
 METHODS = ("direct", "range_space", "null_space")
@@ -61,7 +62,7 @@ def _struck(T: Terms, part: Partition, before: Vector, after: Vector, method: st
     M, G = c[:, None] * T.M * c, r[:, None] * T.rows.jacobian * c
     v_minus, k = before / c, r * after
     if method == "range_space":
-        # x is the change of velocity here, so that no factor of M meets M v-
+        # x is the change of velocity, so that M v- is not divided by factors of M
         change = (k - G @ v_minus)[keep]
         found = range_space(sparse_solver(mech, T.q), c, M, G[keep], np.zeros(mech.nv), change)
         x = v_minus + found.x
@@ -78,22 +79,22 @@ def _struck(T: Terms, part: Partition, before: Vector, after: Vector, method: st
     return c * x
 
 
-# ------------------------------------------------------------------------------ value and door
+# ------------------------------------------------------------------- result, and function
 
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """What `impulse` returns.
+    """The result of `impulse`.
 
     Attributes
     ----------
     v : (nv,) array
         Velocity after the impact, rad/s or m/s.
     impulses : (m,) array
-        p of every row, N s or N m s, with the sign of the multipliers; of least norm (scaled
-        rows) where rows are redundant.
+        p of every row, N s or N m s, with the sign of the multipliers; of least norm (scaled rows)
+        if rows are redundant.
     unique : (m,) bool array
-        Which impulses redundancy does not leave open.
+        Whether each impulse is determined in spite of redundancy.
     energy : float
         Change of the kinetic energy, J.
     balance : float
@@ -132,7 +133,7 @@ def impulse(
     Parameters
     ----------
     mech : Mechanism
-        With the constraints that hold after the impact; its rows hold both ways.
+        With the constraints that hold after the impact; its rows are bilateral.
     q : (nq,) array_like
         Configuration, on the constraints.
     v : (nv,) array_like
@@ -140,16 +141,16 @@ def impulse(
     v_plus : (m,) array_like, optional
         Rates of the rows after it, ``G v+ + phi_t``, m/s or rad/s. Default: zero, all close.
     restitution : mapping of str to float, optional
-        Instead of v_plus: contact name to the coefficient e, 0 to 1, with which its normal
-        rate is reversed (-e times the rate before); all other rows close.
-        A negative normal impulse tells that the ground would have to pull there.
+        Instead of v_plus: contact name to the coefficient e, 0 to 1, with which its normal rate is
+        reversed (-e times the rate before); all other rows close. A negative normal impulse means
+        that the ground would have to pull there.
     method : str, optional
         ``"direct"``, ``"range_space"`` or ``"null_space"``; all give the same result.
     t : float, optional
         Time, s.
     partition, terms : optional
-        A decision, or terms at this very state, to share. Without the first the partition is
-        decided anew, which is slow.
+        A partition, or terms at the same state, to share. Without the first the partition is
+        determined again, which is slow.
 
     Returns
     -------
@@ -161,9 +162,9 @@ def impulse(
         For wrong shapes, numbers that are not finite, unknown names, a coefficient outside
         0 to 1, or both v_plus and restitution.
     InconsistentError
-        If v_plus contradicts the constraints (rows that depend on each other ask for different
-        rates), a contact with restitution separates already, or the coefficients together raise
-        the kinetic energy.
+        If v_plus contradicts the constraints (rows that depend on each other have different rates),
+        a contact with restitution separates already, or the coefficients together increase the
+        kinetic energy.
     SingularityError
         If a motion has no inertia.
 
@@ -174,7 +175,7 @@ def impulse(
     check_mechanism(mech)
     one_of("method", method, METHODS)
     T, part = shared_state(mech, q, v, t, partition=partition, terms=terms)
-    before = T.given[1]  # an explicit chart has taken the impact out of T.v
+    before = T.given[1]  # an explicit chart has corrected T.v already
     phi_t = T.rows.rate - T.rows.jacobian @ T.v
     wanted = _wanted(mech, T.rows.jacobian @ before + phi_t, v_plus, restitution)
     after = _struck(T, part, before, wanted - phi_t, method)
@@ -182,11 +183,11 @@ def impulse(
     p, unique = multipliers(T, part, momentum)
     energy = 0.5 * float((after - before) @ T.M @ (after + before))
     sizes = np.abs(T.rows.jacobian) @ np.abs(T.v)
-    at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # but for rounding
+    at_rest = (np.abs(phi_t) <= 1e-10 * sizes.max(initial=1e-300)).all()  # up to rounding
     if restitution is not None and at_rest:
         _check_energy(mech, 0.5 * float(before @ T.M @ before), energy, restitution)
     given = T.rows.jacobian.T @ p
-    if part.tolerance > 0.0:  # rows that repeat others nearly act as those do
+    if part.tolerance > 0.0:  # nearly redundant rows act like the kept ones
         given = constraint_effort(T, part, given)
     off = largest(mech.column_scale * (momentum - given))
     size = largest(mech.column_scale * (np.abs(T.M) @ (np.abs(after) + np.abs(before))))
@@ -224,7 +225,7 @@ def _wanted(
         if rate[normal] > SEPARATING * (1.0 + np.abs(rate).max()):
             raise InconsistentError(
                 f"{mech.name}: contact {name!r} separates before the impact, at "
-                f"{rate[normal]:.3g} m/s, so nothing hits there; leave it out, by "
+                f"{rate[normal]:.3g} m/s, so there is no collision; leave it out, by "
                 "mech.with_enabled(...)",
                 residual=float(rate[normal]),
             )
@@ -240,17 +241,17 @@ def _check_rows(
     k: Vector,
     tolerance: float,
 ) -> None:
-    """All rows must have the rate that was asked for, those left out as redundant too, as far as
-    the geometry is meant."""
+    """Check that all rows have the requested rate, including redundant rows, to within the
+    tolerance of the geometry."""
     off = np.abs(G @ x - k)
     size = largest(np.abs(G) @ speeds + np.abs(k))
     bad = np.flatnonzero(~(off <= max(IMPACT_CONSISTENT, tolerance) * size))
     if bad.size:
         names = [mech.row_names[i] for i in bad]
         raise InconsistentError(
-            f"{mech.name}: the rates asked for contradict each other: with those of the rows that "
-            f"count, {listing(names)} cannot have theirs (off by {off.max() / size:.1e} of the "
-            "largest); rows that depend on each other need rates that do too",
+            f"{mech.name}: the requested rates contradict each other: with those of the kept rows, "
+            f"{listing(names)} cannot have theirs (errors up to {off.max() / size:.1e} of the "
+            "largest); dependent rows need consistent rates",
             residual=float(off.max()),
         )
 
@@ -258,11 +259,12 @@ def _check_rows(
 def _check_energy(
     mech: Mechanism, before: float, energy: float, restitution: Mapping[str, float]
 ) -> None:
-    """Coefficients between 0 and 1 raise the energy where rows that feel each other differ."""
+    """Check the energy: different coefficients of coupled rows may increase it, even between 0 and
+    1."""
     if energy > 1e-9 * before:
         raise InconsistentError(
             f"{mech.name}: these coefficients of restitution raise the kinetic energy by "
-            f"{energy:.2g} J from {before:.2g} J, which no impact does; contacts that feel each "
-            f"other, or their tangents, need smaller ones: {dict(restitution)}",
+            f"{energy:.2g} J from {before:.2g} J, which no impact does; coupled "
+            f"contacts, or their tangents, need smaller ones: {dict(restitution)}",
             residual=energy,
         )

@@ -1,13 +1,13 @@
-"""Inverse dynamics: the motor efforts that cause a given acceleration. Mirror of forward.py.
+"""Inverse dynamics: the motor efforts that cause a given acceleration.
 
     w = M a + h - J' f - F        gamma' B u = gamma' w        G' lambda = w - B u
 
-with a from the target. Where the target is for the motors, passive motions follow the dynamics:
+with a from the target. If the target is for the motors, passive motions follow the dynamics:
 
     a = driven x + passive z + bias        B' a = target        passive' w = 0
 
-F are the forces of the mechanism: friction, springs. A motor pays for friction in passive and cut
-joints too, through gamma.
+F are the forces of the mechanism: friction, springs. Through gamma, motors compensate friction in
+passive and cut joints too.
 
 References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 8 (closed-loop systems) and
 chapter 9 (hybrid dynamics); docs/derivations.md, "Inverse dynamics".
@@ -54,7 +54,7 @@ POLICIES = ("raise", "project")
 
 
 def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> InverseDynamics:
-    """What motors and constraints deliver at the acceleration a, under ``efforts = J' f + F``."""
+    """The efforts of motors and constraints at the acceleration a, under ``efforts = J' f + F``."""
     mech, T = P.mechanism, P.terms
     needed = inverse_tree_dynamics(mech, P.q, P.v, a)  # M a + h
     w = needed - efforts  # w = M a + h - J' f - F
@@ -69,7 +69,7 @@ def _delivered(P: Projection, act: Actuation, a: Vector, efforts: Vector) -> Inv
 def driven_acceleration(
     P: Projection, act: Actuation, target: Vector, efforts: Vector, inconsistent: str = "raise"
 ) -> Vector:
-    """a with ``B' a = target``; motions that no motor drives follow the dynamics.
+    """a with ``B' a = target``; passive motions follow the dynamics.
 
     ``a = driven x + passive z + bias``: x from the target, z from the dynamics of the passive
     motions, ``passive' (M a + h - efforts) = 0``, with ``efforts = J' f + F``.
@@ -85,7 +85,7 @@ def driven_acceleration(
         if off > _consistent(P) * size and inconsistent == "raise":
             raise InconsistentError(
                 f"{mech.name}: the target accelerations of the {mech.nu} motors contradict the "
-                f"constraints, which leave them {act.rank} independent motions (off by "
+                f"constraints, which allow {act.rank} independent motions (error "
                 f"{off:.2g}, scaled); make them consistent, or pass inconsistent='project'",
                 residual=off,
             )
@@ -98,7 +98,7 @@ def driven_acceleration(
     reduced = cholesky(N.T @ M @ N)
     if reduced.condition > SINGULAR:
         raise SingularityError(
-            f"{mech.name}: a motion that no motor drives has no inertia either (condition "
+            f"{mech.name}: a motion that no motor drives has no inertia (condition "
             f"number {reduced.condition:.1e}); give its bodies a mass",
             condition=reduced.condition,
         )
@@ -124,30 +124,30 @@ def _admissible(P: Projection, target: Vector, inconsistent: str) -> Vector:
 
 
 def _consistent(P: Projection) -> float:
-    """How much a target may miss what the constraints allow, relative to its size."""
+    """Largest violation of the constraints by a target, relative to its size."""
     return target_consistent(P.partition.tolerance)
 
 
-# ------------------------------------------------------------------------------ value and door
+# ------------------------------------------------------------------- result, and function
 
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """What `inverse_dynamics` returns.
+    """The result of `inverse_dynamics`.
 
     Attributes
     ----------
     u : (nu,) array
         Motor efforts, N m or N, in the order of ``mech.actuated``.
     a : (nv,) array
-        The acceleration they cause, passive motions included.
+        The acceleration they cause, including passive motions.
     multipliers : (m,) array
-        lambda of every row, N or N m; of least norm (scaled rows) where rows are redundant.
+        lambda of every row, N or N m; of least norm (scaled rows) if rows are redundant.
     unique : (m,) bool array
-        Which multipliers redundancy does not leave open.
+        Whether each multiplier is determined in spite of redundancy.
     unbalanced : (k,) array
-        ``gamma' (M a + h - J' f - F - B u)``: what no motor can deliver of the motion asked for,
-        per column of gamma. Zero (to rounding) where the solution is exact.
+        ``gamma' (M a + h - J' f - F - B u)``: the part of the required efforts that no motor can
+        deliver, per column of gamma. Zero (to rounding) if the solution is exact.
     certificate : Certificate
     """
 
@@ -190,10 +190,9 @@ def inverse_dynamics(
 ) -> InverseDynamics:
     """The motor efforts for a target acceleration: ``gamma' B u = gamma' (M a + h - J' f - F)``.
 
-    Passive motions, which no motor drives, follow the dynamics when the target is for the
-    actuated coordinates. Holding torques: ``v = 0``, ``target = zeros(nv)``,
-    ``coordinates="all"``; what the motors cannot hold is told in ``unbalanced`` and the
-    certificate.
+    Passive motions, which no motor drives, follow the dynamics when the target is for the actuated
+    coordinates. Holding torques: ``v = 0``, ``target = zeros(nv)``, ``coordinates="all"``;
+    ``unbalanced`` and the certificate report the part that the motors cannot hold.
 
     Parameters
     ----------
@@ -209,24 +208,24 @@ def inverse_dynamics(
         Frame name to (force, moment), N and N m, world axes, at the origin of the frame; or
         one force for each joint in joint axes.
     efforts : (nv,) array_like, optional
-        Known efforts on the coordinates besides the motors' and those of the mechanism's own
+        Known efforts on the coordinates in addition to those of the motors and of the mechanism's
         `forces`, N m or N.
     coordinates : str, optional
-        ``"actuated"``, ``"independent"`` or ``"all"``: what the target is for.
+        ``"actuated"``, ``"independent"`` or ``"all"``: the coordinates of the target.
     inconsistent : str, optional
-        What to do with a target that the constraints do not allow: ``"raise"``, or
-        ``"project"`` to the nearest one that they do.
+        What to do with a target that the constraints do not allow: ``"raise"``, or ``"project"`` to
+        the nearest one that they allow.
     weights : (nu,) array_like, optional
-        For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0. Default:
-        all efforts count alike, forces times the size of their loop.
+        For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0. Default: all
+        efforts have equal weights, forces times the size of their loop.
     t : float, optional
         Time, s.
     t_stab : float, False or mapping of str to float or False, optional
-        Time constant of Baumgarte's stabilisation, s, of all constraints or by name; False: none.
+        Time constant of Baumgarte's stabilisation, s, for all constraints or by name; False: none.
         Default: that of each constraint.
     partition, projection, terms : optional
-        A decision, or a projection or terms at this very state, to share. Without the first or
-        second the partition is decided anew, which is slow.
+        A partition, or a projection or terms at the same state, to share. Without the first or
+        second the partition is determined again, which is slow.
 
     Returns
     -------
@@ -237,7 +236,7 @@ def inverse_dynamics(
     InputError
         For wrong shapes, numbers that are not finite, unknown names.
     NotActuatedError
-        If there are no motors, they drive nothing, or the mechanism cannot move.
+        If there are no motors, they drive no motion, or the mechanism cannot move.
     SingularityError
         If the split, or the actuation, is singular at this state.
     InconsistentError
@@ -258,7 +257,7 @@ def inverse_dynamics(
 
 
 def checked_target(mech: Mechanism, target: Any, coordinates: str, inconsistent: str) -> Any:
-    """A target as far as it can be checked without a state, and the words that go with it."""
+    """Check a target and its options, as far as possible without a state."""
     one_of("coordinates", coordinates, COORDINATES)
     one_of("inconsistent", inconsistent, POLICIES)
     if mech.nu == 0:
@@ -276,7 +275,7 @@ def checked_target(mech: Mechanism, target: Any, coordinates: str, inconsistent:
 def asked_acceleration(
     P: Projection, act: Actuation, target: Any, known: Vector, coordinates: str, inconsistent: str
 ) -> Vector:
-    """The acceleration of all coordinates that a target means, under known efforts."""
+    """The acceleration of all coordinates for a target, under known efforts."""
     if coordinates == "actuated":
         return driven_acceleration(P, act, target, known, inconsistent)
     if coordinates == "all":

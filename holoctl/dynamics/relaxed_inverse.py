@@ -1,11 +1,11 @@
-"""Inverse dynamics where the motors cannot follow every target: the relaxed form of RBDL.
+"""Inverse dynamics for motors that cannot follow every target: the relaxed form of RBDL.
 
-A motor is a spring between the acceleration asked for and the one that happens,
+A motor acts like a spring between the commanded and the actual acceleration,
 
     u = W (target - B' a) + B' (h - F)
     (M + B W B') a + h = B (W target + B' (h - F)) + J' f + F + G' lambda
 
-so there is a solution whatever the target, and the equation of motion holds exactly.
+so there is a solution for any target, and the equation of motion holds exactly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from holoctl.rows.terms import Terms, scaled_rows
 __all__ = ["inverse_dynamics_relaxed", "is_fully_actuated"]
 
 FULL_PIVOT = 1e-8
-"""Whether the motors determine the motion: pivots of the scaled N' B below this count as zero."""
+"""Pivots of the scaled N' B below this count as zero: the motors do not determine the motion."""
 
 
 @quiet
@@ -53,11 +53,11 @@ def inverse_dynamics_relaxed(
     partition: Partition | None = None,
     terms: Terms | None = None,
 ) -> InverseDynamics:
-    """Motor efforts that come close to a target acceleration that need not be possible.
+    """Motor efforts that approximate a target acceleration, which need not be possible.
 
-    The stiffer, the closer; what cannot be followed is shared between the motors. A target that
-    is possible is not met exactly either, except without gravity and motion: use
-    `inverse_dynamics` where it serves.
+    A higher stiffness follows the target more closely; the remaining error is distributed over the
+    motors. Even a possible target is not met exactly, except without gravity and motion: use
+    `inverse_dynamics` if the target is possible.
 
     Parameters
     ----------
@@ -70,18 +70,18 @@ def inverse_dynamics_relaxed(
         Accelerations of the motors, ``B' a``, rad/s^2 or m/s^2.
     f_ext : mapping or pin.StdVec_Force, optional
     efforts : (nv,) array_like, optional
-        External forces, and other known efforts on the coordinates: as `inverse_dynamics` takes
-        them.
+        External forces, and other known efforts on the coordinates: as in `inverse_dynamics`.
     stiffness : (nu, nu) array_like, optional
-        W, symmetric and positive definite: effort for a missing acceleration, kg m^2 or kg.
-        Default, as RBDL has it: ``100 B' M B``.
+        W, symmetric and positive definite: effort per error of the acceleration, kg m^2 or kg.
+        Default, as in RBDL: ``100 B' M B``.
     t, t_stab, partition, terms : optional
-        As `inverse_dynamics` takes them.
+        As in `inverse_dynamics`.
 
     Returns
     -------
     InverseDynamics
-        With ``a``, the acceleration that the efforts cause; ``target - B' a`` is what was missed.
+        With ``a``, the acceleration that the efforts cause; ``target - B' a`` is the remaining
+        error.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def is_fully_actuated(
 ) -> bool:
     """Whether the motors determine every motion at q: rank of gamma' B = number of motions.
 
-    Then `inverse_dynamics` follows any target that the constraints allow. Decided at this
-    configuration: at a dead point it is False, although it is True nearby.
+    Then `inverse_dynamics` follows any target that the constraints allow. The result is for this
+    configuration: at a dead point (type-2 singularity) it is False, although it is True nearby.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def is_fully_actuated(
     t : float, optional
         Time, s.
     partition : Partition, optional
-        Default: decided at the closed configuration nearest to q, which is slow.
+        Default: determined at the closed configuration nearest to q, which is slow.
 
     Returns
     -------

@@ -34,7 +34,6 @@ from holoctl.base.errors import (
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import (
     CLOSED,
-    FACTORED_START,
     FACTORED_TICK,
     FAR_TICK,
     FIRST_GAP,
@@ -57,6 +56,7 @@ from holoctl.estimation.branch_continuation import (
 )
 from holoctl.estimation.branch_guards import BranchMemory, dead_point_ahead, dead_point_passed
 from holoctl.estimation.estimator_errors import (
+    FACTORED_START,
     LOST,
     dead_point_behind,
     not_followed,

@@ -15,15 +15,7 @@ from holoctl.base.errors import (
     InconsistentError,
     InputError,
 )
-from holoctl.base.tolerances import (
-    DEAD_POINT_TICKS,
-    FACTORED_START,
-    GAIN_DOUBT,
-    GAIN_LIMIT,
-    JUMPS_BY,
-    NEAR_TICK,
-    SENSORS_AGREE,
-)
+from holoctl.base.tolerances import DEAD_POINT_TICKS, GAIN_LIMIT, JUMPS_BY, NEAR_TICK, SENSORS_AGREE
 from holoctl.estimation.branch_continuation import FollowedState, Tally
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.mechanism import Mechanism
@@ -32,6 +24,13 @@ __all__ = [
     "LOST", "dead_point_behind", "not_followed", "rows_open", "sensors_disagree", "too_close",
     "went_back",
 ]  # fmt: skip
+
+FACTORED_START = 1000
+"""Most factorisations when an estimator resynchronises."""
+
+GAIN_DOUBT = 30.0
+"""A continuation that fails where sensor noise is amplified by more has ended at a dead point."""
+
 
 LOST = ("dead point", "gain", "time")
 """`BranchError.why` of those after which every call is refused until `reset`."""

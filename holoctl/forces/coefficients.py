@@ -11,7 +11,7 @@ __all__ = ["coefficient"]
 
 
 def coefficient(name: str, value: Any) -> float:
-    """A stiffness, a damping, a friction: a finite number, not negative."""
+    """A stiffness, damping or friction coefficient: a finite number, not negative."""
     x = number(name, value)
     if x < 0.0:
         raise InputError(f"{name} must not be negative; got {x:g}")

@@ -2,7 +2,7 @@
 
     F = -m J_p' g        V = m g . p        g the gravity of the model, p the point
 
-so that a body whose own mass it carries has inertia and no weight.
+A body whose own mass it carries has inertia and no weight.
 Reference: docs/forces.md, "Counterbalances".
 """
 
@@ -31,24 +31,24 @@ __all__ = ["BoundCounterbalance", "Counterbalance"]
 class Counterbalance:
     """A constant force against gravity at a point of a body: it carries a mass there.
 
-    It takes the weight, and leaves the inertia. At the centre of mass of a body, with the mass of
-    the body, it makes the body weightless.
+    It compensates the weight and leaves the inertia. At the centre of mass of a body, with the mass
+    of the body, it makes the body weightless.
 
     Parameters
     ----------
     frame : str or (str, pin.SE3)
         The frame at whose origin it acts, as in `Closure`.
     mass : float
-        What it carries, kg, at least 0: the force is `mass` times the gravity of the model, in
-        the opposite direction.
+        The mass that it carries, kg, at least 0: the force is `mass` times the gravity of the
+        model, in the opposite direction.
     name : str, optional
         Default: ``"counterbalance of frame"``.
 
     Raises
     ------
     InputError
-        For a mass that is negative or not finite. By `Mechanism`: for an unknown frame, and one of
-        the ground.
+        For a mass that is negative or not finite. Raised by `Mechanism` for an unknown frame, and
+        for a frame of the ground.
     """
 
     frame: FrameLike
@@ -92,7 +92,7 @@ class BoundCounterbalance:
     weight: Vector
 
     def at(self, kin: Kinematics) -> Efforts:
-        """``-J_p' m g``, of stored energy."""
+        """``-J_p' m g``, as efforts with a stored energy."""
         none = np.zeros(self.moved.size)
         wrench = np.concatenate([self.weight, np.cross(kin.point(self.frame), self.weight)])
         return Efforts(-(wrench @ kin.J) * self.moved, none, none)
@@ -102,11 +102,11 @@ class BoundCounterbalance:
         return float(self.weight @ kin.point(self.frame))
 
     def by_velocity(self, kin: Kinematics) -> Array:
-        """None of it depends on v."""
+        """Zero: the force does not depend on v."""
         return np.zeros((self.moved.size, self.moved.size))
 
     def tick(self, motion: LiveMotion) -> Tick:
-        """The same in few calls."""
+        """The same as a fast function for a control loop."""
         x, y, z = self.weight.tolist()
         point = np.zeros(4 * motion.bodies)
         add_vector(point, self.frame, [0.0, 0.0, 0.0, 1.0])
@@ -122,7 +122,7 @@ class BoundCounterbalance:
         return tick
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
-        """The same of symbols."""
+        """The same as an expression."""
         import casadi as ca
 
         seen = between(Frame(0, pin.SE3.Identity(), "universe"), self.frame)

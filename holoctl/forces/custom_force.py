@@ -1,4 +1,4 @@
-"""Forces of your own: efforts from a function of the state."""
+"""User-defined forces: efforts from a function of the state."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ __all__ = ["BoundCustomForce", "CustomForce"]
 
 @dataclass(frozen=True, eq=False)
 class CustomForce:
-    """Efforts on the coordinates from a function of your own: ``function(q, v, t) -> (nv,)``.
+    """Efforts on the coordinates from a user's function ``function(q, v, t) -> (nv,)``.
 
-    Its work counts as work from outside: nothing is known of what it stores or loses.
+    Its work counts as external work, because the stored and dissipated parts are not known.
 
     Parameters
     ----------
     function : callable
-        ``function(q, v, t)``, in this order: configuration (nq,), velocity (nv,), time in s, 0
-        where a call gives none. Returns (nv,) efforts on the coordinates, N m or N.
+        ``function(q, v, t)``, in this order: configuration (nq,), velocity (nv,), time in s, 0 if a
+        call gives none. Returns (nv,) efforts on the coordinates, N m or N.
     casadi : callable, optional
-        The same for `hc.compile` and `hc.export_c`: of `casadi.SX` columns q, v and a symbol t;
-        returns a `casadi.SX` of nv entries. Everything else here ignores it.
+        The same for `hc.compile` and `hc.export_c`, with `casadi.SX` columns q, v and a symbol t;
+        returns a `casadi.SX` of nv entries. Other functions ignore it.
     name : str, optional
         Default: the name of `function`.
 
     Raises
     ------
     InputError
-        For what is not callable, or takes (t, q, v); by `Mechanism` and at every evaluation, for
-        what returns the wrong shape or numbers that are not finite; by `hc.compile`, for an
-        expression that differs from the function.
+        For an argument that is not callable, or takes (t, q, v). Raised by `Mechanism` and at every
+        evaluation if the function returns the wrong shape or numbers that are not finite; by
+        `hc.compile` for an expression that differs from the function.
 
     Notes
     -----
-    Functions must be functions of their arguments alone. To pickle a mechanism they must be named
-    functions of a module.
+    The result of a function must depend on its arguments alone. To pickle a mechanism, its
+    functions must be named functions of a module.
 
     Examples
     --------
@@ -79,17 +79,17 @@ class CustomForce:
     def bind(
         self, model: pin.Model, name: str, reference: Vector, closures: Closures
     ) -> BoundCustomForce:
-        """This force on `model`; the function is tried at `reference`."""
+        """This force on `model`; the function is evaluated once, at `reference`."""
         bound = BoundCustomForce(self, model, f"function of CustomForce {name!r}")
         bound.evaluate(reference, np.zeros(model.nv), 0.0)
         return bound
 
 
 def _check_order(owner: str, function: Callable[..., Any]) -> None:
-    """Raise `InputError` for a function of (t, q, v), or of another count of arguments."""
+    """Raise `InputError` for a function of (t, q, v), or of another number of arguments."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some builtins do not tell
+    except (TypeError, ValueError):  # some builtins have no signature
         return
     kinds = inspect.Parameter
     placed = [
@@ -123,12 +123,12 @@ class BoundCustomForce:
     owner: str
 
     def at(self, kin: Kinematics) -> Efforts:
-        """The function at a state: all of it from outside."""
+        """The function at a state, as external efforts."""
         none = np.zeros(self.model.nv)
         return Efforts(none, none, self.evaluate(kin.q, kin.v, kin.t))
 
     def energy(self, kin: Kinematics) -> float:
-        """Nothing is known of what it stores."""
+        """Zero: its stored energy is not known."""
         return 0.0
 
     def by_velocity(self, kin: Kinematics) -> Array:
@@ -148,7 +148,7 @@ class BoundCustomForce:
         nv = self.model.nv
         try:
             given = self.description.function(q.copy(), v.copy(), t)
-        except Exception as error:  # of a function that somebody else wrote
+        except Exception as error:  # a user's function may raise anything
             error.add_note(f"in the {self.owner}")
             raise
         x = np.array(numbers(self.owner, given, "efforts on the coordinates"))
@@ -159,12 +159,12 @@ class BoundCustomForce:
         return x.reshape(nv)
 
     def tick(self, motion: LiveMotion) -> Tick:
-        """The function again: it knows the tree itself."""
+        """The function itself: it does not use `motion`."""
         return self.evaluate
 
     @property
     def opaque(self) -> str:
-        """Why there is no expression; empty where there is one."""
+        """Why there is no expression; empty if there is one."""
         if self.description.casadi is not None:
             return ""
         return (
@@ -173,6 +173,6 @@ class BoundCustomForce:
         )
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
-        """What `casadi` gives, of symbols."""
+        """The result of `casadi` for symbols."""
         given = self.description.casadi
         return None if given is None else given(q, v, t)

@@ -1,32 +1,32 @@
-"""What a force is: the contract between forces and the rest of the library.
+"""The interface of forces: the methods by which the library evaluates them.
 
-A force is described by a small frozen value (`hc.JointFriction`, `hc.Spring`, ...) that knows no
-model. `bind` looks its names up in one model and returns a *bound force*, which is evaluated at
-the kinematics of a state and gives efforts on the coordinates, in three parts by what becomes of
-their work:
+A force is described by a small frozen value (`hc.JointFriction`, `hc.Spring`, ...) that does not
+depend on a model. `bind` looks its names up in one model and returns a *bound force*, which is
+evaluated at the kinematics of a state and returns efforts on the coordinates, in three parts
+according to their work:
 
     springs     -dV/dq of an energy V(q) that is stored
     losses      power ``losses . v <= 0``, which is lost
-    external    everything else: work from outside
+    external    everything else: external work
 
     M a + h = B u + J' f + F + G' lambda        F = springs + losses + external
 
 How to write your own
 ---------------------
-First see whether `hc.CustomForce` will do: it takes F as a function. A class is worth it for
+`hc.CustomForce`, which takes F as a function, is often enough. A class of your own is needed for
 stored energy, for speed, or for joints that are cut.
 
 1. Describe: a frozen dataclass with `name`, `default_name` and what the force needs, as names and
-   numbers. It knows no model; check here what can be checked without one.
+   numbers. It does not depend on a model; check here what can be checked without one.
 2. Bind: look up every name in the model, raise `InputError` for an unknown one. Return an object
    with indices in place of names.
-3. Evaluate: `at(kin)` gives `Efforts`, `energy(kin)` what is stored, `by_velocity(kin)` the
-   derivative of the efforts by v, from `kin` alone; `stores` and `friction` say what it is. No
-   state may be kept between calls: mechanisms are shared by threads. A state at which there is no
-   answer raises a `SingularityError`.
-4. Offer more, or leave it: with `tick` it is fast in a control loop, with `expression` it compiles.
-   Without the first, loops evaluate `at`; without the second, `hc.compile` and `hc.export_c` refuse
-   the force by its name. What is offered is compared with `at`, and refused where it differs.
+3. Evaluate: `at(kin)` returns `Efforts`, `energy(kin)` the stored energy, `by_velocity(kin)` the
+   derivative of the efforts by v, from `kin` alone; `stores` and `friction` state its kind. No
+   state may be kept between calls: mechanisms are shared by threads. A state at which the force is
+   not defined raises a `SingularityError`.
+4. Optional methods: with `tick` the force is fast in a control loop, with `expression` it compiles.
+   Without the first, loops evaluate `at`; without the second, `hc.compile` and `hc.export_c` raise
+   an error that names the force. Both are compared with `at`, and refused if they differ.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ __all__ = ["Between", "BoundForce", "Efforts", "Force", "RelativeMotion", "Tick"
 
 @dataclass(frozen=True, eq=False)
 class Efforts:
-    """Efforts on the coordinates at one state, N m or N, by what becomes of their work.
+    """Efforts on the coordinates at one state, N m or N, according to their work.
 
     Attributes
     ----------
     springs : (nv,) array
-        Of stored energy: ``springs . v`` is minus its rate.
+        From stored energy: ``springs . v`` is minus its rate.
     losses : (nv,) array
-        Of friction and dampers: ``losses . v <= 0``.
+        From friction and dampers: ``losses . v <= 0``.
     external : (nv,) array
         Everything else.
     """
@@ -70,21 +70,22 @@ class Efforts:
 
 
 Tick = Callable[[Vector, Vector, float], Vector]
-"""tick(q, v, t) -> (nv,) the efforts of a force: the same array at every call, written anew."""
+"""tick(q, v, t) -> (nv,) the efforts of a force; every call overwrites the same array."""
 
 
 class RelativeMotion(NamedTuple):
-    """Frames a and b as expressions, and how b moves against a, all in axes of one body.
+    """Frames a and b as expressions, and the motion of b relative to a, in the axes of one body.
 
     Attributes
     ----------
     Ra, pa, Rb, pb : `casadi.SX`, (3, 3) and (3, 1)
         Axes and origins of the frames.
     turns : tuple of (int, `casadi.SX`)
-        Coordinate and angular velocity of b against a at its unit rate; what is not there is zero.
+        Coordinate and angular velocity of b relative to a at its unit rate; zero for other
+        coordinates.
     moves : tuple of (int, `casadi.SX`)
-        Likewise, the velocity of the origin of b, and of what is at the origin of b on the body
-        of a: the difference.
+        Likewise, the velocity of the origin of b minus that of the point of a's body which is
+        there.
     """
 
     Ra: Any
@@ -96,7 +97,7 @@ class RelativeMotion(NamedTuple):
 
 
 Between = Callable[[Frame, Frame], RelativeMotion]
-"""between(a, b): how frame b moves against frame a."""
+"""between(a, b): the motion of frame b relative to frame a."""
 
 
 class BoundForce(Protocol):
@@ -105,27 +106,28 @@ class BoundForce(Protocol):
     Attributes
     ----------
     stores : bool
-        Whether it stores energy; else `energy` is not asked.
+        Whether it stores energy; otherwise `energy` is not called.
     friction : bool
-        Whether a controller may compensate it at the reference: what depends on the rates alone,
-        and is lost.
+        Whether a controller may compensate it at the reference: efforts that are dissipated and
+        depend on the rates alone.
 
     Notes
     -----
     It may also have
 
     ``tick(motion) -> efforts`` : motion a `LiveMotion`
-        The same in a control loop: a function (q, v, t) that gives the efforts (nv,), in an array
-        of its own that is the same at every call; or None, where there is no faster way than `at`.
-        It is made once for each thread. `motion` shows the placements and the Jacobian of all
-        bodies at q; v is that of the argument. Where there is no answer it gives nan, and the loop
-        asks `at`.
+        The same for a control loop: a function (q, v, t) that writes the efforts (nv,) to its own
+        array and returns it; or None if there is no faster evaluation than `at`. It is made once
+        for each thread. `motion` has the placements and the Jacobian of all bodies at q; v is the
+        argument. At a state at which the force is not defined it returns nan, and the loop calls
+        `at`.
     ``expression(q, v, t, between) -> efforts`` : q (nq, 1), v (nv, 1), t symbols
         The efforts as a `casadi.SX` column of nv entries.
     ``guard(q, v, t, between) -> list``
-        Expressions that are below one where that may be trusted; others are left to `at`.
+        Expressions that are below one where the result of `expression` is accurate; otherwise `at`
+        is evaluated.
     ``opaque`` : str
-        Why there is no `expression`, for those who ask.
+        Why there is no `expression`, for error messages.
     """
 
     @property
@@ -143,7 +145,7 @@ class BoundForce(Protocol):
         ...
 
     def energy(self, kin: Kinematics) -> float:
-        """What is stored at a configuration, J."""
+        """The stored energy at a configuration, J."""
         ...
 
     def by_velocity(self, kin: Kinematics) -> Array:
@@ -152,22 +154,22 @@ class BoundForce(Protocol):
 
 
 class Force(Protocol):
-    """The description of a force, before it meets a model.
+    """The description of a force, independent of a model.
 
     Notes
     -----
-    It may also have ``joints``, a tuple of the names of joints that it acts on: closures among
-    them cannot be taken away from a mechanism without it.
+    It may also have ``joints``, a tuple of the names of joints that it acts on: a closure among
+    them can be removed from a mechanism only together with the force.
     """
 
     @property
     def name(self) -> str | None:
-        """As given; None for the default."""
+        """The given name; None for the default."""
         ...
 
     @property
     def default_name(self) -> str:
-        """The name as given, or one made of what the force holds."""
+        """The given name, or one made from the parameters of the force."""
         ...
 
     def bind(
@@ -183,8 +185,8 @@ class Force(Protocol):
         reference : (nq,) array
             The mechanism's reference configuration.
         closures : mapping of str to Closure or None
-            The closures of the mechanism by name; None where one is switched off: then a force on
-            it rests.
+            The closures of the mechanism by name; None for one that is switched off: a force on it
+            is zero.
 
         Returns
         -------
@@ -193,13 +195,13 @@ class Force(Protocol):
         Raises
         ------
         InputError
-            Where a name is unknown.
+            If a name is unknown.
         """
         ...
 
 
 def column(v: Any, efforts: Mapping[int, Any]) -> Any:
-    """The column (nv, 1) of expressions that are given by their coordinates; v is one like it."""
+    """The column (nv, 1) of expressions given by coordinate; v is a column of the same type."""
     found = type(v).zeros(v.numel())
     for k, x in efforts.items():
         found[k] = x

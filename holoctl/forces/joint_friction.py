@@ -3,7 +3,7 @@
     tau = -viscous r - [coulomb + (peak - coulomb) exp(-(r / speed)^2)] tanh(r / transition)
 
 r is the rate of a coordinate, of the tree or of a joint that was cut; F = J' tau. The tangent
-hyperbolic stands for the sign: at rest there is no friction, and a joint under load creeps.
+hyperbolic replaces the sign: at rest there is no friction, and a joint under load creeps.
 Reference: docs/forces.md, "Joint friction".
 """
 
@@ -48,24 +48,24 @@ class JointFriction:
 
         -viscous r - [coulomb + (peak - coulomb) exp(-(r / speed)^2)] tanh(r / transition)
 
-    The smooth step at zero stands for the sign: there is no stiction, and a joint under load
-    creeps at up to about the transition (docs/forces.md tells what that means).
+    The smooth step at zero replaces the sign: there is no stiction, and a joint under load creeps
+    at up to about the transition (docs/forces.md has the consequences).
 
     Parameters
     ----------
     viscous : float or mapping of str to float, optional
-        N m s/rad or N s/m, at least 0. A number is for every coordinate of the tree but those of
-        free joints. A mapping names joints, of the tree and closures with ``joint=``, or one
-        coordinate of several, ``joint[i]``. Coordinates are those whose rates `joint_motion` gives.
+        N m s/rad or N s/m, at least 0. A number applies to every coordinate of the tree except
+        those of free joints. A mapping names joints, of the tree and closures with ``joint=``, or
+        one coordinate of several, ``joint[i]``. Their rates are those of `joint_motion`.
     coulomb : float or mapping of str to float, optional
         N m or N, at least 0, likewise.
     stribeck : (float, float) or mapping of str to (float, float), optional
         Peak, at least `coulomb`, and speed, above 0: the friction at the start of a motion, N m or
-        N, and the rate, rad/s or m/s, at which the step down to Coulomb's has shrunk to 1/e.
+        N, and the rate, rad/s or m/s, at which its excess over Coulomb friction has decayed to 1/e.
         Default: none.
     transition : float or mapping of str to float, optional
-        rad/s or m/s, above 0: within it, friction goes from one side to the other. A number is for
-        all joints, cut ones too; joints that a mapping does not name have 0.01.
+        rad/s or m/s, above 0: the rate over which friction changes its sign. A number applies to
+        all joints, also cut ones; joints that a mapping does not name have 0.01.
     name : str, optional
         Default: ``"friction"``.
 
@@ -166,7 +166,7 @@ def _peak_and_speed(name: str, value: Any) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Coefficients of all rates: a number for those of `every`, or those of joints by name."""
+    """Coefficients of all rates: one number for the joints of `every`, or numbers by joint name."""
 
     rates: JointRates
     every: list[int]
@@ -205,7 +205,7 @@ class BoundFriction:
     transition: Vector
 
     def at(self, kin: Kinematics) -> Efforts:
-        """``J' tau``, all of it lost."""
+        """``J' tau``, as losses."""
         none, (r, J) = np.zeros(self.rates.nv), self.rates.at(kin)
         return Efforts(none, self.rates.efforts(self.law(r), J), none)
 
@@ -216,7 +216,7 @@ class BoundFriction:
 
     @property
     def _coefficients(self) -> tuple[Vector, ...]:
-        """Those of `friction`."""
+        """The coefficients for `friction`."""
         fall = self.peak - self.coulomb
         return self.viscous, self.coulomb, fall, 1.0 / self.speed, 1.0 / self.transition
 
@@ -274,7 +274,7 @@ class BoundFriction:
         return tick
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
-        """The same of symbols, rate by rate."""
+        """The same as an expression, rate by rate."""
         import casadi as ca
 
         rows: list[dict[int, Any]] = [{k: 1.0} for k in range(self.rates.nv)]
@@ -289,8 +289,8 @@ class BoundFriction:
 def friction(
     do: Any, r: Any, viscous: Any, coulomb: Any, fall: Any, per_speed: Any, per_transition: Any
 ) -> Any:
-    """tau at the rate r: the law, of arrays where `do` is numpy, of an expression where it is
-    CasADi, which leaves out what is zero."""
+    """tau at the rate r: of arrays if `do` is numpy, of an expression if it is CasADi, which leaves
+    out terms that are zero."""
     x = r * per_speed
     dry = coulomb + fall * do.exp(-(x * x))
     return -viscous * r - dry * do.tanh(r * per_transition)

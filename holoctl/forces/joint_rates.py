@@ -1,8 +1,9 @@
-"""The rates of joints that forces act by: those of all coordinates, then those read off frames.
+"""The rates of joints on which forces act: those of all coordinates, then those between frames.
 
     r = (v, J_c v)        F = (tau_v + J_c' tau_c)
 
-J_c has a row for each coordinate of a joint that was cut, or hangs upside down in the tree.
+J_c has a row for each coordinate of a joint that was cut, or is reversed in the tree (its bodies
+are parent and child in the other order).
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from holoctl.tree.live_motion import LiveMotion, add_vector
 __all__ = ["JointRates", "along_rows", "joint_rates", "rows_of_pairs"]
 
 CONSTANT_RATE = 1e-13
-"""The rate of a cut joint follows the coordinates by a constant matrix, as in the plane, where its
-entries change by no more than this."""
+"""The rate of a cut joint depends on v by a constant matrix, as in planar mechanisms, if the
+entries of this matrix change by no more than this."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointRates:
-    """All nv coordinates of a tree, and behind them the coordinates of `pairs`.
+    """All nv coordinates of a tree, followed by the coordinates of `pairs`.
 
     Attributes
     ----------
     nv : int
     pairs : tuple of FramePair
-        Each joint once, with those of its coordinates that are meant by anyone.
+        Each joint once, with those of its coordinates that some force uses.
     constant : (count - nv, nv) array or None
-        J_c, where it is the same at every configuration.
+        J_c, if it is the same at every configuration.
     """
 
     nv: int
@@ -48,11 +49,11 @@ class JointRates:
 
     @cached_property
     def count(self) -> int:
-        """How many rates."""
+        """The number of rates."""
         return self.nv + sum(p.count for p in self.pairs)
 
     def places(self, joint: Joint) -> list[int]:
-        """Where the rates of a joint stand."""
+        """The indices of the rates of a joint."""
         if not isinstance(joint, FramePair):
             return [int(i) for i in joint.columns]
         before = [p.name for p in self.pairs].index(joint.name)
@@ -73,7 +74,7 @@ class JointRates:
 
     def tick(self, motion: LiveMotion) -> tuple[Array, Callable[[], None] | None]:
         """R (count, nv) with ``r = R v``, and a function that fills it from the motion at q; None
-        where it is constant."""
+        if it is constant."""
         R = np.vstack([np.eye(self.nv), np.zeros((self.count - self.nv, self.nv))])
         if self.constant is not None:
             R[self.nv :] = self.constant
@@ -101,12 +102,12 @@ class JointRates:
         return R, any_axis if linear.any() else about
 
 
-def joint_rates(model: pin.Model, meant: Iterable[FramePair]) -> JointRates:
-    """The rates of all coordinates and of the joints `meant`, and whether J_c is constant.
+def joint_rates(model: pin.Model, used: Iterable[FramePair]) -> JointRates:
+    """The rates of all coordinates and of the joints `used`, and whether J_c is constant.
 
-    It is an analytic function of q: the same at several random q, the same everywhere.
+    J_c is an analytic function of q: if it is equal at several random q, it is constant.
     """
-    pairs = _each_once(meant)
+    pairs = _each_once(used)
     if not pairs:
         return JointRates(model.nv, pairs, np.zeros((0, model.nv)))
     rng, data, found = np.random.default_rng(0), model.createData(), list[Array]()
@@ -118,18 +119,18 @@ def joint_rates(model: pin.Model, meant: Iterable[FramePair]) -> JointRates:
     return JointRates(model.nv, pairs, read_only(found[0]) if same else None)
 
 
-def _each_once(meant: Iterable[FramePair]) -> tuple[FramePair, ...]:
-    """Joints, and single coordinates of such, as joints with all coordinates that are meant."""
+def _each_once(used: Iterable[FramePair]) -> tuple[FramePair, ...]:
+    """Joints, and single coordinates of joints, as joints with all their used coordinates."""
     found: dict[str, FramePair] = {}
-    for pair in meant:
+    for pair in used:
         axes = {*pair.axes, *(found[pair.name].axes if pair.name in found else ())}
         found[pair.name] = replace(pair, axes=tuple(x for x in AXES_OF[pair.kind] if x in axes))
     return tuple(found.values())
 
 
 def along_rows(rows: Sequence[dict[int, Any]], laws: Sequence[Any], v: Any) -> Any:
-    """``J' tau`` as a column of expressions: of rows of J, and a function r -> tau for each of
-    their rates ``r = J v``; None for none."""
+    """``J' tau`` as a column of expressions, from the rows of J and a function r -> tau for each of
+    their rates ``r = J v``; None for no effort."""
     efforts: dict[int, Any] = {}
     for row, law in zip(rows, laws, strict=True):
         if law is None:
@@ -141,7 +142,7 @@ def along_rows(rows: Sequence[dict[int, Any]], laws: Sequence[Any], v: Any) -> A
 
 
 def rows_of_pairs(pairs: Sequence[FramePair], between: Between) -> list[dict[int, Any]]:
-    """The rows of J_c as expressions: coordinate to entry."""
+    """The rows of J_c as mappings from coordinate to expression."""
     found: list[dict[int, Any]] = []
     for pair in pairs:
         seen = between(pair.a, pair.b)

@@ -2,8 +2,8 @@
 
     tau = -stiffness e - damping r        e: value less rest        V = stiffness |e|^2 / 2
 
-Of an angle that is known up to turns, e is the shorter way; of a spherical joint it is the rotation
-vector from rest, whose gradient along the angular velocity is itself.
+For an angle known up to multiples of 2 pi, e is wrapped to half a turn; for a spherical joint it is
+the rotation vector from rest, which is the gradient of |e|^2 / 2 along the angular velocity.
 Reference: docs/forces.md, "Joint springs".
 """
 
@@ -43,12 +43,12 @@ from holoctl.tree.live_motion import LiveMotion
 __all__ = ["BoundJointSpring", "JointSpring"]
 
 SMALL_TURN = 1e-8
-"""Square of the sine of half an angle below which its rotation vector is by a series."""
+"""The rotation vector is computed by a series where sin^2(angle / 2) is smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointSpring:
-    """A spring and a damper on a joint of the tree, or one that was cut: ``-k (x - rest) - d r``.
+    """A spring and a damper on a joint of the tree, or on a cut joint: ``-k (x - rest) - d r``.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class JointSpring:
     stiffness : float
         N m/rad or N/m, at least 0.
     rest : float or (3,) array_like, optional
-        Where the spring has no effort, rad or m. Of angles that are known up to turns (continuous
-        joints, cut ones) the spring takes the shorter way, and is at odds with itself at half a
-        turn from rest. Of a spherical joint a rotation vector, rad; default: the frames agree.
+        Position without effort, rad or m. For angles known up to multiples of 2 pi (continuous
+        joints, cut joints) the difference is wrapped to half a turn, where the effort is
+        discontinuous. For a spherical joint a rotation vector, rad; default: the frames agree.
     damping : float, optional
         N m s/rad or N s/m, at least 0.
     name : str, optional
@@ -114,7 +114,7 @@ class JointSpring:
         """This spring on `model`."""
         model, owner = plain(model), f"JointSpring {name!r}"
         joint = joint_called(model, self.joint, closures, owner)
-        if joint is None:  # its closure is switched off
+        if joint is None:  # its closure is off
             return BoundJointSpring(None, model.nv, 0.0, 0.0, read_only(np.zeros(1)), "flat")
         sort = _sort(model, joint)
         if sort is None:
@@ -137,7 +137,8 @@ class JointSpring:
 
 
 def _sort(model: pin.Model, joint: Joint) -> str | None:
-    """What a spring on a joint is compared by: a number, an angle up to turns, or a rotation."""
+    """The kind of position of a joint: a number, an angle up to multiples of 2 pi, or a
+    rotation."""
     if isinstance(joint, FramePair):
         if joint.kind == "spherical" and joint.count == 3:
             return "rotation"
@@ -154,7 +155,7 @@ def _sort(model: pin.Model, joint: Joint) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class BoundJointSpring:
-    """A spring on a joint tied to a model; joint None: it rests."""
+    """A spring on a joint tied to a model; with joint None it has no effort."""
 
     friction: ClassVar[bool] = False
 
@@ -167,7 +168,7 @@ class BoundJointSpring:
 
     @property
     def stores(self) -> bool:
-        """Whether there is a spring."""
+        """Whether the stiffness is not zero."""
         return self.stiffness > 0.0
 
     def at(self, kin: Kinematics) -> Efforts:
@@ -195,7 +196,7 @@ class BoundJointSpring:
         return -self.damping * (J.T @ J)
 
     def away(self, value: Vector) -> Vector:
-        """e: how far it is from rest."""
+        """e: the value minus rest."""
         if self.sort == "rotation":
             R = pin.Quaternion(value).toRotationMatrix()
             return np.asarray(pin.log3(pin.exp3(self.rest).T @ R))
@@ -203,7 +204,7 @@ class BoundJointSpring:
         return np.asarray(wrapped(e) if self.sort == "turn" else e)
 
     def tick(self, motion: LiveMotion) -> Tick | None:
-        """Of one coordinate of the tree, in plain numbers; None for what is read off frames."""
+        """For one coordinate of the tree, with plain floats; None for joints between frames."""
         joint, k, d, efforts = self.joint, self.stiffness, self.damping, np.zeros(self.nv)
         if joint is None:
             return lambda q, v, t: efforts
@@ -223,7 +224,7 @@ class BoundJointSpring:
         return turning if self.sort == "turn" else on_line
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
-        """The same of symbols."""
+        """The same as an expression."""
         joint = self.joint
         if joint is None:
             return column(v, {})
@@ -237,13 +238,14 @@ class BoundJointSpring:
         return along_rows(rows, [lambda r, e=e: -k * e - d * r for e in self._away(value)], v)
 
     def guard(self, q: Any, v: Any, t: Any, between: Between) -> list[Any]:
-        """Of a ball that is read off frames: near half a turn its quaternion has no digits."""
+        """For a spherical joint between frames: near half a turn its quaternion is inaccurate."""
         if not isinstance(self.joint, FramePair) or self.sort != "rotation":
             return []
         return [(HALF_TURN / _read(self.joint, between)[3]) ** 2]
 
     def _away(self, value: list[Any]) -> list[Any]:
-        """e of expressions: the numbers of a joint in q, or what stands for them of frames."""
+        """e as expressions, from the entries of a joint in q, or their equivalents between
+        frames."""
         import casadi as ca
 
         if self.sort == "rotation":
@@ -258,7 +260,7 @@ class BoundJointSpring:
 
 
 def _read(joint: FramePair, between: Between) -> list[Any]:
-    """The numbers of a joint between frames: a length, cosine and sine, or a quaternion."""
+    """The position of a joint between frames: a length, cosine and sine, or a quaternion."""
     import casadi as ca
 
     seen = between(joint.a, joint.b)
@@ -273,7 +275,7 @@ def _read(joint: FramePair, between: Between) -> list[Any]:
 
 
 def _relative(rest: Array, value: list[Any]) -> list[Any]:
-    """Quaternion x y z w seen from rest: the conjugate of that of rest times it."""
+    """The quaternion x y z w relative to rest: the conjugate of rest times it."""
     import casadi as ca
 
     x, y, z, w = (float(c) for c in pin.Quaternion(rest).coeffs())
@@ -283,7 +285,7 @@ def _relative(rest: Array, value: list[Any]) -> list[Any]:
 
 
 def _rotation_vector(quaternion: list[Any]) -> list[Any]:
-    """``2 atan2(n, |w|) / n`` times the vector part, n its size, the shorter way."""
+    """``2 atan2(n, |w|) / n`` times the vector part, n its norm: at most half a turn."""
     import casadi as ca
 
     *u, w = quaternion

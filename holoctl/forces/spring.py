@@ -3,7 +3,7 @@
     d = p_b - p_a    L = |d|    n = d / L    Ldot = n . (v_b - v_a)
     tension T = stiffness (L - length) + damping Ldot        F = -J_L' T        V = k (L - l)^2 / 2
 
-J_L is the row of n: the wrench (n, p_b x n) on the body of b, its opposite on that of a.
+J_L is the row of L: the wrench (n, p_b x n) on the body of b, its opposite on that of a.
 Reference: docs/forces.md, "Springs between points".
 """
 
@@ -35,7 +35,8 @@ from holoctl.tree.live_motion import LiveMotion, add_vector
 __all__ = ["BoundSpring", "Spring"]
 
 COINCIDENT = 1e-6
-"""Ends of a spring nearer than this share of its length have no direction between them."""
+"""If the ends of a spring are closer than this fraction of its length, the direction between them
+is undefined."""
 
 
 @dataclass(frozen=True)
@@ -43,29 +44,29 @@ class Spring:
     """A spring and a damper between two points, of bodies or of a body and the ground.
 
     The tension ``stiffness (L - length) + damping Ldot`` pulls the points together along the line
-    between them, where it is positive, and pushes them apart where it is negative.
+    between them if it is positive, and pushes them apart if it is negative.
 
     Parameters
     ----------
     frame_a, frame_b : str or (str, pin.SE3)
-        Frames at whose origins it is fixed, as in `Closure`; ``("universe", pin.SE3)`` is a point
-        of the ground.
+        Frames at whose origins the spring is attached, as in `Closure`; ``("universe", pin.SE3)``
+        is a point of the ground.
     stiffness : float
         N/m, at least 0.
     length : float
-        Where the spring has no tension, m, at least 0.
+        Length without tension, m, at least 0.
     damping : float, optional
         N s/m, at least 0.
     unilateral : bool, optional
-        True for a rope: there is tension only where it is longer than `length`, and never a push.
+        True for a rope: it has tension only if it is longer than `length`, and never pushes.
     name : str, optional
         Default: ``"spring a-b"``.
 
     Raises
     ------
     InputError
-        For coefficients that are negative or not finite. By `Mechanism`: for unknown frames, two
-        on one body, and ends that coincide where a direction between them is needed.
+        For coefficients that are negative or not finite. Raised by `Mechanism` for unknown frames,
+        two frames on one body, and ends that coincide although their direction is needed.
     """
 
     frame_a: FrameLike
@@ -131,11 +132,11 @@ class BoundSpring:
     moved: Vector
     description: Spring
     nearest: float
-    """Ends nearer than this, m, have no direction between them."""
+    """The direction between ends that are closer than this, m, is undefined."""
 
     @property
     def stores(self) -> bool:
-        """Whether there is a spring."""
+        """Whether the stiffness is not zero."""
         return self.description.stiffness > 0.0
 
     def at(self, kin: Kinematics) -> Efforts:
@@ -185,7 +186,8 @@ class BoundSpring:
         return not self._slack(L) and self.nearest >= L and self.nearest > 0.0
 
     def tick(self, motion: LiveMotion) -> Tick:
-        """The same in few calls; not a number where the ends coincide, so that `at` decides."""
+        """The same as a fast function for a control loop; nan if the ends coincide, so that `at`
+        decides."""
         s, nearest = self.description, self.nearest
         k, length, c, rope = s.stiffness, s.length, s.damping, s.unilateral
         ends = np.zeros((2, 4 * motion.bodies))
@@ -214,7 +216,7 @@ class BoundSpring:
         return tick
 
     def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
-        """The same of symbols."""
+        """The same as an expression."""
         import casadi as ca
 
         s, (L, row) = self.description, self._symbols(between)
@@ -226,7 +228,8 @@ class BoundSpring:
         return column(v, {k: -x * tension for k, x in row.items()})
 
     def guard(self, q: Any, v: Any, t: Any, between: Between) -> list[Any]:
-        """Where the ends coincide there is no direction between them; a slack rope needs none."""
+        """Above one if the ends coincide, and their direction is undefined; a slack rope needs
+        none."""
         import casadi as ca
 
         length, rope = self.description.length, self.description.unilateral

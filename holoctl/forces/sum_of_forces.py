@@ -1,4 +1,4 @@
-"""All forces of a mechanism at a state: their sum F, what they store, and F in a control loop."""
+"""All forces of a mechanism at a state: their sum F, stored energy, and F in a control loop."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["TickForces", "all_efforts", "all_in_a_tick", "change_by_velocity", "
 
 
 class TickForces(NamedTuple):
-    """F in a control loop, in two parts; None where there is nothing.
+    """F in a control loop, in two parts; None for a part without forces.
 
     Attributes
     ----------
     friction : function (q, v, t) -> (nv,), or None
-        What a controller may compensate at other rates than those measured.
+        The part that a controller may compensate at rates other than those measured.
     others : function (q, v, t) -> (nv,), or None
     """
 
@@ -44,7 +44,7 @@ def all_efforts(bound: Sequence[BoundForce], kin: Kinematics) -> Efforts:
 
 
 def stored_energy(bound: Sequence[BoundForce], kin: Kinematics) -> float:
-    """What all springs store, J."""
+    """The energy stored in all springs, J."""
     return sum((force.energy(kin) for force in bound if force.stores), 0.0)
 
 
@@ -54,10 +54,10 @@ def change_by_velocity(bound: Sequence[BoundForce], kin: Kinematics) -> Array:
 
 
 def all_in_a_tick(bound: Sequence[BoundForce], model: pin.Model, motion: LiveMotion) -> TickForces:
-    """F for a control loop of one thread. `motion` is that of the tick, at its q.
+    """F for a control loop of one thread.
 
-    Forces that offer no tick are evaluated as on the general path, which takes the kinematics
-    once more.
+    `motion` is that of the tick, at its q. Forces without a `tick` are evaluated as on the general
+    path, which computes the kinematics again.
     """
     ticks = [(force.friction, _tick_of(force, model, motion)) for force in bound]
     return TickForces(
@@ -67,7 +67,7 @@ def all_in_a_tick(bound: Sequence[BoundForce], model: pin.Model, motion: LiveMot
 
 
 def _tick_of(force: BoundForce, model: pin.Model, motion: LiveMotion) -> Tick:
-    """The tick that a force offers, or its `at`."""
+    """The `tick` of a force, or a function that evaluates its `at`."""
     offer = offered(force, "tick", "at")
     tick: Tick | None = None if offer is None else offer(motion)
     if tick is not None:
@@ -82,7 +82,7 @@ def _tick_of(force: BoundForce, model: pin.Model, motion: LiveMotion) -> Tick:
 
 
 def _sum_of(ticks: Sequence[Tick], nv: int) -> Tick | None:
-    """The sum of several; None of none."""
+    """The sum of several; None for no force."""
     if len(ticks) < 2:
         return ticks[0] if ticks else None
     efforts, (first, *others) = np.zeros(nv), ticks

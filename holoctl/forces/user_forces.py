@@ -1,7 +1,7 @@
-"""Forces of one's own: what they say of themselves is compared before it is used.
+"""Checks of user-defined force classes before they are used.
 
-The certificate takes efforts as they are given, and what is stored and lost: an error in them is in
-the torque and in its certificate alike.
+The certificate uses efforts, energy and losses as the class gives them: an error in them is in the
+torque and in its certificate alike.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from holoctl.tree.live_motion import live_motion
 __all__ = ["check_own_force", "checked_efforts"]
 
 NO_LOSS = 1e-9
-"""Losses of a force of one's own may give so much power, as a share of the sizes of its terms."""
+"""Largest power that the losses of a user-defined force may give, relative to its terms."""
 
 
 _PARTS = ("springs", "losses", "external")
 
 
 def checked_efforts(force: BoundForce, found: Any, nv: int) -> Efforts:
-    """What `at` returned: vectors of nv floats, finite or not."""
+    """Check the type and the shapes of the result of `at`; its numbers may be nan."""
     if of_library(force):
         return found  # type: ignore[no-any-return]
     for part in _PARTS:
@@ -46,17 +46,17 @@ def checked_efforts(force: BoundForce, found: Any, nv: int) -> Efforts:
 
 
 def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) -> None:
-    """Compare what a force of one's own says of itself, at seeded states near the reference.
+    """Check a user-defined force for consistency, at seeded states near the reference.
 
-    Those are left out where it raises an error of the library, or is not finite.
+    States at which it raises an error of the library, or is not finite, are left out.
 
     Raises
     ------
     InputError
-        For what is no bound force; efforts of other shapes; springs that are not the gradient of
-        the energy; energy that depends on v; losses that give power; friction that depends on q or
-        acts at rest, or is not lost; a derivative by v that is not that of the efforts; a tick
-        that differs from `at`; efforts that are defined nowhere near the reference.
+        For an object that is not a bound force; efforts of other shapes; springs that are not the
+        gradient of the energy; energy that depends on v; losses that give power; friction that
+        depends on q or acts at rest, or is not lost; a derivative by v that is not that of the
+        efforts; a tick that differs from `at`; efforts that are defined nowhere near the reference.
     """
     owner = f"force {name!r}"
     parts = ("at", "energy", "by_velocity", "stores", "friction")
@@ -71,12 +71,12 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
         try:
             found = checked_efforts(bound, bound.at(kin), model.nv)
             finite = bool(np.isfinite(found.total).all())
-            wrong = _told(bound, model, kin, found) if finite else ""
+            wrong = _inconsistency(bound, model, kin, found) if finite else ""
         except InputError:
             raise
         except HoloctlError as error:
             return str(error) or type(error).__name__
-        except Exception as error:  # of a function that somebody else wrote
+        except Exception as error:  # user code may raise anything
             raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
         if wrong:
             where = f"q = {q.round(4).tolist()}, v = {v.round(4).tolist()}, t = {t:g}"
@@ -86,8 +86,8 @@ def check_own_force(bound: Any, name: str, model: pin.Model, reference: Vector) 
     check_near_reference(f"{owner}: it", model, reference, look)
 
 
-def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
-    """What is wrong with a force at a state; empty if nothing."""
+def _inconsistency(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
+    """The inconsistency of a force at a state; empty if there is none."""
     q, v, t = kin.q, kin.v, kin.t
     size = float(np.abs(found.total) @ np.abs(v))
     if not float(found.losses @ v) <= NO_LOSS * size:
@@ -120,15 +120,15 @@ def _told(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
             or found.external.any()
             or np.abs(other.total - found.total).max() > NO_LOSS * (1.0 + np.abs(found.total).max())
         ):
-            return "it is told to be friction, but is not lost, or not by the rates alone,"
+            return "its friction is True, but it is not a loss, or depends on more than the rates,"
         rest = kinematics(model, data, q, np.zeros(v.size), t)
         if checked_efforts(bound, bound.at(rest), v.size).total.any():
-            return "it is told to be friction, but acts at rest"
+            return "its friction is True, but it acts at rest"
     return _derivative_differs(bound, model, kin) or _tick_differs(bound, model, kin, found)
 
 
 def _derivative_differs(bound: Any, model: pin.Model, kin: Kinematics) -> str:
-    """What is wrong with the derivative by v, along a direction that is not v; empty if nothing."""
+    """The error of the derivative by v, along a direction that is not v; empty if there is none."""
     given, nv, data = bound.by_velocity(kin), model.nv, model.createData()
     if getattr(given, "shape", None) != (nv, nv) or given.dtype.kind != "f":
         return f"by_velocity must return a float array of shape ({nv}, {nv}); it does not"
@@ -149,16 +149,16 @@ def _derivative_differs(bound: Any, model: pin.Model, kin: Kinematics) -> str:
 
 
 def _tick_differs(bound: Any, model: pin.Model, kin: Kinematics, found: Efforts) -> str:
-    """By how much a tick that is offered is off; empty if it is not."""
+    """The error of an offered `tick` against `at`; empty if there is none."""
     offer, motion = offered(bound, "tick", "at"), live_motion(model, model.createData())
     if offer is None or motion is None or (tick := offer(motion)) is None:
         return ""
     pin.computeForwardKinematicsDerivatives(model, motion.data, kin.q, kin.v, np.zeros(model.nv))
-    for _ in range(2):  # a tick may leave something behind
+    for _ in range(2):  # twice, because a tick may keep state between calls
         efforts = tick(kin.q, kin.v, kin.t)
         if getattr(efforts, "shape", None) != (model.nv,):
             return f"its tick does not give an array of shape ({model.nv},)"
         off = float(np.abs(efforts - found.total).max())
         if not off <= TICK_AGREES * (1.0 + float(np.abs(found.total).max())):
-            return f"its tick is not `at`: it is off by {off:.1e}"
+            return f"its tick differs from `at` by {off:.1e}"
     return ""

@@ -1,5 +1,5 @@
-"""Readers of robot descriptions: URDF, MJCF, SDF, and the YAML file beside them.
+"""Readers of robot descriptions: URDF, MJCF, SDF, and the accompanying YAML file.
 
-In: files. Out: a `Mechanism`, or an error that names the line.
-`load` chooses the reader; each format has one, divided into several files where it is long.
+In: files. Out: a `Mechanism`, or an error that names the line. `load` chooses the reader; each
+format has one, divided into several files if it is long.
 """

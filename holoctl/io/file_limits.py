@@ -1,4 +1,4 @@
-"""Limits of files on their mechanism: those of the robot's file, and those of the YAML file."""
+"""Limits of a mechanism given by files: by the robot's file, and by the YAML file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _INF = float("inf")
 
 @dataclass(frozen=True)
 class FileLimits:
-    """What a file says of limits; names of the mechanism are not looked up yet.
+    """The limits in a file; their names are not looked up in the mechanism yet.
 
     Attributes
     ----------
     place : FilePlace or None
-        Where it stands; None where a file says nothing.
+        The place of the limits in the file; None if it has none.
     given : list of (str, str or None, value, FilePlace)
-        Which of `Limits`; of what, or of every motor (None); how large; where.
+        The field of `Limits`; the name, or None for every motor; the value; its place.
     """
 
     place: FilePlace | None = None
@@ -36,13 +36,13 @@ class FileLimits:
 
 
 def with_limits(mech: Mechanism, of_robot: FileLimits, of_sheet: FileLimits) -> Mechanism:
-    """The mechanism with the limits of its model, narrowed by those that the file of the robot has
-    besides; and instead of these what the YAML file says, name by name.
+    """The mechanism with the limits of its model, narrowed by further limits of the robot's file;
+    those of the YAML file replace them, name by name.
 
     Raises
     ------
     LoadError
-        With the line, for names that the mechanism does not have, and limits that leave nothing.
+        With the line, for names that the mechanism does not have, and for empty ranges.
     """
     model = limits_of(mech)
     found: dict[str, dict[str, Any]] = {what: dict(getattr(model, what) or {}) for what in KINDS}
@@ -65,7 +65,7 @@ def _put(
     mech: Mechanism, limits: FileLimits, found: dict[str, dict[str, Any]],
     both: Callable[[Any, Any], Any],
 ) -> None:  # fmt: skip
-    """Note the limits of a file; what was known, and what the file says, becomes `both`."""
+    """Add the limits of a file; `both` combines a known limit with that of the file."""
     named: dict[tuple[str, str], str] = {}
     for what, name, x, place in limits.given:
         with blamed_on(place):
@@ -82,7 +82,7 @@ def _put(
 
 
 def _names(mech: Mechanism, what: str, name: str | None) -> tuple[str, ...]:
-    """The motors or coordinates that are meant, each by its own name."""
+    """The names of all motors or coordinates that a name refers to."""
     if what in ("effort", "speed_torque"):
         return mech.actuator_names if name is None else (name,)
     if name is None:
@@ -91,11 +91,11 @@ def _names(mech: Mechanism, what: str, name: str | None) -> tuple[str, ...]:
 
 
 def _plain(x: Any) -> Any:
-    """A range as a number, where it is the same on both sides."""
+    """A symmetric range as a number; any other range unchanged."""
     return x[1] if isinstance(x, tuple) and x[0] == -x[1] else x
 
 
 def _narrower(known: Any, x: Any) -> tuple[float, float]:
-    """What two ranges have in common."""
+    """The intersection of two ranges."""
     (lower, upper), (least, most) = (r if isinstance(r, tuple) else (-r, r) for r in (known, x))
     return max(lower, least), min(upper, most)

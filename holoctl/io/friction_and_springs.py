@@ -1,7 +1,7 @@
-"""Friction and springs that a file tells: forces of the mechanism, or a warning that names them.
+"""Friction and springs of a file: forces of the mechanism, or a warning that lists them.
 
-In: what a reader found, joint by joint. Out: `JointFriction`, `JointSpring` and `Spring`, with
-names that nothing else has.
+In: the coefficients found by a reader, joint by joint. Out: `JointFriction`, `JointSpring` and
+`Spring`, with unique names.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class FrictionAndSprings:
-    """What a file says of friction and springs.
+    """The friction and springs of a file.
 
     Attributes
     ----------
     file : str
     place : FilePlace
-        Where the friction stands, for errors.
+        The place of the friction in the file, for errors.
     viscous, coulomb : dict of str to float
-        By joint; what is zero is not in it.
+        By joint, without zeros.
     springs : list of (JointSpring or Spring, FilePlace)
-        Each with its name.
+        Springs with their names.
     left_out : dict of str to str
-        What no force here stands for, and why.
+        Elements that no force of the library represents, and why.
     """
 
     file: str
@@ -51,13 +51,13 @@ class FrictionAndSprings:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: str, joint: str, x: float) -> None:
-        """Note friction of a joint; `kind` is ``"viscous"`` or ``"coulomb"``."""
+        """Add friction of a joint; `kind` is ``"viscous"`` or ``"coulomb"``."""
         if x:
             of: dict[str, float] = getattr(self, kind)
             of[joint] = of.get(joint, 0.0) + x
 
     def forces(self, taken: Collection[str]) -> Iterator[tuple[Force, FilePlace]]:
-        """The forces; where a name is `taken`, it has a number behind it."""
+        """The forces; a number is appended to a name that is `taken`."""
         used = set(taken)
         if self.viscous or self.coulomb:
             name = _free("friction", used)
@@ -67,7 +67,7 @@ class FrictionAndSprings:
 
 
 def _free(name: str, used: set[str]) -> str:
-    """A name that nothing has, which is then taken."""
+    """A name that is not used yet, which is added to `used`."""
     label, i = name, 1
     while label in used:
         i += 1
@@ -86,13 +86,13 @@ def with_losses(mech: Mechanism, losses: FrictionAndSprings, read: bool) -> Mech
         log.warning("%s: losses=True reads nothing: no friction or spring acts", losses.file)
     if losses.left_out:
         log.warning(
-            "%s: left out, for no force stands for %s", losses.file, _reasons(losses.left_out)
+            "%s: left out, because no force represents %s", losses.file, _reasons(losses.left_out)
         )
     return with_forces(mech, forces)
 
 
 def with_forces(mech: Mechanism, forces: list[tuple[Force, FilePlace]]) -> Mechanism:
-    """The mechanism with more forces; what is wrong with one is told with its line."""
+    """The mechanism with more forces; an error of one of them names its line."""
     if not forces:
         return mech
     cut = closures_among(mech.constraints, mech.parked)
@@ -102,7 +102,7 @@ def with_forces(mech: Mechanism, forces: list[tuple[Force, FilePlace]]) -> Mecha
         with blamed_on(place):
             if name in taken:
                 raise InputError(
-                    f"a force is called {name!r}, as a constraint or force of the mechanism is; "
+                    f"a force is called {name!r}, like a constraint or force of the mechanism; "
                     "give it another name"
                 )
             bound_force(force, name, mech.model, mech.reference, *cut)
@@ -116,14 +116,14 @@ def _names(mech: Mechanism) -> tuple[str, ...]:
 
 
 def _warn(losses: FrictionAndSprings) -> None:
-    """One record of what the equation of motion does without."""
+    """Log one warning about friction and springs that are not in the equation of motion."""
     springs = [s.joint if isinstance(s, JointSpring) else s.default_name for s, _ in losses.springs]
     named = {"damping": losses.viscous, "Coulomb friction": losses.coulomb, "springs": springs}
     found = [f"{what} of {listing(list(of), 10)}" for what, of in named.items() if of]
     if found:
         found[0] = f"hc.load(..., losses=True) reads {found[0]}"
     if losses.left_out:
-        found.append(f"no force stands for {_reasons(losses.left_out)}")
+        found.append(f"no force represents {_reasons(losses.left_out)}")
     if found:
         log.warning(
             "%s: friction and springs of the file are not part of the equation of motion; %s",

@@ -1,4 +1,4 @@
-"""Robots from files: URDF and SDF with a YAML file beside them, MJCF."""
+"""Robots from files: URDF and SDF with an accompanying YAML file, and MJCF."""
 
 from __future__ import annotations
 
@@ -61,30 +61,32 @@ def load(
     Parameters
     ----------
     path : str or path
-        ``.urdf``: a tree, with closures and motors in a YAML file beside it; loops of dialects are
-        read too, such as ``<loop>`` and ``<gazebo><joint>``. ``.xml``, ``.mjcf``: MuJoCo's format,
-        which says everything itself. ``.sdf``: Gazebo's format, a graph with loops, with motors in
-        a YAML file beside it. Any other suffix: a URDF. A directory: its ``robot.urdf``.
+        ``.urdf``: a tree, with closures and motors in an accompanying YAML file; loops of dialects
+        are read too, such as ``<loop>`` and ``<gazebo><joint>``. ``.xml``, ``.mjcf``: MuJoCo's
+        format, which is complete in itself. ``.sdf``: Gazebo's format, a graph with loops, with
+        motors in an accompanying YAML file. Any other suffix: a URDF. A directory: its
+        ``robot.urdf``.
     closures : str or path, optional
-        The YAML file of a URDF or SDF. Default: the file named as the robot's but ``.yaml`` (or
-        ``.yml``), else ``robot.yaml`` (or ``.yml``) in the same directory; without any there are
-        no motors, and no closures but those of the file itself, and for a URDF a warning is logged.
+        The YAML file of a URDF or SDF. Default: the file with the robot's name and the suffix
+        ``.yaml`` (or ``.yml``), else ``robot.yaml`` (or ``.yml``) in the same directory; without
+        any there are no motors, and only the closures of the robot's file, and for a URDF a warning
+        is logged.
     free_flyer : bool, optional
-        Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to
-        the world. An MJCF says itself which bodies are free; see Notes.
+        Whether the root link floats, on a joint called ``root_joint``. Default: it is fixed to the
+        world. An MJCF defines free bodies itself; see Notes.
     tolerance : float, optional
-        How exactly the geometry is meant, as for `Mechanism`. Default: the key ``tolerance`` of the
-        YAML file, else 1e-4: files of six digits are off by 5e-7 to 1e-5.
+        Tolerance of the geometry, as for `Mechanism`. Default: the key ``tolerance`` of the YAML
+        file, else 1e-4: files of six digits have errors of 5e-7 to 1e-5.
     actuators : str, optional
-        For an MJCF: "all", or "skip" to leave out those that make no motor on joints (muscles;
+        For an MJCF: "all", or "skip" to leave out those that are not motors on joints (muscles;
         actuators on spatial tendons, sites, bodies), with a warning that names them. Default:
-        "all", and they are refused.
+        "all", which raises an error for them.
     include_root : str or path, optional
-        For an MJCF: the folder that the files which it includes must be in, there or below; give
-        it for a file that includes from ``../``. Default: the folder of the file.
+        For an MJCF: the folder that must contain all included files, also in subfolders; give it
+        for a file that includes from ``../``. Default: the folder of the file.
     losses : bool, optional
-        True: friction and springs of the file act, as forces of the mechanism; see Notes. A warning
-        says so where there are none. Default: they are left out, and one warning names them.
+        True: friction and springs of the file become forces of the mechanism; see Notes. A warning
+        is logged if there are none. Default: they are left out, and one warning names them.
 
     Returns
     -------
@@ -94,89 +96,87 @@ def load(
     Raises
     ------
     LoadError
-        With file, key and line, for anything that cannot be read or makes no mechanism. What is
-        not understood, and might change the motion, is an error.
+        With file, key and line, for anything that cannot be read or is not a mechanism. Elements
+        that are not understood, and might change the motion, are errors.
     InputError
         If `path`, `closures` or `include_root` is not a path, or `closures` is given for an MJCF;
-        if `actuators` is another word; if it is "skip", or `include_root` is given, for a file
-        that is no MJCF.
+        if `actuators` is another word; if it is "skip", or `include_root` is given, for a file that
+        is not an MJCF.
 
     Notes
     -----
-    No other file is opened, but for what an MJCF includes or attaches from its folder or below, and
-    for meshes that have the mass of a body in it; and regular files only, of bounded size, with
-    bounded counts of what is in them.
-    What is read, ignored and refused, element by element, and all limits, stand in
-    docs/file-formats.md.
+    No other file is opened, except files that an MJCF includes or attaches from its folder or
+    below, and meshes that determine the mass of a body in it. Only regular files are opened, of
+    bounded size and with bounded numbers of elements. docs/file-formats.md lists what is read,
+    ignored and refused, element by element, and all limits.
 
     **Losses.** With ``losses=True`` damping and dry friction become one `JointFriction` called
     ``friction``, with its usual transition of 0.01 rad/s or m/s; a spring on a joint becomes a
-    `JointSpring` called ``spring on`` and the joint; a tendon between two sites a `Spring` called
-    as the tendon. Where something has such a name, there is a number behind it: ``friction-2``.
-    What no force stands for is left out, with a warning that names it and says why.
+    `JointSpring` called ``spring on`` and the joint; a tendon between two sites a `Spring` with the
+    name of the tendon. A number is appended to names that are in use: ``friction-2``. Elements that
+    no force represents are left out, with a warning that names them and the reason.
 
-    **Limits** of the file stand in ``mech.limits``, by name: `limits_of` tells them. They hold
-    nothing by themselves.
+    **Limits** of the file are in ``mech.limits``, by name: `limits_of` returns them. They do not
+    limit a motion by themselves.
 
-    **MJCF.** MuJoCo's compiler reads it: ``pip install "holoctl[mjcf]"``. Hinges and slides count
-    from their ``ref``. Equalities become `Closure` and `Coupling`, inactive ones wait in
-    ``mech.parked``. Each joint with an actuator has a motor; with gears other than 1, or on
+    **MJCF.** MuJoCo's compiler reads it: ``pip install "holoctl[mjcf]"``. Positions of hinges and
+    slides are relative to their ``ref``. Equalities become `Closure` and `Coupling`, inactive ones
+    are in ``mech.parked``. Each joint with an actuator has a motor; with gears other than 1, or on
     tendons, the mechanism has a matrix B, and motors called ``u[i]``. The reference is the key
-    ``home``, else the first key, else the drawing.
-    ``free_flyer=True`` is for files without a free joint: it lets the first body of the world
-    float, which must have no joint.
+    ``home``, else the first key, else the initial configuration of the file. ``free_flyer=True`` is
+    for files without a free joint: it lets the first body of the world float, which must have no
+    joint.
 
     **SDF.** Joints that close loops are cut by the rule of `Linkage` and become closures; gearboxes
-    and mimic joints become couplings. The reference is the drawing. With ``free_flyer=True`` the
-    canonical link floats; it is refused where a joint holds the model to the world.
+    and mimic joints become couplings. The reference is the initial configuration of the file. With
+    ``free_flyer=True`` the canonical link floats; this is refused if a joint ties the model to the
+    world.
 
-    **YAML**, beside a URDF or SDF; the first five keys are those of Gepetto's
-    example-parallel-robots:
+    **YAML**, for a URDF or SDF; the first five keys are those of Gepetto's example-parallel-robots:
 
     ``closed_loop``, ``type``
-        A list of pairs of frames, and what closes each pair: ``6d`` (a weld), ``3d`` (a ball
-        joint), a joint or a subset of axes that `Closure` knows, ``screw 0.002`` with its pitch in
-        m/rad. A ``revolute`` closure turns about z of its frames. Required for a URDF, may be
+        A list of pairs of frames, and the joint that closes each pair: ``6d`` (a weld), ``3d`` (a
+        spherical joint), a joint or a subset of axes of `Closure`, ``screw 0.002`` with its pitch
+        in m/rad. A ``revolute`` closure turns about z of its frames. Required for a URDF, may be
         empty.
     ``name_mot``
         Coordinates with a motor, in the order of u. Required for a URDF, may be empty.
     ``joint_name``, ``joint_type``
-        Joints of a URDF, and what to make of each: ``SPHERICAL``, ``UJOINT_XY`` (any two
-        different axes) or ``FIXED`` at zero. Axes are those of the joint frame. The universal
-        joint u has the coordinates ``u[0]`` and ``u[1]``.
+        Joints of a URDF, and the type that replaces each: ``SPHERICAL``, ``UJOINT_XY`` (any two
+        different axes) or ``FIXED`` at zero. Axes are those of the joint frame. The universal joint
+        u has the coordinates ``u[0]`` and ``u[1]``.
     ``cut``
         Joints of an SDF that close the loops, instead of the rule of `Linkage`.
     ``closure_names``
         A name for each closure.
     ``couplings``
-        A list of mappings with ``coefficients``, ``offset`` and ``name``, as `Coupling` has them.
+        A list of mappings with ``coefficients``, ``offset`` and ``name``, as in `Coupling`.
     ``reference``
         A configuration near the assembled one: joint name to angle, length or list of numbers.
-        Joints left out are neutral. An angle of more than a turn is taken, with a warning.
+        Joints left out are neutral. An angle of more than a turn is accepted, with a warning.
     ``tolerance``
-        How exactly the geometry is meant, as the argument of that name, which counts before it.
+        Tolerance of the geometry; the argument `tolerance` takes precedence.
     ``moved``
-        Joints, and frames of closures as ``closure.a`` and ``closure.b``, that are put elsewhere:
-        name to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.
+        Displacements of joints, and of frames of closures as ``closure.a`` and ``closure.b``: name
+        to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.
         ``holoctl doctor --snap`` writes it: see `repaired_geometry`.
     ``forces``
         A list of mappings: ``type`` is ``joint_friction``, ``joint_spring`` or ``spring``, the
         other keys are the parameters of `JointFriction`, `JointSpring`, `Spring`. They act with
         ``losses=False`` too.
     ``limits``
-        A mapping with ``effort``, ``velocity``, ``position``, ``acceleration``,
-        ``speed_torque``, as `Limits` has them: each a number or a pair [lower, upper] for every
-        motor, or a mapping from names to these; ``.inf`` for none. They count before what the
-        file of the robot says, name by name.
+        A mapping with ``effort``, ``velocity``, ``position``, ``acceleration``, ``speed_torque``,
+        as in `Limits`: each a number or a pair [lower, upper] for every motor, or a mapping from
+        names to these; ``.inf`` for none. They replace those of the robot's file, name by name.
     ``rotor_inertia``, ``gear_ratio``
-        Coordinate to the inertia of its motor's rotor, kg m^2, and to how far the rotor turns, rad
-        for one rad or m of the joint (default 1): ``ratio^2 * inertia`` stands on the diagonal of
-        M for it.
+        Coordinate to the inertia of its motor's rotor, kg m^2, and to the angle of the rotor, rad,
+        for one rad or m of the joint (default 1): ``ratio^2 * inertia`` is added to the diagonal of
+        M.
     ``name``, ``description``, ``source``
         A name for the robot, and free text.
 
     ``<mimic>`` in a URDF becomes a `Coupling` called ``joint-mimic``. A continuous joint in a
-    coupling becomes a revolute one, for its turns count.
+    coupling becomes a revolute one, because its full turns count.
     """
     free_flyer = flag("load: free_flyer", free_flyer)
     losses = flag("load: losses", losses)
@@ -194,7 +194,7 @@ def load(
             raise InputError("load: closures= is for URDF and SDF; an MJCF has an <equality>")
         if beside is not None:
             log.warning(
-                "%s: an MJCF says all itself, so %s beside it is not read", main, beside.name
+                "%s: an MJCF is complete without a YAML file, so %s is not read", main, beside.name
             )
         mech = read_mjcf(
             text_of(main),
@@ -224,14 +224,14 @@ def load(
 
 
 def main_file(path: str | os.PathLike[str]) -> Path:
-    """The robot's file that `load` would read; it need not be there."""
+    """The robot's file that `load` would read; it need not exist."""
     return _files(path, None)[0]
 
 
 def sheet_of(
     path: str | os.PathLike[str], closures: str | os.PathLike[str] | None = None
 ) -> tuple[Path, Path | None, str]:
-    """The robot's file, the YAML file that `load` would read with it, and what is in that."""
+    """The robot's file, the YAML file that `load` would read with it, and its document."""
     main, beside = _files(path, closures)
     return main, beside, "" if beside is None else text_of(beside, MOST_SHEET_BYTES)
 
@@ -279,7 +279,7 @@ def _files(
         urdf = urdf / _IN_A_FOLDER
     if urdf.suffix in _SHEETS:
         raise LoadError(
-            "this is a YAML file; give the URDF or SDF: the YAML file beside it is found by itself",
+            "this is a YAML file; give the URDF or SDF: its YAML file is found automatically",
             file=str(urdf),
         )
     if closures is not None:
@@ -297,7 +297,7 @@ def _warn_of_no_sheet(urdf: Path, mech: Mechanism) -> None:
     closed = any(isinstance(constraint, Closure) for constraint in mech.constraints)
     log.warning(
         "%s: there is no YAML file beside it (%s), so %sthere are no motors; "
-        "one with closed_loop: [], type: [], name_mot: [] says that this is meant",
+        "one with closed_loop: [], type: [], name_mot: [] confirms that this is intended",
         urdf, " or ".join(names), "" if closed else "nothing is closed and ",
     )  # fmt: skip
 
@@ -307,15 +307,15 @@ def _warn_of_coupled_motors(file: Path, mech: Mechanism) -> None:
     if tied:
         log.warning(
             "%s: name_mot: the motors %s add no motion: couplings tie their joints to those of "
-            "other motors, as a joint that mimics another one has no motor of its own. They are "
-            "kept; where other motions have no motor, laws then take the general path and are not "
-            "compiled. Leave them out of name_mot, unless they are meant",
+            "other motors; a joint that mimics another one needs no motor. They are "
+            "kept; if other motions have no motor, laws then take the slower general path and "
+            "are not compiled. Leave them out of name_mot, unless they are intended",
             file, listing(tied),
         )  # fmt: skip
 
 
 def _angles(mech: Mechanism) -> dict[str, float]:
-    """Angles of the reference that do not wrap, but for those whose turns a coupling counts."""
+    """Angles of the reference that do not wrap, without those whose turns a coupling counts."""
     counted = {n for c in mech.constraints if isinstance(c, Coupling) for n in c.coefficients}
     straight, found = translational(mech.model), {}
     for joint, name in zip(plain(mech.model).joints[1:], plain(mech.model).names[1:], strict=True):
@@ -325,7 +325,7 @@ def _angles(mech: Mechanism) -> dict[str, float]:
 
 
 def text_of(file: Path, most: int = MOST_BYTES) -> str:
-    """The text of a regular file in UTF-8; a `LoadError` says why there is none."""
+    """The text of a regular file in UTF-8, or a `LoadError`."""
     try:
         return text_in(file, most)
     except FileNotFoundError:
@@ -349,7 +349,7 @@ def _from_urdf(
     tolerance: float | None,
     losses: bool,
 ) -> Mechanism:
-    """The mechanism of a URDF and of the YAML file beside it."""
+    """The mechanism of a URDF and of its YAML file."""
     sheet = Sheet() if document is None else read_sheet(document, list(urdf.joints))
     dialects = read_dialects(urdf, sheet.replaced, free_flyer)
     couplings = [*_mimics(urdf, sheet), *dialects.couplings, *sheet.couplings]

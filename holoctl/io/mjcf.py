@@ -1,9 +1,9 @@
 """MJCF, the format of MuJoCo: bodies, joints, equalities, motors and keyframes.
 
-MuJoCo's own compiler reads it, so what a file means is what it means there. The way of a file: it
-is checked, completed and written as one text (`mjcf_text`), compiled (`mjcf_compiled`), its bodies
-become a tree (`mjcf_tree`), then come `mjcf_equalities`, `mjcf_actuators` and `mjcf_forces`;
-docs/file-formats.md has the words as a table.
+MuJoCo's own compiler reads it, so a file has the same meaning as in MuJoCo. The steps: the file is
+checked, completed and written as one text (`mjcf_text`), compiled (`mjcf_compiled`), its bodies
+become a tree (`mjcf_tree`), followed by `mjcf_equalities`, `mjcf_actuators` and `mjcf_forces`;
+docs/file-formats.md lists the elements in a table.
 """
 
 from __future__ import annotations
@@ -52,20 +52,21 @@ def read_mjcf(
         Let the first body of the world float on a joint "root_joint"; only for a file without
         a free joint, whose first body has no joint at all.
     folder : path, optional
-        Where the file is: what it includes is looked for there. Default: it is no file.
+        The folder of the file, in which included files are searched. Default: the text is not from
+        a file.
     include_root : path, optional
         The folder that included files must be in. Default: `folder`.
     skip_actuators : bool
-        Leave out actuators that make no motor on joints, with a warning. Default: refuse them.
+        Leave out actuators that are not motors on joints, with a warning. Default: raise an error.
     tolerance : float, optional
-        How exactly the geometry is meant. Default: as that of files.
+        Tolerance of the geometry. Default: that of files.
     losses : bool
         Read friction and springs as forces. Default: a warning names them.
 
     Raises
     ------
     LoadError
-        With the line, for anything that MuJoCo's compiler refuses or that makes no mechanism;
+        With the line, for anything that MuJoCo's compiler refuses or that is not a mechanism; also
         without the package mujoco.
     """
     found = compiled(mjcf_text(text, file, folder, include_root), free_flyer)
@@ -91,15 +92,15 @@ def read_mjcf(
 
 
 def _reference(found: CompiledMjcf, tree: MjcfTree) -> Vector:
-    """The key called "home", or the first with a qpos, or the drawing."""
+    """The key called "home", or the first with a qpos, or the initial configuration of the file."""
     keys = [e for e in sections(found.text.root, "keyframe") if "qpos" in e.attributes]
     given = []
     for key in keys:
         qpos = decimals(key.attributes["qpos"], [tree.model.nq])
         if qpos is None or any(not np.linalg.norm(x) for x in tree.quaternions(np.array(qpos))):
             raise key.error(
-                f"{key}: qpos must be {tree.model.nq} finite numbers, with quaternions that have a "
-                f"direction; got {key.attributes['qpos'][:60]!r}"
+                f"{key}: qpos must be {tree.model.nq} finite numbers, with quaternions that are "
+                f"not zero; got {key.attributes['qpos'][:60]!r}"
             )
         given.append(tree.from_qpos(np.array(qpos), found.model.qpos0))
     home = [q for key, q in zip(keys, given, strict=True) if key.attributes.get("name") == "home"]
@@ -108,21 +109,21 @@ def _reference(found: CompiledMjcf, tree: MjcfTree) -> Vector:
 
 def _limits_of_tendons(found: CompiledMjcf, tree: MjcfTree) -> list[str]:
     """The limits of tendons, in words."""
-    m, told = found.model, list[str]()
+    m, limits = found.model, list[str]()
     for t, part in enumerate(found.tendons):
         within = range_of(part, "range", "limited", m.tendon_limited[t], m.tendon_range[t])
         arms = found.arms(t)
         if within is not None and arms != {}:
             what = " ".join(f"{x:+g} {tree.joint(j)!r}" for j, x in (arms or {}).items())
-            told.append(
+            limits.append(
                 f"{part.name or f'tendon {t}'!r} (line {part.place.line}): {what or 'its length'} "
                 f"within {within[0]:g} and {within[1]:g}"
             )
-    return told
+    return limits
 
 
 def _warn(found: CompiledMjcf, tree: MjcfTree, motors: MjcfMotors, idle: list[str]) -> None:
-    """One record for each thing that MuJoCo would add, and the equation of motion does not."""
+    """Log one warning for each effect of MuJoCo that is not in the equation of motion."""
     m, file = found.model, found.text.root.file
     if motors.left_out:
         some = [f"{name!r} ({why})" for name, why in motors.left_out.items()]
@@ -132,16 +133,16 @@ def _warn(found: CompiledMjcf, tree: MjcfTree, motors: MjcfMotors, idle: list[st
         )  # fmt: skip
     if limits := _limits_of_tendons(found, tree):
         log.warning(
-            "%s: limits of tendons hold nothing here; if they couple joints, an <equality> of the "
-            "tendon, or a hc.Coupling, says so: %s",
+            "%s: limits of tendons are not enforced here; if they couple joints, use an "
+            "<equality> of the tendon, or a hc.Coupling: %s",
             file, _first(limits),
         )  # fmt: skip
     names = tree.body_names
     placed = [names[i] for i in np.flatnonzero(m.body_mocapid >= 0)]
     lifted = [names[i] for i in np.flatnonzero(m.body_gravcomp)]
     for what, which in (
-        ("equalities between parts of one body hold nothing, and are left out: %s", idle),
-        ("mocap bodies, which are moved from outside, stay where they are drawn: %s", placed),
+        ("equalities between parts of one body constrain nothing, and are left out: %s", idle),
+        ("mocap bodies, which are moved from outside, stay at their initial poses: %s", placed),
         ("gravcomp is not part of the equation of motion; bodies: %s", lifted),
     ):
         if which:

@@ -1,12 +1,12 @@
 """Actuators of an MJCF as motors: each drives a joint, or those of a fixed tendon, by a gear.
 
-How large u may be:
+The limits of u:
 
-    u = gain ctrl       gain ctrlrange and forcerange bound u; gear stands in B, or is 1
-    u                   forcerange alone: of servos, which add a force of their own
+    u = gain ctrl       gain ctrlrange and forcerange bound u; gear is in B, or is 1
+    u                   forcerange only: of servos, which add their own force
     efforts = B u       actuatorfrcrange of a joint bounds its effort, that of a tendon gear u
 
-Where several actuators are one motor, u is their sum.
+If several actuators are one motor, u is their sum.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PROPORTIONAL = (0, 2, 3)  # mjtDyn: none, and filters
 
 @dataclass
 class _Motor:
-    """One coordinate of u: efforts of its unit force, and the forces that it can give."""
+    """One coordinate of u: the efforts of its unit force, and the range of its force."""
 
     column: Vector
     range: _Range
@@ -64,13 +64,14 @@ def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> MjcfMo
     ----------
     found, tree
     skip : bool
-        Leave out what is no motor on joints, instead of refusing it. What such an actuator adds to
-        the inertia of a joint is not left out.
+        Leave out actuators that are not motors on joints, instead of raising an error. Their
+        contribution to the inertia of a joint is not left out.
 
     Raises
     ------
     LoadError
-        For what is no motor on joints, unless it is left out; for mistakes in any case.
+        For actuators that are not motors on joints, unless they are left out; for mistakes in any
+        case.
     """
     m, motors = found.model, dict[tuple[str, int], _Motor]()
     left_out: dict[str, str] = {}
@@ -120,8 +121,8 @@ def motors_of(found: CompiledMjcf, tree: MjcfTree, skip: bool = False) -> MjcfMo
 
 
 def arms_of(found: CompiledMjcf, tree: MjcfTree, i: int) -> dict[int, float] | None:
-    """How far an actuator moves for the hinges and slides that it drives, by joint, in front of its
-    gear; None where that is no sum of coordinates."""
+    """The motion of an actuator, before its gear, per unit of each hinge and slide that it drives;
+    None if it is not a sum of coordinates."""
     kind = _TRANSMISSIONS[found.model.actuator_trntype[i]]
     target = int(found.model.actuator_trnid[i, 0])
     if kind == "tendon":
@@ -133,7 +134,8 @@ def arms_of(found: CompiledMjcf, tree: MjcfTree, i: int) -> dict[int, float] | N
 def _column(
     found: CompiledMjcf, tree: MjcfTree, part: MjcfObject, drives: tuple[str, int], gear: Vector
 ) -> tuple[Vector, str]:
-    """The efforts of a unit force on all coordinates; or why there is no such column."""
+    """The efforts of a unit force on all coordinates, and why there is no such column, or an empty
+    string."""
     column, (kind, target) = np.zeros(tree.model.nv), drives
     matrix = "; or give the mechanism a matrix: dataclasses.replace(mech, actuation=B)"
     if part.place.tag in NO_MOTORS:
@@ -142,7 +144,7 @@ def _column(
         arms = found.arms(target)
         if arms is None:
             return column, (
-                f"its transmission 'tendon' is not read: {found.tendons[target].name!r} is no "
+                f"its transmission 'tendon' is not read: {found.tendons[target].name!r} is not a "
                 f"<fixed> tendon, so its arms change with the configuration{matrix}"
             )
         for j, arm in arms.items():
@@ -158,13 +160,13 @@ def _column(
             return column, f"{kind}: a motor on the {of} joint {name!r} is not read"
         where = tree.columns(target)
         column[where] = gear[: where.stop - where.start]
-    return column, "" if column.any() else "gear is zero: a motor on nothing"
+    return column, "" if column.any() else "gear is zero: this motor acts on no coordinate"
 
 
 def _add_rotor(
     tree: MjcfTree, part: MjcfObject, what: str, arms: dict[int, float] | None, rotor: float
 ) -> None:
-    """The inertia of a rotor that turns as a joint, or as a tendon gets longer."""
+    """Add the inertia of a rotor that turns with a joint, or with the length of a tendon."""
     if rotor and (arms is None or len(arms) > 1):
         if what == "tendon":
             what = "tendon is not read; it would couple the joints"
@@ -179,7 +181,7 @@ def _add_rotor(
 
 
 def _force_range(found: CompiledMjcf, i: int) -> _Range:
-    """The forces that an actuator can give."""
+    """The range of the force of an actuator."""
     m, part = found.model, found.actuators[i]
     c = m.actuator_ctrladr[i]
     force, control = (
@@ -210,7 +212,7 @@ def _wide(given: _Range | None) -> _Range:
 
 
 def _common(one: _Range, other: _Range, place: FilePlace) -> _Range:
-    """What two ranges have in common, which must not be nothing."""
+    """The intersection of two ranges, which must not be empty."""
     lower, upper = max(one[0], other[0]), min(one[1], other[1])
     if lower < upper:
         return lower, upper
@@ -221,7 +223,7 @@ def _common(one: _Range, other: _Range, place: FilePlace) -> _Range:
 
 
 def _narrow_by_tendon(found: CompiledMjcf, motor: _Motor, t: int) -> None:
-    """To the forces of its actuators that a tendon allows."""
+    """Narrow the range of a motor to the forces that its tendon allows."""
     m, part = found.model, found.tendons[t]
     force = range_of(
         part,
@@ -235,7 +237,7 @@ def _narrow_by_tendon(found: CompiledMjcf, motor: _Motor, t: int) -> None:
 
 
 def _warn_of_shared(found: CompiledMjcf, tree: MjcfTree, B: Array) -> None:
-    """Of bounds of joints that no single motor keeps."""
+    """Log a warning about limits of joints that are not limits of a single motor."""
     shared = list[str]()
     for j in map(int, np.flatnonzero(found.model.jnt_actfrclimited)):
         acting = np.flatnonzero(B[tree.columns(j)].any(axis=0))
@@ -243,7 +245,8 @@ def _warn_of_shared(found: CompiledMjcf, tree: MjcfTree, B: Array) -> None:
             shared.append(tree.joint(j))
     if shared:
         log.warning(
-            "%s: actuatorfrcrange bounds the sum of what several motors, or one motor on several "
-            "coordinates, give to a joint; this is no limit of one motor, and left out: %s",
+            "%s: actuatorfrcrange limits the sum of the efforts of several motors, or of one "
+            "motor on several coordinates, on a joint; this is not a limit of one motor, and is "
+            "left out: %s",
             found.text.root.file, listing(shared),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""An MJCF as MuJoCo's compiler resolves it: default classes, poses, copies, inertias."""
+"""An MJCF resolved by MuJoCo's compiler: default classes, poses, copies, inertias."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from holoctl.io.xml import Element
 __all__ = ["CompiledMjcf", "MjcfObject", "compiled"]
 
 _NOTHING = 1.1e-15
-"""Mass (kg) and moments (kg m^2) of bodies that have none: MuJoCo takes no less where they move."""
+"""Mass (kg) and moments (kg m^2) of bodies that have none: MuJoCo requires at least these of moving
+bodies."""
 
 _ONE_AT_A_TIME = Lock()
 _COORDINATES = {"HINGE": 1, "SLIDE": 1, "BALL": 3, "FREE": 6}
 
 
 class MjcfObject(NamedTuple):
-    """Something in the file: its name, where it stands, and MuJoCo's description of it."""
+    """An object of the file: its name, its place, and MuJoCo's description of it."""
 
     name: str
     place: Element
@@ -52,7 +53,7 @@ class CompiledMjcf:
     actuators: list[MjcfObject]
 
     def off(self, *flags: str) -> bool:
-        """Whether any of some flags of the file is "disable"."""
+        """Whether one of these flags of the file is "disable"."""
         import mujoco
 
         bits = [int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")) for flag in flags]
@@ -71,24 +72,25 @@ class CompiledMjcf:
 
 
 def compiled(
-    text: MjcfText, free_flyer: bool = False, told: list[str] | None = None
+    text: MjcfText, free_flyer: bool = False, refused: list[str] | None = None
 ) -> CompiledMjcf:
-    """What MuJoCo's compiler makes of a text.
+    """Compile a text with MuJoCo's compiler.
 
     Parameters
     ----------
     text : MjcfText
     free_flyer : bool
         Whether the first body of the world gets a free joint, "root_joint".
-    told : list of str, optional
-        Keep all geoms for their shapes, and tell here which cannot be compiled. Default: without
-        those that would open a file and give no mass to what moves.
+    refused : list of str, optional
+        With a list, all geoms are kept for their shapes, and those that cannot be compiled are
+        appended to it. Default: without geoms that would open a file and give no mass to a moving
+        body.
 
     Raises
     ------
     LoadError
-        At the element, for what the compiler refuses, or leaves out without a word; for meshes
-        that cannot be read; without the package mujoco.
+        With the element, for everything that the compiler refuses or silently leaves out, for
+        meshes that cannot be read, and without the package mujoco.
     """
     mujoco = _mujoco(text)
     with _quiet(mujoco):
@@ -100,8 +102,8 @@ def compiled(
             check_size(text.root, sum(_COORDINATES[joint.type.name[6:]] for joint in spec.joints))
             spec.compiler.fusestatic = spec.compiler.discardvisual = False
             spec.compiler.LRopt.mode = 0  # no simulation to find the range of a muscle
-            _drop_geoms_of_files(mujoco, spec, told is not None)
-            model = _model(mujoco, spec, text, told)
+            _drop_geoms_of_files(mujoco, spec, refused is not None)
+            model = _model(mujoco, spec, text, refused)
         except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
             raise text.error(error, mujoco.mj_printSchema(False, False)) from None
     kinds = ("bodies", "joints", "sites", "equalities", "tendons", "actuators")
@@ -128,8 +130,9 @@ def _mujoco(text: MjcfText) -> Any:
 
 @contextmanager
 def _quiet(mujoco: Any) -> Iterator[None]:
-    """Without MuJoCo's warnings, which it prints, and writes into a file where it stands."""
-    with _ONE_AT_A_TIME:  # what handles warnings is one for the process
+    """A context without MuJoCo's warnings, which it prints and writes to a file in the working
+    directory."""
+    with _ONE_AT_A_TIME:  # the handler of warnings is one per process
         handler = mujoco.get_mju_user_warning()
         mujoco.set_mju_user_warning(lambda _: None)
         try:
@@ -143,14 +146,14 @@ def _quiet(mujoco: Any) -> Iterator[None]:
 def _parsed(mujoco: Any, text: MjcfText) -> Any:
     if not text.models:
         return mujoco.MjSpec.from_string(text.text)
-    with TemporaryDirectory() as folder:  # models that are attached are read from files alone
+    with TemporaryDirectory() as folder:  # attached models can only be read from files
         for name, model in text.models.items():
             (Path(folder) / name).write_text(model, "utf-8")
         (Path(folder) / "main.xml").write_text(text.text, "utf-8")
         return mujoco.MjSpec.from_file(str(Path(folder) / "main.xml"))
 
 
-def _model(mujoco: Any, spec: Any, text: MjcfText, told: list[str] | None) -> Any:
+def _model(mujoco: Any, spec: Any, text: MjcfText, refused: list[str] | None) -> Any:
     compiler = spec.compiler
     while True:
         try:
@@ -164,8 +167,8 @@ def _model(mujoco: Any, spec: Any, text: MjcfText, told: list[str] | None) -> An
             if "mjMINVAL" in str(error) and compiler.boundinertia < _NOTHING and not bare:
                 compiler.boundmass = max(compiler.boundmass, _NOTHING)
                 compiler.boundinertia = _NOTHING
-            elif told is not None and _drop_shapes(spec, str(error)):
-                told.append(str(text.error(error, "")))
+            elif refused is not None and _drop_shapes(spec, str(error)):
+                refused.append(str(text.error(error, "")))
             else:
                 raise
 
@@ -178,21 +181,22 @@ def _parts(specs: Any, text: MjcfText) -> list[MjcfObject]:
 
 
 def _check_what_is_left_out(spec: Any, text: MjcfText) -> None:
-    """MuJoCo drops what names both a copy and what is no copy, and says nothing."""
+    """Raise an error for elements that name both a copy and another object: MuJoCo drops them
+    silently."""
     kept = [*spec.equalities, *spec.tendons, *spec.actuators]
     found = {id(text.at(part.info)) for part in kept}
     for tag in ("equality", "tendon", "actuator"):
         for element in sections(text.root, tag):
             if id(element) not in found:
                 raise element.error(
-                    f"{element} names what is in a <replicate> together with what is not; write "
+                    f"{element} names objects both inside and outside a <replicate>; write "
                     "the copies out, with an element for each"
                 )
 
 
 def _drop_geoms_of_files(mujoco: Any, spec: Any, looks: bool) -> None:
-    """Without geoms that need a file and give no mass to what moves: nothing is opened for them.
-    Of those that are looked at, without hills."""
+    """Remove geoms that need a file and give no mass to a moving body, so that no file is opened
+    for them. If shapes are shown (`looks`), remove only height fields."""
     kinds, counted = mujoco.mjtGeom, mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
     of_files = (kinds.mjGEOM_MESH, kinds.mjGEOM_HFIELD, kinds.mjGEOM_SDF)
     for geom in list(spec.geoms):
@@ -212,9 +216,9 @@ def _drop_geoms_of_files(mujoco: Any, spec: Any, looks: bool) -> None:
             spec.delete(file)
 
 
-def _drop_shapes(spec: Any, told: str) -> bool:
-    """Without the geom, or without all geoms of the mesh, that the compiler names by its line."""
-    line = re.search(r"line \d+", told)
+def _drop_shapes(spec: Any, message: str) -> bool:
+    """Remove the geom, or all geoms of the mesh, on the line that the compiler names."""
+    line = re.search(r"line \d+", message)
     meshes = [mesh for mesh in spec.meshes if line and mesh.info == line[0]]
     names = {mesh.name for mesh in meshes}
     geoms = [g for g in spec.geoms if g.meshname in names or (line and g.info == line[0])]
@@ -230,7 +234,7 @@ def _moves(body: Any) -> bool:
 
 
 def _check_files(spec: Any) -> None:
-    """Meshes are regular files, and of bounded size together."""
+    """Check that meshes are regular files with a bounded total size."""
     left = MOST_MESH_BYTES
     for mesh in [*spec.meshes, *spec.hfields]:
         if mesh.file:
@@ -248,7 +252,7 @@ def _float_first_body(spec: Any, text: MjcfText) -> None:
     first = spec.worldbody.first_body()
     if any(joint.type.name == "mjJNT_FREE" for joint in spec.joints):
         raise text.root.error(
-            "free_flyer: the file says itself that this body is free; leave it out"
+            "free_flyer: this body is free in the file already; leave the argument out"
         )
     if first is None:
         raise text.root.error("free_flyer: there is no body that could float")
@@ -264,7 +268,7 @@ def _float_first_body(spec: Any, text: MjcfText) -> None:
 
 
 def _check_sizes(found: CompiledMjcf) -> None:
-    """No length, mass or moment that is beyond all robots, or no number at all."""
+    """Check that no length, mass or moment is nan, or larger than that of any robot."""
     model = found.model
     for parts, arrays in (
         (found.bodies, ("body_pos", "body_ipos", "body_mass", "body_inertia")),

@@ -26,7 +26,7 @@ def equalities(
     found: CompiledMjcf, tree: MjcfTree
 ) -> tuple[list[tuple[Constraint, bool]], list[str]]:
     """A `Closure` or `Coupling` for each equality, checked against the model, and whether it is
-    active; and the names of those between parts of one body, which cannot hold anything."""
+    active; and the names of those between parts of one body, which constrain nothing."""
     m, data = found.model, tree.model.createData()
     pin.forwardKinematics(tree.model, data, tree.home)
     names: dict[str, int] = {}
@@ -55,7 +55,7 @@ def equalities(
 
 
 def _label(part: MjcfObject, ends: Sequence[str], names: dict[str, int]) -> str:
-    """The name of an equality, else those of its ends; of several alike with a number."""
+    """The name of an equality, else those of its ends; with a number if it is used already."""
     label = part.name or "-".join(ends)
     names[label] = names.get(label, 0) + 1
     if names[label] == 1:
@@ -68,7 +68,7 @@ def _label(part: MjcfObject, ends: Sequence[str], names: dict[str, int]) -> str:
 def _ends(
     found: CompiledMjcf, tree: MjcfTree, i: int, data: pin.Data
 ) -> tuple[Placed, Placed, list[str]]:
-    """The frames that a connect or weld holds together, and the names of what they are on."""
+    """The two frames of a connect or weld, and the names of their bodies or sites."""
     m, ids = found.model, (found.model.eq_obj1id[i], found.model.eq_obj2id[i])
     if m.eq_objtype[i] == _SITE:
         (j, A), (k, B) = (tree.sites[x] for x in ids)
@@ -79,13 +79,14 @@ def _ends(
     if m.eq_type[i] == _WELD:  # relpose is the pose of the anchor, not of body 2
         pose = pin.SE3(quaternion(*m.eq_data[i, 6:10].tolist()), np.array(m.eq_data[i, 3:6]))
         return (j, A * pose), (k, B * anchor), ends
-    between = (data.oMi[j] * A).actInv(data.oMi[k] * B)  # of body 2 in body 1, as drawn
+    # of body 2 in body 1, at the initial configuration
+    between = (data.oMi[j] * A).actInv(data.oMi[k] * B)
     return (j, A * anchor), (k, B * between.inverse() * anchor), ends
 
 
 def _coupling(found: CompiledMjcf, tree: MjcfTree, i: int, names: dict[str, int]) -> Coupling:
-    """``s1 = a0 + a1 s2`` for coordinates, or for lengths of fixed tendons; both are counted from
-    those in the drawing, and the second may be missing."""
+    """``s1 = a0 + a1 s2`` for coordinates, or for lengths of fixed tendons, relative to the initial
+    configuration; the second may be missing."""
     m, part = found.model, found.equalities[i]
     ids = [int(x) for x in (m.eq_obj1id[i], m.eq_obj2id[i]) if x >= 0]
     sums = [_sum(found, tree, int(m.eq_type[i]), k) for k in ids]
@@ -104,7 +105,7 @@ def _coupling(found: CompiledMjcf, tree: MjcfTree, i: int, names: dict[str, int]
     coefficients = {name: x for name, x in coefficients.items() if x}
     if not coefficients:
         raise part.place.error(
-            f"{part.place}: the equality holds nothing: its coordinates cancel each other"
+            f"{part.place}: the equality constrains nothing: its coordinates cancel each other"
         )
     return Coupling(coefficients, offset=a0, name=_label(part, ends, names))
 
@@ -113,12 +114,12 @@ def _sum(found: CompiledMjcf, tree: MjcfTree, kind: int, k: int) -> tuple[str, d
     """The name of a joint or fixed tendon, and its length as a sum of coordinates."""
     if kind == _JOINT:
         if tree.kinds[k] not in SINGLE:
-            raise InputError(f"{tree.joint(k)!r} is no hinge or slide")
+            raise InputError(f"{tree.joint(k)!r} is not a hinge or slide")
         return tree.joint(k), {tree.joint(k): 1.0}
     name, arms = found.tendons[k].name, found.arms(k)
     if arms is None:
         raise InputError(
-            f"{name!r} is no <fixed> tendon, so its length is no sum of coordinates; use hc.Rod on "
-            "the mechanism for a straight one, hc.Custom for others"
+            f"{name!r} is not a <fixed> tendon, so its length is not a sum of coordinates; use "
+            "hc.Rod on the mechanism for a straight one, hc.Custom for others"
         )
     return name, {tree.joint(j): x for j, x in arms.items()}

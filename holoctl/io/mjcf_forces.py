@@ -1,6 +1,7 @@
-"""Friction and springs of an MJCF: what MuJoCo calls passive forces, and ``frictionloss``.
+"""Friction and springs of an MJCF: MuJoCo's passive forces, and ``frictionloss``.
 
-A hinge or slide counts from its ``ref`` here, so a spring rests at ``springref - ref``.
+Positions of hinges and slides are relative to ``ref`` here, so a spring rests at ``springref -
+ref``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PULLEY, _SITE = 2, 3  # mjtWrap
 
 
 def losses_of(found: CompiledMjcf, tree: MjcfTree) -> FrictionAndSprings:
-    """What joints, tendons and actuators say of friction and springs."""
+    """Friction and springs of joints, tendons and actuators."""
     losses = FrictionAndSprings(found.text.root.file, found.text.root)
     springs, dampers = not found.off("SPRING"), not found.off("DAMPER")
     friction = not found.off("CONSTRAINT", "FRICTIONLOSS")
@@ -35,7 +36,8 @@ def losses_of(found: CompiledMjcf, tree: MjcfTree) -> FrictionAndSprings:
 
 
 def _linear(first: Any, higher: Any, what: str, losses: FrictionAndSprings) -> float:
-    """The first coefficient of a polynomial, where that is all of it; else 0, which is noted."""
+    """The first coefficient of a polynomial that is linear; else 0, and the polynomial is listed as
+    left out."""
     if higher.any():
         losses.left_out[what] = "a polynomial"
     elif first < 0.0:
@@ -82,7 +84,7 @@ def _tendon(
     losses: FrictionAndSprings,
     acting: tuple[bool, bool, bool],
 ) -> None:
-    """A spring between two sites; what else a tendon has is noted."""
+    """Add a spring between two sites; other properties of a tendon are listed as left out."""
     m, part, (springs, dampers, friction) = found.model, found.tendons[t], acting
     name = part.name or f"tendon {t}"
     what = f"tendon {name!r}"
@@ -120,13 +122,13 @@ def _tendon(
     length = most if stiffness else 0.0
     spring = Spring(a, b, stiffness, length, 0.0 if rope else damping, unilateral=rope, name=name)
     losses.springs.append((spring, part.place))
-    if rope and damping:  # of a slack one too, as in MuJoCo
+    if rope and damping:  # also while slack, as in MuJoCo
         damper = Spring(a, b, 0.0, 0.0, damping, name=f"{name} damper")
         losses.springs.append((damper, part.place))
 
 
 def _not_straight(found: CompiledMjcf, t: int) -> str:
-    """Why a tendon is no line between two sites; empty where it is."""
+    """Why a tendon is not a line between two sites; empty if it is."""
     m, first = found.model, found.model.tendon_adr[t]
     kinds = m.wrap_type[first : first + m.tendon_num[t]].tolist()
     if found.arms(t) is not None:
@@ -137,7 +139,7 @@ def _not_straight(found: CompiledMjcf, t: int) -> str:
 
 
 def _actuator(found: CompiledMjcf, tree: MjcfTree, i: int, losses: FrictionAndSprings) -> None:
-    """The damping of an actuator, seen through its gear."""
+    """Add the damping of an actuator, through its gear."""
     m, part = found.model, found.actuators[i]
     what = f"actuator {part.name or f'<{part.place.tag}> {i}'!r}"
     for word in ("lugre", "cogging"):

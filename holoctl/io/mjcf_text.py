@@ -1,10 +1,11 @@
-"""An MJCF as MuJoCo's compiler may be given it: checked, complete, and in one text.
+"""An MJCF as one checked and complete text for MuJoCo's compiler.
 
-The compiler is quick to open files and to make copies, and takes numbers that are none. So the file
-is read here first: document types are refused, included files are put in their places (only those
-below a folder), counts with all copies and sizes of numbers are bounded, and what bends is refused.
-What plays no part in the motion is left out: looks, sensors, contacts. Then each element is
-written on a line of its own, by which errors and compiled parts find their place in the file again.
+The compiler opens any file, makes any number of copies, and accepts values that are not numbers. So
+the file is read here first: document types are refused, included files are inserted (only those
+below a folder), the number of elements with all copies and the sizes of numbers are bounded, and
+deformable bodies are refused. Elements without influence on the motion are left out: appearance,
+sensors, contacts. Then each element is written on its own line, by which errors and compiled parts
+are traced back to the file.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from holoctl.io.xml import DEEPEST, Element, check_root, parsed
 __all__ = ["NO_MOTORS", "MjcfText", "mjcf_text", "sections"]
 
 NO_MOTORS = {
-    "muscle": "a muscle is no motor; leave it out and pass its force as an effort",
-    "adhesion": "adhesion is no motor; leave it out and pass its force as an effort",
-    "damper": "a damper is no motor; leave it out and pass its force as an effort",
+    "muscle": "a muscle is not a motor; leave it out and pass its force as an effort",
+    "adhesion": "adhesion is not a motor; leave it out and pass its force as an effort",
+    "damper": "a damper is not a motor; leave it out and pass its force as an effort",
     "orientation": "it drives a site or several coordinates; give motors on joints",
-    "plugin": "what a plugin does is not known",
+    "plugin": "the effect of a plugin is unknown",
 }
-"""Actuators that make no motor, and what to do about them."""
+"""Actuators that are not motors, and what to do about them."""
 
-_BENDS = "what bends is not a rigid body"
+_BENDS = "a deformable body is not a rigid body"
 _REFUSED = {
     "flex": _BENDS, "flexcomp": _BENDS, "flexvert": _BENDS, "flexstrain": _BENDS,
     "plugin": NO_MOTORS["plugin"], "distance": "use hc.Rod on the mechanism",
 }  # fmt: skip
 _HARMLESS_PLUGINS = ("extension", "geom", "mesh", "actuator")
-"""Where a plugin adds no force that would be part of the equation of motion."""
+"""Elements in which a plugin adds no force to the equation of motion."""
 
 _LEFT_OUT = {
     "mujoco": "visual statistic size sensor contact custom keyframe",
@@ -54,7 +55,7 @@ _LEFT_OUT = {
     "frame": "camera light",
     "replicate": "camera light",
 }
-"""Element, and which elements in it play no part in the motion."""
+"""Element, and the elements in it that have no influence on the motion."""
 
 _WITHOUT = {
     "compiler": "meshdir assetdir texturedir strippath convexhull exactmeshinertia",
@@ -62,7 +63,7 @@ _WITHOUT = {
     "flag": "passive",
     "material": "texture",
 }
-"""Element, and which of its attributes MuJoCo is not given, or knew once."""
+"""Element, and its attributes that are not passed to MuJoCo, or that only former versions had."""
 
 _OF_ACTUATORS = (
     "name class gear armature damping joint jointinparent tendon site refsite slidersite cranksite "
@@ -79,25 +80,25 @@ _NUMBERS = (
 _COUNTS = "nrow ncol params nsample actdim"
 _NOT_NEGATIVE = "mass density diaginertia armature frictionloss boundmass boundinertia"
 _RANGES = "range actuatorfrcrange ctrlrange forcerange"
-"""Limits, which may be as wide as they like: what else is large is a slip, or an attack."""
+"""Limits, which may be arbitrarily wide: other large numbers are mistakes, or an attack."""
 
 _SMALLEST = 1e-15  # m, the size of a geom: volumes and their reciprocals stay in range
 
 
 @dataclass
 class MjcfText:
-    """What MuJoCo is given, and where it stands in the files.
+    """The text for MuJoCo, and the place of its lines in the files.
 
     Attributes
     ----------
     root : Element
-        All of the file, with what it includes.
+        The whole file, with included files.
     text : str
-        What plays a part in the motion, an element a line.
+        The elements that influence the motion, one on each line.
     lines : list of Element
-        What stands on each line; lines of attached models follow those of the file.
+        The element of each line; lines of attached models follow those of the file.
     models : dict of str to str
-        The texts of attached models, each behind as many empty lines as there are before it.
+        The texts of attached models, each after as many empty lines as there are lines before it.
     """
 
     root: Element
@@ -106,25 +107,26 @@ class MjcfText:
     models: dict[str, str] = field(default_factory=dict)
 
     def at(self, words: str) -> Element:
-        """The element of a line that MuJoCo names in its words; else the root."""
+        """The element of the line that a message of MuJoCo names; else the root."""
         found = re.search(r"line (\d+)", words)
         i = int(found[1]) - 1 if found else -1
         return self.lines[i] if 0 <= i < len(self.lines) else self.root
 
     def error(self, error: Exception, schema: str) -> LoadError:
-        """What MuJoCo's compiler says of the file, at its place; `schema` has all words of MJCF."""
+        """An error of MuJoCo's compiler, with its place in the file; `schema` has all names of
+        MJCF."""
         cut = r"(XML )?Error: |\bElement (name )?'.*|engine error: | line \d+$"
-        told = re.sub(cut, "", str(error))
-        told, place = " ".join(told.split())[:300], self.at(str(error))
-        found = re.search(r"(?:unknown|unrecognized).*'([^']+)'|'([^']+)' not found", told)
-        if "Schema" in told and "unrecognized" in told:
+        message = re.sub(cut, "", str(error))
+        message, place = " ".join(message.split())[:300], self.at(str(error))
+        found = re.search(r"(?:unknown|unrecognized).*'([^']+)'|'([^']+)' not found", message)
+        if "Schema" in message and "unrecognized" in message:
             word = found[1] if found else place.tag
-            told += suggestion(word, set(schema.split()) - {word})
+            message += suggestion(word, set(schema.split()) - {word})
         elif found:
             names = (element.attributes.get("name", "") for element in self.root.each())
-            told += suggestion(found[1] or found[2], set(names))
+            message += suggestion(found[1] or found[2], set(names))
         what = "" if place is self.root else f"{place}: "
-        return place.error(f"{what}MuJoCo's compiler refuses this: {told}")
+        return place.error(f"{what}MuJoCo's compiler refuses this: {message}")
 
 
 def mjcf_text(
@@ -137,7 +139,7 @@ def mjcf_text(
     text, file : str
         The text, and the name of its file for messages.
     folder : path or None
-        Where it is, and where files are looked for; None if it is a text without a file.
+        Its folder, in which files are searched; None for a text without a file.
     include_root : path or None
         The folder that included files must be in. Default: `folder`.
     looks : bool
@@ -146,8 +148,8 @@ def mjcf_text(
     Raises
     ------
     LoadError
-        With the line: for what is no MJCF, for files that are not to be opened, for more of
-        anything than is read, for numbers that are none, and for what is no rigid body.
+        With the line: for text that is not an MJCF, for files that must not be opened, for more
+        elements than allowed, for values that are not numbers, and for bodies that are not rigid.
     """
     root = parsed(text, file)
     check_root(root, "mujoco", "an MJCF")
@@ -168,7 +170,7 @@ def sections(root: Element, tag: str) -> list[Element]:
 
 @dataclass
 class _Files:
-    """Files that an MJCF includes or attaches: each below a folder, all of bounded size."""
+    """Files that an MJCF includes or attaches: each below a folder, with a bounded total size."""
 
     below: Path | None
     files: int = 0
@@ -176,10 +178,10 @@ class _Files:
     elements: int = 0
 
     def include(self, root: Element, main: Path | None, depth: int = 1) -> None:
-        """Put the elements of all included files in the place of their ``<include>``.
+        """Replace every ``<include>`` by the elements of the included file.
 
-        As in MuJoCo: a file is looked for in the folder of the `main` file, then in that of the
-        file that includes it; its outermost element is dropped, and each may be included once.
+        As in MuJoCo: a file is searched in the folder of the `main` file, then in that of the file
+        that includes it; its outermost element is dropped, and each may be included once.
         """
         seen = {os.path.realpath(root.file)}
         waiting = [(*found, main, depth) for found in _includes(root)]
@@ -196,7 +198,7 @@ class _Files:
                 (parent if above is inside else above, other, path.parent, level + 1)
                 for above, other in _includes(inside)
             ]
-            # By identity: elements that say the same are equal.
+            # By identity, because elements with equal content are equal.
             i = next(i for i, x in enumerate(parent.children) if x is place)
             parent.children[i : i + 1] = inside.children
             waiting += nested
@@ -225,14 +227,14 @@ class _Files:
                 f"<{inside.tag[:60]}>"
             )
         if not inside.children:
-            raise place.error(f"<{place.tag}>: there is nothing in {name!r}")
+            raise place.error(f"<{place.tag}>: {name!r} is empty")
         self.size += len(text.encode())
         self.elements += sum(1 for _ in inside.each())
         check_count(place, self.elements, MOST_ELEMENTS, "elements")
         return inside, path
 
     def _path(self, place: Element, folders: tuple[Path | None, ...]) -> Path:
-        """The file that is meant, without links: below the folder, and there."""
+        """The path of a file without symbolic links: below the folder, and existing."""
         name, tag = place.attributes.get("file", ""), place.tag
         others = [word for word in place.attributes if word != "file"] if tag == "include" else []
         if not name or others or (tag == "include" and place.children):
@@ -242,7 +244,7 @@ class _Files:
             )
         if self.below is None or None in folders:
             raise place.error(
-                f"{place} is not read: this MJCF is a text, so there is no folder to look in"
+                f"{place} is not read: this MJCF is a text without a folder in which to search"
             )
         if os.path.isabs(name) or "\\" in name or ":" in name or "\0" in name:
             raise place.error(
@@ -269,7 +271,7 @@ class _Files:
     def written(
         self, root: Element, folder: Path | None, found: MjcfText, looks: bool, depth: int = 1
     ) -> str:
-        """The text of a file that includes nothing; of models that it attaches it goes into
+        """The text of a file without includes; the texts of attached models are added to
         `found`."""
         attached = {}
         for model in (e for e in sections(root, "asset") if e.tag == "model"):
@@ -285,7 +287,7 @@ class _Files:
 
 
 def _includes(root: Element) -> Iterator[tuple[Element, Element]]:
-    """All ``<include>`` of one file, in its order, each behind the element that it stands in."""
+    """All ``<include>`` of one file, in order, each with its parent element first."""
     return (
         (element, child)
         for element in root.each()
@@ -306,8 +308,9 @@ def _check_depth(root: Element) -> None:
 
 
 def _check_counts(root: Element, attached: dict[str, int]) -> None:
-    """Refuse a file that would take too long, or too much memory, with all its copies; of joints
-    coordinates tell. `attached`: the elements of each model that may be attached."""
+    """Raise an error for a file that would take too long, or too much memory, with all its copies;
+    joints are limited by their coordinates. `attached`: the numbers of elements of each model that
+    may be attached."""
     counts: Counter[str] = Counter()
     waiting, most = [(root, 1)], 1
     while waiting:
@@ -344,7 +347,7 @@ def _copies(element: Element) -> int:
         raise element.error(
             f"{element}: count must be a whole number above zero; got {count[:60]!r}"
         )
-    for name in set(element.attributes) - set(valid):  # of these MuJoCo says nothing
+    for name in set(element.attributes) - set(valid):  # MuJoCo ignores these silently
         raise element.error(
             f"{element} has no attribute {name!r}{suggestion(name, valid)}; valid: {_OF_REPLICATES}"
         )
@@ -352,7 +355,8 @@ def _copies(element: Element) -> int:
 
 
 def _check(element: Element, parent: str) -> None:
-    """Refuse what is no rigid body, and what MuJoCo would take without a word."""
+    """Raise an error for bodies that are not rigid, and for values that MuJoCo would accept
+    silently."""
     if element.tag in _REFUSED and not (element.tag == "plugin" and parent in _HARMLESS_PLUGINS):
         raise element.error(f"{element} in <{parent}> is not read: {_REFUSED[element.tag]}")
     given = {} if element.tag == "flag" else element.attributes
@@ -389,7 +393,7 @@ _IS_NUMBERS = {*_NUMBERS.split(), *_RANGES.split(), *_COUNTS.split()}
 
 
 def _written(root: Element, folder: Path | None, lines: list[Element], looks: bool) -> str:
-    """Each element on a line, behind empty ones for those that `lines` has already."""
+    """Each element on a line, after empty lines for those that `lines` has already."""
     rows, waiting, directory = [""] * len(lines), [(root, "", False)], _directory(root, folder)
     shapes = (e for e in root.each() if e.tag in ("geom", "mesh"))
     plugins = any(child.tag == "plugin" for shape in shapes for child in shape.children)
@@ -421,9 +425,9 @@ def _written(root: Element, folder: Path | None, lines: list[Element], looks: bo
 def _said(
     element: Element, parent: str, directory: tuple[Path, bool], looks: bool
 ) -> tuple[str, dict[str, str]]:
-    """Tag and attributes that MuJoCo is given."""
+    """The tag and attributes that are passed to MuJoCo."""
     tag, given = element.tag, element.attributes
-    if parent == "actuator" and tag in NO_MOTORS:  # a rotor, damping and names are all it has
+    if parent == "actuator" and tag in NO_MOTORS:  # only its rotor, damping and names are kept
         return "general", {k: v for k, v in given.items() if k in _OF_ACTUATORS.split()}
     without = _WITHOUT.get(tag, "" if looks else "material").split()
     attributes = {k: v for k, v in given.items() if k not in without}
@@ -438,8 +442,8 @@ def _said(
 
 
 def _directory(root: Element, folder: Path | None) -> tuple[Path, bool]:
-    """Where names of meshes start, with all its folders: MuJoCo looks for nothing then; and
-    whether their own folders are stripped."""
+    """The absolute folder of meshes, so that MuJoCo searches nowhere else; and whether the folders
+    in mesh names are stripped."""
     directory, stripped = "", "false"
     for given in (e.attributes for e in root.children if e.tag == "compiler"):
         directory = given.get("meshdir", given.get("assetdir", directory))

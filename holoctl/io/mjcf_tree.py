@@ -19,9 +19,9 @@ from holoctl.tree.inertia_checks import rigid_body
 
 __all__ = ["SINGLE", "MjcfTree", "Placed", "range_of", "tree_of"]
 
-_GROUND = "universe"  # Pinocchio's name for what MuJoCo calls world
+_GROUND = "universe"  # Pinocchio's name for MuJoCo's world
 _MOST = sys.float_info.max  # bound of an effort or velocity without limits, as of Pinocchio
-_LEAST = 2e-15  # kg, kg m^2: MuJoCo takes no less where a body moves, here it is none
+_LEAST = 2e-15  # kg, kg m^2: MuJoCo's minimum for moving bodies, zero here
 _KINDS = ("free", "ball", "slide", "hinge")
 SINGLE = ("hinge", "slide")
 """Joints of one coordinate, whose position is a number."""
@@ -32,10 +32,10 @@ Placed = tuple[int, pin.SE3]
 
 @dataclass
 class MjcfTree:
-    """The model, and where the parts of the file are in it.
+    """The model, and the places of the parts of the file in it.
 
-    Joints have their type and name by MuJoCo's index; the one of index j is the joint j + 1 of the
-    model. `home` is the configuration that the file draws.
+    Joints have their type and name by MuJoCo's index; index j is the joint j + 1 of the model.
+    `home` is the initial configuration of the file.
     """
 
     model: pin.Model = field(default_factory=pin.Model)
@@ -56,7 +56,7 @@ class MjcfTree:
         return slice(first, first + int(self.model.nvs[int(j) + 1]))
 
     def from_qpos(self, qpos: Vector, qpos0: Vector) -> Vector:
-        """A configuration from MuJoCo's: its order of quaternions, and ref taken off."""
+        """A configuration from MuJoCo's qpos: quaternions reordered, and ref subtracted."""
         q = np.array(qpos, dtype=float)
         for j, kind in enumerate(self.kinds):
             first, n = self.model.idx_qs[j + 1], self.model.nqs[j + 1]
@@ -68,7 +68,7 @@ class MjcfTree:
         return q
 
     def quaternions(self, qpos: Vector) -> list[Vector]:
-        """Those of MuJoCo's configuration."""
+        """The quaternions in MuJoCo's qpos."""
         ends = [self.model.idx_qs[j + 1] + self.model.nqs[j + 1] for j in range(len(self.kinds))]
         return [qpos[e - 4 : e] for e, k in zip(ends, self.kinds, strict=True) if k not in SINGLE]
 
@@ -79,8 +79,8 @@ def tree_of(found: CompiledMjcf) -> MjcfTree:
     Raises
     ------
     LoadError
-        For names that stand for something else, ranges upside down, and an armature that is no
-        rotor of a coordinate.
+        For reserved names, ranges with lower above upper, and an armature that is not that of a
+        coordinate.
     """
     m, tree = found.model, MjcfTree()
     tree.model.name = found.text.root.attributes.get("model", "") or "mujoco"
@@ -117,7 +117,7 @@ def tree_of(found: CompiledMjcf) -> MjcfTree:
 
 
 class _Names:
-    """Names of the file, and new ones for what has none."""
+    """Names of the file, and new ones for parts without a name."""
 
     def __init__(self, found: CompiledMjcf) -> None:
         self.given = {part.name for part in (*found.bodies, *found.joints)}
@@ -125,14 +125,14 @@ class _Names:
 
     def check(self, part: MjcfObject) -> None:
         if part.name == _GROUND:
-            raise part.place.error(f"{part.place}: the name {part.name!r} stands for the world")
+            raise part.place.error(f"{part.place}: the name {part.name!r} is that of the world")
         if not part.name.isprintable():
             raise part.place.error(
                 f"a name must have printable characters only; got {part.name[:60]!r}"
             )
 
     def of(self, part: MjcfObject, first: str) -> str:
-        """The name of a part; where it has none `first`, with a number where that is taken."""
+        """The name of a part; without one `first`, with a number if that is taken."""
         self.check(part)
         label, i = part.name or first, 1
         while not part.name and label in self.given:
@@ -151,7 +151,8 @@ def _frame(model: pin.Model, name: str, place: Placed, kind: Any) -> None:
 def _joints(
     found: CompiledMjcf, tree: MjcfTree, joints: Sequence[int], body: str, at: Placed, names: _Names
 ) -> Placed:
-    """Add the joints of a body, one after the other; the last one, and the body in it."""
+    """Add the joints of a body in series; returns the last one, and the placement of the body in
+    it."""
     above, here = at
     for j in joints:
         kind, part = _KINDS[found.model.jnt_type[j]], found.joints[j]
@@ -180,7 +181,7 @@ def _add(
     found: CompiledMjcf, tree: MjcfTree, j: int, kind: str, label: str, above: int,
     joint: pin.JointModel, placement: pin.SE3,
 ) -> int:  # fmt: skip
-    """A joint of the model with its limits, rotor inertia and losses."""
+    """Add a joint with its limits, rotor inertia and losses to the model."""
     m, part, n = found.model, found.joints[j], joint.nv
     dof, ref = m.jnt_dofadr[j], m.qpos0[m.jnt_qposadr[j]]
     bounds = range_of(part, "range", "limited", m.jnt_limited[j], m.jnt_range[j])
@@ -209,8 +210,8 @@ def _add(
 def range_of(
     part: MjcfObject, name: str, switch: str, limited: bool, values: Sequence[float]
 ) -> tuple[float, float] | None:
-    """A range that holds; None where there is none. One that is upside down is no slip of MuJoCo's
-    reader alone: it would take it for none."""
+    """A range that applies; None without one. A range with lower above upper is an error here:
+    MuJoCo would ignore it."""
     lower, upper = (float(x) for x in values)
     if limited:
         return lower, upper
@@ -220,7 +221,7 @@ def range_of(
 
 
 def _append_inertia(model: pin.Model, m: Any, i: int, here: Placed) -> None:
-    """The inertia of a body, where it matters: what does not move has none."""
+    """Add the inertia of a body, if it moves."""
     mass, *moments = (x if x > _LEAST else 0.0 for x in (m.body_mass[i], *m.body_inertia[i]))
     if here[0] and mass + sum(moments):
         R = quaternion(*m.body_iquat[i].tolist())
@@ -229,7 +230,7 @@ def _append_inertia(model: pin.Model, m: Any, i: int, here: Placed) -> None:
 
 
 def _along(kind: str, axis: Vector) -> pin.JointModel:
-    """A turn about, or a slide along, a unit vector."""
+    """A rotation about, or a translation along, a unit vector."""
     letter, name = ("R", "Revolute") if kind == "hinge" else ("P", "Prismatic")
     for i, coordinate in enumerate("XYZ"):
         if axis[i] == 1.0:

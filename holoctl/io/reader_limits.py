@@ -1,7 +1,7 @@
-"""How much a reader takes: regular files of bounded size, bounded counts, bounded numbers.
+"""Limits of readers: regular files of bounded size, bounded counts, bounded numbers.
 
-A file may be hostile, or no file at all. What is beyond these limits is refused before it costs
-time or memory, and the message names the limit.
+A file may be hostile, or not a regular file. Anything beyond these limits is refused before it
+costs time or memory, and the message names the limit.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ __all__ = [
 ]
 
 MOST_BYTES = 16_000_000
-"""Of a URDF, MJCF or SDF; of all that an MJCF includes together."""
+"""Size of a URDF, MJCF or SDF; for an MJCF together with its included files."""
 
 MOST_INCLUDES = 200
 """Files that an MJCF includes."""
 
 MOST_DEEP_INCLUDES = 20
-"""Files that include each other."""
+"""Depth of files that include each other."""
 
 MOST_SHEET_BYTES = 1_000_000
-"""Of the YAML file beside it."""
+"""Size of the YAML file."""
 
 MOST_ELEMENTS = 100_000
-"""Of a file in XML."""
+"""Elements of an XML file."""
 
 MOST_ATTRIBUTES = 100
-"""Of one element."""
+"""Attributes of one XML element."""
 
 MOST_VALUES = 20_000
-"""Of a YAML file: texts, numbers, lists, mappings."""
+"""Values of a YAML file: texts, numbers, lists, mappings."""
 
 MOST_PARTS = 3000
-"""Links or bodies, joints, and frames or sites together: some of the work grows with the square."""
+"""Links or bodies, joints, and frames or sites together: the time grows partly with the square."""
 
 MOST_GEOMS = 20_000
 """Geoms of an MJCF."""
 
 MOST_MESH_BYTES = 200_000_000
-"""Of all meshes of a robot that is to be looked at, together."""
+"""Total size of the meshes of a robot that is shown."""
 
 MOST_KEYS = 1000
 """Keyframes of an MJCF."""
@@ -78,10 +78,11 @@ MOST_REPLICATES = 100
 """Elements of an MJCF whose copies are written out."""
 
 MOST_CLASSES = 1000
-"""Default classes of an MJCF: each is a copy of the one it stands in."""
+"""Default classes of an MJCF: each is a copy of its parent class."""
 
 MOST_SAMPLES = 2000
-"""Rows and columns of a height field of an MJCF, and of what else MuJoCo makes of a count."""
+"""Rows and columns of a height field of an MJCF, and other counts from which MuJoCo generates
+elements."""
 
 MOST_CONSTRAINTS = 500
 """Closures, couplings, equalities of a file."""
@@ -91,19 +92,19 @@ MOST_COORDINATES = 250
 1000 no computer has the memory."""
 
 FREE = 1e6
-"""Bound of a joint that may turn as far as it likes, rad: finite, so that random configurations
-can be drawn."""
+"""Position bound of a joint without limits, rad: finite, so that random configurations can be
+drawn."""
 
 LARGEST = 1e12
 """Lengths (m), masses (kg), moments of inertia (kg m^2), densities, ratios: no robot has larger
 ones, and squares and products of them stay finite."""
 
 DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-"""A decimal number; for every text it is decided in one pass."""
+"""A decimal number; the expression takes linear time for every text."""
 
 
 class FilePlace(Protocol):
-    """Something in a file that may be at fault: errors name the file, the element, the line."""
+    """A place in a file: errors name the file, the element and the line."""
 
     def error(self, message: str) -> LoadError:
         """An error at this place in the file."""
@@ -111,13 +112,13 @@ class FilePlace(Protocol):
 
 
 def check_count(place: FilePlace, count: int, most: int, what: str) -> None:
-    """Refuse what there is too much of, and name the limit."""
+    """Raise an error, which names the limit, for too many objects."""
     if count > most:
         raise place.error(f"more than {most} {what} are not read")
 
 
 def check_size(place: FilePlace, coordinates: int) -> None:
-    """Refuse a robot whose workspace would not fit into memory."""
+    """Raise an error for a robot whose workspace would not fit into memory."""
     if coordinates > MOST_COORDINATES:
         raise place.error(
             f"there are more than {MOST_COORDINATES} coordinates, for which Pinocchio needs too "
@@ -126,24 +127,24 @@ def check_size(place: FilePlace, coordinates: int) -> None:
 
 
 def content(path: Path, most: int) -> bytes:
-    """What is in a regular file of at most so many bytes.
+    """The content of a regular file of at most `most` bytes.
 
-    Nothing else is opened: a pipe would block, a device has no end.
+    Other files are not opened: a pipe would block, a device has no end.
 
     Raises
     ------
     LoadError
-        For what is no regular file, or is larger.
+        For a file that is not regular, or is larger.
     OSError, ValueError
-        As the operating system, or Python, refuses the path.
+        If the operating system, or Python, refuses the path.
     """
     _check_regular(path, os.stat(path).st_mode)
     with open(str(path), "rb", opener=_open_without_waiting) as file:
         _check_regular(path, os.fstat(file.fileno()).st_mode)
         found: bytes | None = file.read(most + 1)
-    if found is None:  # some files of the system, such as logs of the kernel, have to be waited for
+    if found is None:  # some system files, such as kernel logs, block until there is data
         raise LoadError(
-            "the file cannot be read: it has nothing to give now, and readers do not wait",
+            "the file cannot be read: it has no data now, and readers do not wait",
             file=str(path),
         )
     if len(found) > most:
@@ -152,12 +153,12 @@ def content(path: Path, most: int) -> bytes:
 
 
 def text_in(path: Path, most: int) -> str:
-    """The text of a regular file in UTF-8, of at most so many bytes.
+    """The text of a regular file in UTF-8, of at most `most` bytes.
 
     Raises
     ------
     LoadError
-        For what is no such file, or cannot be read.
+        For another file, or one that cannot be read.
     FileNotFoundError
     """
     try:
@@ -173,7 +174,8 @@ def text_in(path: Path, most: int) -> str:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Were the file exchanged for a pipe since it was looked at, opening it must not block."""
+    """An opener that does not block, even if the file has been replaced by a pipe since it was
+    checked."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

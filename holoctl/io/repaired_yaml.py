@@ -1,6 +1,6 @@
-"""The YAML file of a robot again, with joints and frames moved.
+"""The YAML file of a robot with displaced joints and frames.
 
-In: what `repaired_geometry` moved. Out: a text that is to stand beside the same URDF or SDF.
+In: the moves of `repaired_geometry`. Out: the text of a YAML file for the same URDF or SDF.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ def repaired_yaml(
     moves: Sequence[Move],
     closures: str | os.PathLike[str] | None = None,
 ) -> str:
-    """All keys of the YAML file of a robot, and ``moved``, with ``tolerance: 0``.
+    """The YAML file of a robot with the key ``moved`` and ``tolerance: 0``.
 
     Parameters
     ----------
     path, closures
         As given to `load`.
     moves : sequence of Move
-        What moves after what the file moves already.
+        Moves that are applied after those of the file.
 
     Returns
     -------
     str
-        YAML; comments of the file are not in it.
+        YAML, without the comments of the file.
 
     Raises
     ------
     InputError
-        For an MJCF, which has no such file.
+        For an MJCF, which has no YAML file.
     LoadError
-        As `load` does.
+        As `load`.
     """
     main, beside, given = sheet_of(path, closures)
     if main.suffix.lower() in (".xml", ".mjcf"):
@@ -68,7 +68,7 @@ def repaired_yaml(
 
 
 def _behind(keys: dict[str, Entry], moves: Sequence[Move]) -> dict[str, Move]:
-    """What the file moves, and `moves` behind that."""
+    """The moves of the file, followed by `moves`."""
     found = {m.name: m for m, _ in (moves_of(keys["moved"]) if "moved" in keys else [])}
     for move in moves:
         if move.name in found:

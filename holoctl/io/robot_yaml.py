@@ -1,4 +1,4 @@
-"""The YAML file beside a URDF or SDF: closures, couplings, motors, forces, limits, a reference."""
+"""The YAML file of a URDF or SDF: closures, couplings, motors, forces, limits, a reference."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sheet:
-    """What the YAML file says; names of the model are not looked up yet."""
+    """The content of the YAML file; its names are not looked up in the model yet."""
 
     closures: list[tuple[Constraint, FilePlace]] = field(default_factory=list)
     couplings: list[tuple[Constraint, FilePlace]] = field(default_factory=list)
@@ -74,14 +74,14 @@ class Sheet:
 
 
 def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
-    """What a YAML file says.
+    """Read the YAML file of a robot.
 
     Parameters
     ----------
     document : Entry
     joints : collection of str or None
-        The joints that ``joint_name`` may replace, for a URDF; None for an SDF, which has balls
-        and universal joints of its own, and where no key must be there.
+        The joints that ``joint_name`` may replace, for a URDF; None for an SDF, which has spherical
+        and universal joints itself, and for which no key is required.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def read_sheet(document: Entry, joints: Collection[str] | None) -> Sheet:
 
 
 def moves_of(entry: Entry) -> list[tuple[Move, FilePlace]]:
-    """What the key `moved` says."""
+    """The moves of the key `moved`."""
     found: list[tuple[Move, FilePlace]] = []
     for name, numbers in entry.fields().items():
         x = numbers.numbers()
@@ -132,7 +132,7 @@ def moves_of(entry: Entry) -> list[tuple[Move, FilePlace]]:
 
 
 def with_moves(mech: Mechanism, sheet: Sheet) -> Mechanism:
-    """The mechanism with joints and frames moved as the sheet says."""
+    """The mechanism with the displacements of the YAML file."""
     if not sheet.moves:
         return mech
     for move, place in sheet.moves:
@@ -151,7 +151,7 @@ def _items(keys: Mapping[str, Entry], key: str) -> list[Entry]:
 
 
 def _aligned(keys: Mapping[str, Entry], key: str, other: str) -> list[Entry]:
-    """The elements of the list `key`, as many as the list `other` has."""
+    """The elements of the list `key`, which must be as long as the list `other`."""
     items, others = _items(keys, key), _items(keys, other)
     if len(items) != len(others):
         place = keys[key] if key in keys else keys[other]
@@ -179,7 +179,7 @@ def _closures(keys: Mapping[str, Entry]) -> list[tuple[Constraint, FilePlace]]:
 
 
 def _check_pairs(pairs: Sequence[Entry]) -> None:
-    """Refuse a list of frames where a list of pairs is expected, and show how to write it."""
+    """Raise an error, with an example, for a list of frames instead of a list of pairs."""
     flat = [entry for entry in pairs if not entry.is_list]
     if not flat:
         return
@@ -187,7 +187,7 @@ def _check_pairs(pairs: Sequence[Entry]) -> None:
     if len(pairs) == len(flat) == 2:
         shown = f"[{flat[0].text()}, {flat[1].text()}]"
     raise flat[0].error(
-        f"closed_loop is a list of pairs of frames; {flat[0].shown} is no pair. Write "
+        f"closed_loop is a list of pairs of frames; {flat[0].shown} is not a pair. Write "
         f"closed_loop: [{shown}], with the inner brackets"
     )
 
@@ -209,7 +209,7 @@ def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
 
 
 def _pitch(text: str) -> float | None:
-    """The number behind the word screw, m/rad; None where there is none."""
+    """The number after the word screw, m/rad; None without one."""
     try:
         return float(text) if text else None
     except ValueError:
@@ -232,14 +232,14 @@ def _coupling(entry: Entry) -> tuple[Constraint, FilePlace]:
 
 
 def _replaced(keys: Mapping[str, Entry], joints: Collection[str]) -> dict[str, str]:
-    """Joints that become others, in the words of `model_of`."""
+    """Joints that are replaced, and their types as in `model_of`."""
     found: dict[str, str] = {}
     kinds = _aligned(keys, "joint_type", "joint_name")
     for joint, kind in zip(_items(keys, "joint_name"), kinds, strict=True):
         with blamed_on(joint):
             name = known_name(joint.text(), list(joints), "joint", "joint_name")
         if name in found:
-            raise joint.error(f"joint_name: {name!r} stands twice")
+            raise joint.error(f"joint_name: {name!r} is given twice")
         word = kind.text().lower()
         universal = _UNIVERSAL.fullmatch(word)
         if word not in ("fixed", "spherical") and universal is None:
@@ -254,7 +254,7 @@ def _replaced(keys: Mapping[str, Entry], joints: Collection[str]) -> dict[str, s
 def check_constraints(
     constraints: Sequence[tuple[Constraint, FilePlace]], model: pin.Model
 ) -> None:
-    """What `Mechanism` would refuse, with its line."""
+    """Raise the errors of `Mechanism` for constraints, with their lines."""
     names: set[str] = set()
     for constraint, place in constraints:
         name = constraint.default_name
@@ -268,7 +268,7 @@ def check_constraints(
 def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]:
     """The motors, each of which must be one of the coordinates `names`.
 
-    `model` tells what else a name may stand for, for messages.
+    `model` is used to explain in messages what another name refers to.
     """
     motors: list[str] = []
     for entry in sheet.motors:
@@ -285,13 +285,13 @@ def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]
         with blamed_on(entry):
             known_name(motor, names, "coordinate", "name_mot")
         if motor in motors:
-            raise entry.error(f"name_mot: {motor!r} stands twice")
+            raise entry.error(f"name_mot: {motor!r} is given twice")
         motors.append(motor)
     return motors
 
 
 def _no_coordinate(frame: pin.Frame, model: pin.Model, names: Sequence[str]) -> str:
-    """What a name stands for that is not that of a coordinate."""
+    """An explanation of a name that is not that of a coordinate."""
     kind = "a link" if frame.type == pin.FrameType.BODY else "a frame, such as a fixed joint"
     moved = f"it moves with joint {model.names[frame.parentJoint]!r}"
     return (
@@ -301,7 +301,8 @@ def _no_coordinate(frame: pin.Frame, model: pin.Model, names: Sequence[str]) -> 
 
 
 def warn_of_turns(file: str, angles: Mapping[str, float]) -> None:
-    """One record for angles of a reference that are more than a turn: likely degrees."""
+    """Log one warning for angles of a reference of more than a turn, which are likely in
+    degrees."""
     far = {name: angle for name, angle in angles.items() if abs(angle) > _TURN}
     if far:
         log.warning(

@@ -1,4 +1,4 @@
-"""Rotations as robot descriptions write them."""
+"""Rotations in the notations of robot descriptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def quaternion(w: float, x: float, y: float, z: float) -> Array:
 
 
 def z_to(axis: Vector) -> Array:
-    """The least rotation that takes z to a unit vector; half a turn about x if it is -z."""
+    """The smallest rotation that turns z to a unit vector; half a turn about x for -z."""
     normal = np.array([-axis[1], axis[0], 0.0])  # z x axis
     sine = float(np.linalg.norm(normal))
     if sine < 1e-10:

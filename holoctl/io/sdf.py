@@ -1,10 +1,9 @@
 """SDF, the format of Gazebo: a graph of links and joints, with loops, in a `Linkage`.
 
-Versions 1.4 to 1.12. What an SDF says of motors is left to plugins, so motors, a reference
-and further closures come from a YAML file beside it. The way of a file: its words are checked
-(`sdf_elements`), its poses resolved (`sdf_frames`), links and joints put into a `Linkage`
-(`sdf_linkage`), then gears (`sdf_couplings`), limits (`sdf_limits`) and forces (`sdf_forces`) added
-to what that makes.
+Versions 1.4 to 1.12. An SDF defines motors by plugins, so motors, a reference and further closures
+are given in a YAML file. The steps: the elements of the file are checked (`sdf_elements`), its
+poses resolved (`sdf_frames`), links and joints added to a `Linkage` (`sdf_linkage`), then gears
+(`sdf_couplings`), limits (`sdf_limits`) and forces (`sdf_forces`) are added to the mechanism.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def read_sdf(
     tolerance: float | None = None,
     losses: bool = False,
 ) -> Mechanism:
-    """The mechanism of an SDF text and of the YAML file beside it.
+    """The mechanism of an SDF text and of its YAML file.
 
     Parameters
     ----------
@@ -65,17 +64,17 @@ def read_sdf(
     document : Entry or None
         The YAML file: motors, reference, closures, couplings, cut.
     free_flyer : bool
-        Let the canonical link float, where no joint holds the model to the world; it is fixed
+        Let the canonical link float, if no joint ties the model to the world; it is fixed
         otherwise.
     tolerance : float, optional
-        How exactly the geometry is meant. Default: as the YAML file says, or as that of files.
+        Tolerance of the geometry. Default: that of the YAML file, or the default for files.
     losses : bool
         Read friction and springs as forces. Default: a warning names them.
 
     Raises
     ------
     LoadError
-        With the line, for anything that is not understood or makes no mechanism.
+        With the line, for anything that is not understood or is not a mechanism.
     """
     root, model = drawing_of(text, file)
     sheet = Sheet() if document is None else read_sheet(document, None)
@@ -125,24 +124,24 @@ def _only_model(root: Element) -> tuple[Element]:
 
 
 def _check_model(model: Drawing) -> None:
-    """Refuse what would change the meaning of the model."""
+    """Raise an error for elements that would change the meaning of the model."""
     element = model.element
     if element.attributes.get("placement_frame"):
         raise element.error("placement_frame is not read; give the pose of the model itself")
     if true(element, "static", False):
-        raise element.error("a static model does not move, so it is no mechanism")
+        raise element.error("a static model does not move, so it is not a mechanism")
     pose = child_of(element, "pose")
     if pose is not None and (pose.attributes.get("relative_to") or pose.attributes.get("frame")):
         raise pose.error("the pose of the model must be in the world, not relative to a frame")
 
 
 def _gravity(root: Element) -> Vector:
-    """That of the world; without a world the usual one."""
+    """The gravity of the world; without a world the default."""
     gravity = np.array([0.0, 0.0, -9.81])
     for world in root.children:
         if world.tag == "world":
             gravity = triple(world, "gravity", (0.0, 0.0, -9.8))  # SDF's default
-            for physics in world.children:  # where gravity stood in the first versions
+            for physics in world.children:  # the place of gravity in the first versions
                 if physics.tag == "physics":
                     gravity = triple(physics, "gravity", tuple(gravity))
     return gravity
@@ -174,32 +173,32 @@ def _built(
 
 
 def _warn(model: Drawing) -> None:
-    """One record for each thing that was mended, or taken otherwise than it stands there."""
+    """Log one warning for each kind of correction or reinterpretation of the file."""
     if model.flat:
         log.warning(FLAT, model.element.file, listing(model.flat))
     if model.ground is not None:
         log.warning(
-            "%s: the link 'world' (line %s) stands in the world and is held by no joint, so it is "
-            "taken for the world",
+            "%s: the link 'world' (line %s) is at the origin of the world and no joint ties it, "
+            "so it is taken as the world",
             model.element.file, model.ground.line,
         )  # fmt: skip
     ties = [e for e in model.element.each() if e.tag == "plugin" and ties_joints(e)]
     if ties:
         some = ", ".join(f"{plugin} (line {plugin.line})" for plugin in ties[:10])
         log.warning(
-            "%s: plugins are not read, and by their words these tie joints: %s; couplings and "
-            "closed_loop of the YAML file can say so",
+            "%s: plugins are not read, and by their names these tie joints: %s; use couplings and "
+            "closed_loop of the YAML file instead",
             model.element.file, some,
         )  # fmt: skip
     if model.odd:
-        given = next(iter(model.odd.values()))
-        told, used = (
+        first = next(iter(model.odd.values()))
+        given, used = (
             ", ".join(f"{m:.3g}" for m in np.linalg.eigvalsh(moments))
-            for moments in (given, nearest_moments(given))
+            for moments in (first, nearest_moments(first))
         )
         log.warning(
-            "%s: no body has the principal moments of inertia of these links, for one is larger "
-            "than the sum of the others; they are a thousandth of the model at most, so the "
-            "nearest that a body has are used: %s (the first: %s for %s kg m^2)",
-            model.element.file, listing(list(model.odd)), used, told,
+            "%s: no body has the principal moments of inertia of these links, because one is "
+            "larger than the sum of the others; they are a thousandth of the model at most, so "
+            "the nearest that a body has are used: %s (the first: %s for %s kg m^2)",
+            model.element.file, listing(list(model.odd)), used, given,
         )  # fmt: skip

@@ -33,7 +33,8 @@ def couplings(model: Drawing) -> list[tuple[Constraint, FilePlace]]:
 
 
 def _gearbox(name: str, joint: Element, model: Drawing) -> Coupling:
-    """``angle of the child = -ratio * angle of the parent``, both against the reference body."""
+    """``angle of the child = -ratio * angle of the parent``, both relative to the reference
+    body."""
     body = model.body(word(joint, "gearbox_reference_body"), joint)
     ratio = number(joint, "gearbox_ratio", 1.0)
     coefficients: dict[str, float] = {}
@@ -47,7 +48,7 @@ def _gearbox(name: str, joint: Element, model: Drawing) -> Coupling:
 def _hinge_between(
     body: str, other: str, gearbox: Element, tag: str, model: Drawing
 ) -> tuple[str, float]:
-    """The revolute joint between two links, and 1, or -1 where its angle counts backwards."""
+    """The revolute joint between two links, and 1, or -1 if its angle has the opposite sign."""
     for name, joint in model.joints.items():
         if TYPES.get(joint.attributes.get("type", "")) == "revolute":
             ends = tuple(model.body(word(joint, end), joint) for end in ("parent", "child"))
@@ -57,7 +58,7 @@ def _hinge_between(
                     raise gearbox.error(f"{gearbox}: {tag} is not the axis of joint {name!r}")
                 return name, math.copysign(1.0, along) * (1.0 if ends == (body, other) else -1.0)
     raise gearbox.error(
-        f"{gearbox}: a gearbox is read where a revolute joint connects each of its links with "
+        f"{gearbox}: a gearbox is read only if a revolute joint connects each of its links with "
         f"the reference body; none connects {body!r} and {other!r}"
     )
 

@@ -1,7 +1,7 @@
-"""The words of SDF: what may stand where, and the values that elements hold.
+"""The elements of SDF: their valid children and attributes, and their values.
 
-What changes the equation of motion is read or refused by name; what does not is listed as
-ignored; everything else is an error.
+Elements that change the equation of motion are read or refused by name; elements that do not are
+listed as ignored; all others are errors.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 
 GROUND = "universe"
 ROOT_JOINT = "root_joint"
-"""The joint that ties a model to the ground where no joint of the file does."""
+"""The joint that ties a model to the ground if no joint of the file does."""
 
 TYPES = {
     "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic",
     "ball": "spherical", "fixed": "weld", "universal": "universal", "revolute2": "universal",
 }  # fmt: skip
-"""Types of joints that are read, and what `Linkage` calls them."""
+"""Types of joints that are read, and their names in `Linkage`."""
 
 _HARMLESS = "plugin sensor"
 _CHILDREN: dict[str, tuple[str, str]] = {  # tag: elements read, elements ignored
@@ -87,13 +87,13 @@ _ATTRIBUTES = {
 _SEVERAL = ("world", "model", "link", "joint", "frame", "physics")
 _WHY = {
     "include": "other files are not opened; paste the model here",
-    "gripper": "what a gripper holds is not known",
-    "fluid_added_mass": "the mass of a fluid is no inertia of a rigid body",
+    "gripper": "the load of a gripper is unknown",
+    "fluid_added_mass": "the mass of a fluid is not an inertia of a rigid body",
 }
 
 
 def check_words(root: Element) -> None:
-    """Refuse what is not understood; what is ignored is not looked into, but for includes."""
+    """Raise an error for unknown elements; ignored elements are checked for includes only."""
     for element in root.each():
         if element.tag == "include":
             raise element.error(f"<include> is not read: {_WHY['include']}")
@@ -121,12 +121,12 @@ def check_words(root: Element) -> None:
                 )
                 raise child.error(f"<{child.tag}> in {element} is not read: {why}")
             if child.tag in seen and child.tag in read and child.tag not in _SEVERAL:
-                raise child.error(f"<{child.tag}> stands twice in {element}")
+                raise child.error(f"<{child.tag}> is given twice in {element}")
             seen.add(child.tag)
 
 
 def ties_joints(plugin: Element) -> bool:
-    """Whether a plugin lets joints mimic each other or closes loops, by its words."""
+    """Whether a plugin couples joints or closes loops, judging by its names."""
     words = {*plugin.attributes.values(), *(element.tag for element in plugin.each())}
     return any(tie in text.lower() for text in words for tie in ("mimic", "loop"))
 
@@ -168,13 +168,13 @@ def triple(element: Element, tag: str, default: tuple[float, ...]) -> Vector:
 
 
 def true(element: Element, tag: str, default: bool) -> bool:
-    """Whether a child element says yes."""
+    """The truth value of a child element."""
     child = child_of(element, tag)
     return default if child is None else yes(child, child.text, tag)
 
 
 def yes(place: Element, text: str, what: str) -> bool:
-    """Whether a text says yes; `what` it is about."""
+    """The truth value of a text; `what` is its name for messages."""
     answer = text.strip().lower()
     if answer not in ("0", "1", "false", "true"):
         raise place.error(f"{what} must be 0, 1, false or true; got {text[:60]!r}")
@@ -190,7 +190,7 @@ def word(element: Element, tag: str) -> str:
 
 
 def name_of(element: Element) -> str:
-    """The name of an element, which must be one that the others may refer to."""
+    """The name of an element, which must be printable and not reserved."""
     name = element.attributes.get("name", "")
     reserved = name in ("world", GROUND, ROOT_JOINT) or name[:2] == name[-2:] == "__"
     if not name or not name.isprintable() or reserved:

@@ -1,4 +1,4 @@
-"""Friction and springs of the joints of an SDF, those that close loops too."""
+"""Friction and springs of the joints of an SDF, including those that close loops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["counterbalances", "losses_of"]
 
 
 def counterbalances(model: Drawing, plain: pin.Model) -> list[tuple[Force, FilePlace]]:
-    """What carries the links that have mass and no gravity, and can move."""
+    """Counterbalances of movable links that have mass but no gravity."""
     return [
         (Counterbalance((name, pin.SE3(np.eye(3), com)), mass), model.links[name])
         for name, (mass, com) in model.lifted.items()
@@ -28,14 +28,14 @@ def counterbalances(model: Drawing, plain: pin.Model) -> list[tuple[Force, FileP
 
 
 def losses_of(model: Drawing, file: str) -> FrictionAndSprings:
-    """What ``<dynamics>`` of the axes say.
+    """Friction and springs from ``<dynamics>`` of the axes.
 
-    A joint that is cut is called as its closure, so names mean the same either way.
+    A cut joint has the same name as its closure, so names are valid in both cases.
 
     Raises
     ------
     LoadError
-        With the line, for coefficients that are no numbers.
+        With the line, for coefficients that are not numbers.
     """
     found = FrictionAndSprings(file, model.element)
     for name, joint in model.joints.items():
@@ -61,8 +61,8 @@ def _axis(coordinate: str, kind: str, dynamics: Element, found: FrictionAndSprin
             continue
         if x < 0.0:
             found.left_out[f"{word} of {coordinate!r}"] = "negative"
-        elif kind == "spherical":  # axes are not those of a ball
-            found.left_out[f"{word} of {coordinate!r}"] = "a ball has no axis"
+        elif kind == "spherical":  # a spherical joint has no axes
+            found.left_out[f"{word} of {coordinate!r}"] = "a spherical joint has no axis"
         elif friction:
             found.add(friction, coordinate, x)
         else:

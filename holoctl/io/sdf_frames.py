@@ -1,4 +1,4 @@
-"""Where links, joints and frames of an SDF are drawn: poses relative to poses, resolved."""
+"""Poses of links, joints and frames of an SDF, resolved from relative poses."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ FRAMES_SINCE = 7  # version 1.7: frames with relative_to and expressed_in
 
 @dataclass
 class Drawing:
-    """A model of the file: its links, joints and frames, and where they are drawn in it.
+    """A model of the file: its links, joints and frames, and their poses in it.
 
-    `bodies` remembers what `body` found, so that long chains of frames are walked once. Links whose
-    moments were mended (`odd`) or completed (`flat`), and mass and its centre of those that have no
-    gravity (`lifted`), are noted as bodies are made of them. `ground` is a link called world.
+    `bodies` stores results of `body`, so that long chains of frames are followed once. Links whose
+    moments were corrected (`odd`) or completed (`flat`), and mass and centre of mass of those
+    without gravity (`lifted`), are stored when bodies are made of them. `ground` is a link called
+    world.
     """
 
     element: Element
@@ -66,16 +67,16 @@ class Drawing:
             self.place(name, element, first)
 
     def _check_ground(self, link: Element, known: Mapping[str, Element]) -> None:
-        """A link called world is the world, if it stands there and no joint holds it."""
+        """A link called world is the world, if it is at its origin and no joint ties it."""
         self.place("__ground__", link, {**known, "__ground__": link})
         at = self.placed.pop("__ground__")
         held = any(word(joint, "child") == "world" for joint in self.joints.values())
         if held or not at.isApprox(self.placed["world"], SIX_DIGITS):
-            why = "no joint may hold it" if held else "it does not stand in the world"
+            why = "no joint may tie it" if held else "its pose is not that of the world"
             raise link.error(f"<link>: the name 'world' is reserved, for the world itself; {why}")
 
     def place(self, name: str, element: Element, known: Mapping[str, Element]) -> None:
-        """Note the pose of a frame in the model, by way of all frames that it is relative to."""
+        """Compute the pose of a frame in the model, through all frames to which it is relative."""
         chain: dict[str, None] = {}
         while name not in self.placed:
             if name in chain:
@@ -134,7 +135,7 @@ class Drawing:
 
     @property
     def canonical(self) -> str:
-        """The link that the model is held by: the one that is named, or the first."""
+        """The link by which the model is fixed: the named one, or the first."""
         name = self.element.attributes.get("canonical_link") or next(iter(self.links))
         if name not in self.links:
             raise self.element.error(
@@ -147,7 +148,7 @@ class Drawing:
         return self.placed["world" if body == GROUND else body]
 
     def axis(self, joint: Element, tag: str) -> Vector:
-        """The direction of an axis in the model, as drawn."""
+        """The direction of an axis in the model, at the initial configuration."""
         element = child_of(joint, tag)
         if element is None:
             raise joint.error(f"{joint}: <{tag}> is missing")

@@ -74,7 +74,8 @@ def _limit(model: pin.Model, part: str, joint: Element, axis: Element) -> None:
 
 
 def _bounds(joint: Element, axis: Element) -> tuple[float, float, float, float]:
-    """Bounds of the position, and the largest effort and speed; finite where there are none."""
+    """Bounds of the position, and the largest effort and speed; finite numbers if there are
+    none."""
     limit, most = child_of(axis, "limit"), sys.float_info.max
     if limit is None:
         return -FREE, FREE, most, most
@@ -84,8 +85,8 @@ def _bounds(joint: Element, axis: Element) -> tuple[float, float, float, float]:
     mimic = child_of(axis, "mimic")
     if lower > upper and mimic is not None and number(mimic, "multiplier", 1.0) < 0.0:
         log.warning(
-            "%s: %s (line %s): lower %g is above upper %g, as those of the joint that it mimics "
-            "backwards; they are exchanged",
+            "%s: %s (line %s): lower %g is above upper %g, because the joint mimics another one "
+            "with a negative multiplier; they are exchanged",
             limit.file, joint, limit.line, lower, upper,
         )  # fmt: skip
         lower, upper = upper, lower
@@ -97,10 +98,10 @@ def _bounds(joint: Element, axis: Element) -> tuple[float, float, float, float]:
 
 
 def limits_of_cut(mech: Mechanism, model: Drawing) -> FileLimits:
-    """Positions and velocities of the joints that close loops, of which the model says nothing.
+    """Limits of positions and velocities of joints that close loops, which the model does not have.
 
-    The angle of a cut joint is known between -pi and pi: where its bounds are not both there, they
-    are left out, with a warning.
+    The angle of a cut joint is known between -pi and pi: bounds beyond that are left out, with a
+    warning.
     """
     found, left = FileLimits(model.element), list[str]()
     for name in mech.constraint_names:
@@ -108,7 +109,7 @@ def limits_of_cut(mech: Mechanism, model: Drawing) -> FileLimits:
         kind = "" if joint is None else TYPES.get(joint.attributes.get("type", ""), "")
         if (
             joint is None
-            or part_names(mech.model, name)  # it stands in the tree; a closure has its name
+            or part_names(mech.model, name)  # in the tree; a cut joint is a closure of this name
             or kind not in ("revolute", "prismatic", "universal")
         ):
             continue
@@ -129,7 +130,7 @@ def limits_of_cut(mech: Mechanism, model: Drawing) -> FileLimits:
     if left:
         log.warning(
             "%s: the loop is cut at these joints, where angles are known between -pi and pi only, "
-            "so bounds of their positions beyond are left out: %s; cut: in the YAML file names "
+            "so position limits beyond these are left out: %s; cut: in the YAML file chooses "
             "other joints",
             model.element.file, listing(left),
         )  # fmt: skip

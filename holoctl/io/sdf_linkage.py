@@ -29,19 +29,19 @@ from holoctl.tree.inertia_checks import about_one_axis, nearest_moments, paralle
 __all__ = ["add_bodies", "add_joint", "add_root", "coordinates", "placed_joint"]
 
 
-_LIGHT = 1e-3  # share of the masses, and of the moments, of the model that hardly counts
+_LIGHT = 1e-3  # negligible fraction of the masses, and of the moments, of the model
 _REFUSED_TYPES = {
-    "screw": "a screw couples a turn with a slide; use a cylindrical joint of hc.Linkage with "
-    "a hc.Coupling",
+    "screw": "a screw couples a rotation with a translation; use a cylindrical joint of "
+    "hc.Linkage with a hc.Coupling",
     "piston": "use a cylindrical joint of hc.Linkage",
 }
 
 
 def add_bodies(model: Drawing, linkage: Linkage, free_flyer: bool) -> None:
-    """All links; moments that no body has are mended where nothing depends on them, else refused.
+    """Add all links; impossible moments are corrected if they are negligible, else refused.
 
-    Cassie's files have some, in links that carry the name of a frame and hardly any mass. Links of
-    planar mechanisms have one moment alone: see `about_one_axis`.
+    Cassie's files have some, in links that represent frames and have hardly any mass. Links of
+    planar mechanisms have a single moment: see `about_one_axis`.
     """
     found = {name: _inertia(link) for name, link in model.links.items()}
     most = _LIGHT * sum(mass for mass, *_ in found.values())
@@ -68,7 +68,7 @@ def _inertia(link: Element) -> tuple[float, Vector, Array, Array]:
         raise link.error(f"{link}: a kinematic link is moved from outside, which is not read")
     inertial = child_of(link, "inertial")
     if inertial is None:
-        return 1.0, np.zeros(3), np.eye(3), np.eye(3)  # what SDF says that such a link has
+        return 1.0, np.zeros(3), np.eye(3), np.eye(3)  # SDF's default
     if yes(inertial, inertial.attributes.get("auto", "false"), "auto"):
         raise inertial.error(f"{link}: auto: the inertia of shapes is not computed; give it")
     pose = child_of(inertial, "pose")
@@ -84,7 +84,8 @@ def _inertia(link: Element) -> tuple[float, Vector, Array, Array]:
 
 
 def _turns_about(link: str, axis: Vector, model: Drawing, free_flyer: bool) -> bool:
-    """Whether joints that turn about one axis, or not at all, tie a link to the ground."""
+    """Whether a link is tied to the ground only by joints that turn about one axis, or not at
+    all."""
     tied: dict[str, list[str]] = {}
     for joint, a, b in _ties(model):
         kind = TYPES.get(joint.attributes.get("type", ""), "")
@@ -111,11 +112,11 @@ def _ties(model: Drawing) -> Iterator[tuple[Element, str, str]]:
 
 
 def add_root(model: Drawing, linkage: Linkage, free_flyer: bool) -> dict[str, list[float]]:
-    """Tie the model to the world, where no joint does; the reference of that joint."""
+    """Tie the model to the world if no joint does; returns the reference of that joint."""
     for joint, *ends in _ties(model):
         if GROUND in ends:
             if free_flyer:
-                raise joint.error(f"free_flyer: {joint} holds the model to the world")
+                raise joint.error(f"free_flyer: {joint} ties the model to the world")
             return {}
     link = model.canonical
     pose = model.placed["world"].inverse() * model.placed[link]
@@ -128,7 +129,7 @@ def add_root(model: Drawing, linkage: Linkage, free_flyer: bool) -> dict[str, li
 
 
 def add_joint(name: str, joint: Element, model: Drawing, linkage: Linkage) -> None:
-    """One joint; its frame in both links is where it is drawn."""
+    """Add one joint; its frame in both links is that of the initial configuration."""
     kind = joint.attributes.get("type", "")
     if kind == "gearbox":
         return
@@ -142,7 +143,7 @@ def add_joint(name: str, joint: Element, model: Drawing, linkage: Linkage) -> No
 
 
 def placed_joint(joint: Element, model: Drawing) -> tuple[str, str, str, pin.SE3, pin.SE3]:
-    """The type of a joint as `Linkage` has it, parent, child, and its frame in both of them."""
+    """The type of a joint in `Linkage`, its parent and child, and its frame in both of them."""
     kind = TYPES[joint.attributes["type"]]
     parent, child = (model.body(word(joint, end), joint) for end in ("parent", "child"))
     frame = model.placed[joint.attributes["name"]]
@@ -166,7 +167,7 @@ def _cross(joint: Element, model: Drawing) -> Array:
 
 
 def coordinates(model: Drawing) -> dict[str, list[str]]:
-    """The coordinates that each joint of the file has where it is not cut."""
+    """The coordinates of each joint of the file, if it is not cut."""
     sizes = {"revolute": 1, "prismatic": 1, "universal": 2, "spherical": 3}
     found: dict[str, list[str]] = {}
     for name, joint in model.joints.items():

@@ -1,9 +1,9 @@
-"""URDF to a Pinocchio model: errors are found here, with their line, then Pinocchio reads it.
+"""URDF to a Pinocchio model: errors are detected here, with their line, then Pinocchio reads it.
 
-Pinocchio's own parser writes to stderr and does not say where it failed. So the text is
-checked first, and Pinocchio is handed a fresh document with only what describes the
-mechanism: links with their inertia, joints with origin, axis, limit and dynamics. Elements
-that are not URDF's own are left to `urdf_dialects`.
+Pinocchio's own parser writes to stderr and does not report the place of an error. So the text is
+checked first, and Pinocchio reads a new document with only the elements that describe the
+mechanism: links with their inertia, joints with origin, axis, limit and dynamics. Elements that are
+not part of URDF are read by `urdf_dialects`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-# ------------------------------------------------------------------------ what URDF may hold
+# ------------------------------------------------------------------------ elements of URDF
 
 _NUMBER, _TEXT = "a finite number", "a text"
 _SIZE = f"a finite number of at most {LARGEST:g} in size"
@@ -73,12 +73,12 @@ _OTHERS = (
     "visual", "collision", "material", "geometry", "calibration", "safety_controller", "quat_xyzw",
     "version",
 )  # fmt: skip
-"""Words of URDF, or of its dialects, that say nothing about the mechanism."""
+"""Elements of URDF, or of its dialects, that do not describe the mechanism."""
 FLAT = (
-    "%s: one moment of inertia is given of these links, and they turn about its axis alone, so "
-    "that no motion feels the others: those of a flat body are taken: %s"
+    "%s: these links have a single moment of inertia, and they turn about its axis only, so "
+    "that the others have no influence: those of a flat body are used: %s"
 )
-"""What a reader says of links that it completes so: the file, and their names."""
+"""Warning of a reader about links whose moments it completes: the file, and their names."""
 _DEEPEST = 1000
 SINGLE = ("revolute", "continuous", "prismatic")
 """Joints of one coordinate."""
@@ -88,7 +88,7 @@ _TYPES = (*SINGLE, "fixed", "floating", "planar")
 
 @dataclass(frozen=True)
 class UrdfElement:
-    """A checked element: attributes as texts, numbers or triples, and the elements in it.
+    """A checked element: its attributes as texts, numbers or triples, and its child elements.
 
     `owner` is the name of the link or joint that it belongs to.
     """
@@ -129,8 +129,8 @@ class UrdfElement:
 class Urdf:
     """A checked URDF: links and joints by name, which form one tree.
 
-    Mimic joints stand in it as they are in the file; `model_of` leaves them free. `root` has all
-    elements of the file.
+    Mimic joints are as in the file; `model_of` leaves them free. `root` has all elements of the
+    file.
     """
 
     robot: UrdfElement
@@ -146,8 +146,7 @@ def read_urdf(text: str, file: str) -> Urdf:
     ------
     LoadError
         With the line: for XML that does not parse, elements and attributes that are missing or
-        wrong, inertias that no body has, unknown links and joint types, links that do not form
-        one tree.
+        wrong, impossible inertias, unknown links and joint types, links that do not form one tree.
     """
     root = parsed(text, file)
     check_root(root, "robot", "a URDF")
@@ -155,7 +154,7 @@ def read_urdf(text: str, file: str) -> Urdf:
     if "name" not in robot.values:
         robot.values["name"] = Path(file).stem
         log.warning(
-            "%s: <robot> has no attribute 'name'; it is called %r after its file",
+            "%s: <robot> has no attribute 'name'; its name is %r, that of the file",
             file, robot.values["name"],
         )  # fmt: skip
     count = sum(child.tag in ("link", "joint") for child in root.children)
@@ -176,7 +175,8 @@ def read_urdf(text: str, file: str) -> Urdf:
 
 
 def _warn_of_rotors(root: Element, file: str) -> None:
-    """URDF has no rotor inertia, but dialects have: ignored, it must not be in silence."""
+    """Warn about rotor inertias, which dialects have but URDF has not: they are not ignored
+    silently."""
     lines = [
         element.line
         for element in root.each()
@@ -184,14 +184,15 @@ def _warn_of_rotors(root: Element, file: str) -> None:
     ]
     if lines:
         log.warning(
-            "%s: rotor inertias are no part of URDF and are not read (line %s); give them in the "
+            "%s: rotor inertias are not part of URDF and are not read (line %s); give them in the "
             "YAML file, rotor_inertia and gear_ratio",
             file, ", ".join(map(str, lines[:10])),
         )  # fmt: skip
 
 
 def _warn_of_attributes(root: Element, file: str) -> None:
-    """Attributes of limits, losses and couplings that URDF does not know: they are not read."""
+    """Warn about attributes of limits, losses and couplings that are not part of URDF and not
+    read."""
     for tag in ("limit", "dynamics", "mimic"):
         known = [name.rstrip("!") for name in _ATTRIBUTES[tag]]
         found = [
@@ -207,13 +208,14 @@ def _warn_of_attributes(root: Element, file: str) -> None:
         if found:
             more = f" and {len(found) - 10} more" if len(found) > 10 else ""
             log.warning(
-                "%s: attributes of <%s> that are no part of URDF are not read: %s%s; valid: %s",
+                "%s: attributes of <%s> that are not part of URDF are not read: %s%s; valid: %s",
                 file, tag, ", ".join(found[:10]), more, ", ".join(known),
             )  # fmt: skip
 
 
 def _warn_of_mimics(joints: Mapping[str, UrdfElement], file: str) -> None:
-    """A fixed joint has no position: one that mimics is left fixed, one mimicked stands at zero."""
+    """Warn about <mimic> with fixed joints: a fixed follower stays fixed, a fixed leader is at
+    zero."""
     for name, joint in joints.items():
         if "mimic" not in joint.parts:
             continue
@@ -233,7 +235,7 @@ def _warn_of_mimics(joints: Mapping[str, UrdfElement], file: str) -> None:
 
 
 def _names_rotor(word: str) -> bool:
-    """Whether a tag or attribute is what dialects of URDF call a rotor inertia."""
+    """Whether a tag or attribute is the name of a rotor inertia in a dialect of URDF."""
     plain = word.rpartition(":")[2].replace("_", "").lower()
     return plain in ("armature", "rotorinertia", "motorinertia")
 
@@ -253,8 +255,8 @@ def _named(root: Element, tag: str, file: str) -> dict[str, UrdfElement]:
             )
         if element.tag == "drake:joint":
             raise element.error(
-                "<drake:joint> is not read: write a <joint>; joint_type in the YAML file makes a "
-                "ball or a universal joint of it"
+                "<drake:joint> is not read: write a <joint>; joint_type in the YAML file makes "
+                "it a spherical or a universal joint"
             )
         if element.tag == tag:
             part = _checked(element, file, element.attributes.get("name") or tag)
@@ -266,7 +268,7 @@ def _named(root: Element, tag: str, file: str) -> dict[str, UrdfElement]:
 
 
 def _checked(element: Element, file: str, owner: str) -> UrdfElement:
-    """An element with all that it may and must hold."""
+    """An element with its attributes and children, checked."""
     tag = element.tag
     part = UrdfElement(tag, file, element.line, owner, {}, {})
     what = f"<{tag}> of {owner!r}"
@@ -286,7 +288,7 @@ def _checked(element: Element, file: str, owner: str) -> UrdfElement:
         name, required = wanted.rstrip("!"), wanted.endswith("!")
         children = [_checked(c, file, owner) for c in element.children if c.tag == name]
         if len(children) > 1:
-            raise children[1].error(f"{what}: <{name}> stands twice")
+            raise children[1].error(f"{what}: <{name}> is given twice")
         if required and not children:
             raise part.error(f"{what}: <{name}> is missing")
         if children:
@@ -295,7 +297,7 @@ def _checked(element: Element, file: str, owner: str) -> UrdfElement:
 
 
 def _check_for_slips(element: Element, part: UrdfElement, what: str) -> None:
-    """Refuse what looks misspelt: ignored, it would change the robot."""
+    """Raise an error for names that look misspelt: ignoring them would change the robot."""
     known = [name.rstrip("!") for name in _CHILDREN.get(element.tag, ())]
     for child in element.children:
         if child.tag not in (*known, *_OTHERS):
@@ -314,7 +316,7 @@ def _check_for_slips(element: Element, part: UrdfElement, what: str) -> None:
 
 
 def _value(text: str, kind: str) -> Any:
-    """A text, number or triple as floats; None if the text is nothing of the kind."""
+    """A text, number or triple as floats; None if the text is of another kind."""
     if kind == _TEXT:
         return text or None
     numbers = decimals(text, [3 if kind == _VECTOR else 1])
@@ -324,7 +326,7 @@ def _value(text: str, kind: str) -> Any:
 
 
 def _check_inertial(link: UrdfElement) -> None:
-    """Refuse a mass or an inertia that no body has; all zero, it is no body, and allowed."""
+    """Raise an error for an impossible mass or inertia; all zero means no body, and is allowed."""
     if "inertial" not in link.parts:
         return
     mass, inertia = (link.parts["inertial"].parts[tag] for tag in ("mass", "inertia"))
@@ -350,11 +352,11 @@ def _moments(inertia: UrdfElement) -> Array:
 def _check_joint(name: str, joint: UrdfElement, links: Mapping[str, UrdfElement]) -> None:
     kind, here = joint.values["type"], f"joint {name!r}"
     if name == "universe":
-        raise joint.error(f"{here}: this name stands for the world; choose another")
+        raise joint.error(f"{here}: this is the name of the world; choose another")
     if kind not in _TYPES:
         raise joint.error(
             f"{here}: there is no joint type {kind!r}{suggestion(kind, _TYPES)}; valid types: "
-            f"{', '.join(_TYPES)}; ball and universal joints: joint_type in the YAML file"
+            f"{', '.join(_TYPES)}; spherical and universal joints: joint_type in the YAML file"
         )
     for end in (joint.parts["parent"], joint.parts["child"]):
         link = end.values["link"]
@@ -384,14 +386,14 @@ def _check_limit(here: str, limit: UrdfElement, turns: bool, backwards: bool) ->
     for name in ("effort", "velocity"):
         if limit.values[name] < 0.0:
             raise limit.error(
-                f"{here}: {name} must not be negative; got {limit.values[name]:g}; 0 is no limit"
+                f"{here}: {name} must not be negative; got {limit.values[name]:g}; 0 means no limit"
             )
     lower, upper = (limit.values.get(side, 0.0) for side in ("lower", "upper"))
     if lower > upper and backwards:
         limit.values.update(lower=upper, upper=lower)
         log.warning(
-            "%s: %s (line %s): lower %g is above upper %g, as those of the joint that it mimics "
-            "backwards; they are exchanged",
+            "%s: %s (line %s): lower %g is above upper %g, because the joint mimics another one "
+            "with a negative multiplier; they are exchanged",
             limit.file, here, limit.line, lower, upper,
         )  # fmt: skip
     elif lower > upper and not turns:
@@ -415,7 +417,7 @@ def _check_mimic(name: str, joint: UrdfElement, joints: Mapping[str, UrdfElement
 
 
 def _check_tree(links: Mapping[str, UrdfElement], joints: Mapping[str, UrdfElement]) -> None:
-    """Every link but one is the child of one joint, and all hang together."""
+    """Check that every link but the root is the child of one joint, and that all are connected."""
     above: dict[str, UrdfElement] = {}
     below: dict[str, list[str]] = {name: [] for name in links}
     for name, joint in joints.items():
@@ -440,15 +442,15 @@ def _check_tree(links: Mapping[str, UrdfElement], joints: Mapping[str, UrdfEleme
             raise links[level[0]].error(f"the tree is more than {_DEEPEST} links deep")
     ring = [name for name in links if name not in reached]
     if ring:
-        raise above[ring[0]].error(f"these links hang from each other: {listing(ring)}")
+        raise above[ring[0]].error(f"these links form a cycle of parents: {listing(ring)}")
     if "universe" in above:
         raise links["universe"].error(
-            "only the root may be called 'universe': this name stands for the world"
+            "only the root may be called 'universe': this is the name of the world"
         )
 
 
 def origin_of(part: UrdfElement) -> pin.SE3:
-    """The pose that ``<origin>`` gives a joint, or the inertia of a link."""
+    """The pose of a joint, or of the inertia of a link, from ``<origin>``."""
     values = part.parts["origin"].values if "origin" in part.parts else {}
     none = (0.0, 0.0, 0.0)
     rotation = pin.rpy.rpyToMatrix(np.array(values.get("rpy", none)))
@@ -456,7 +458,7 @@ def origin_of(part: UrdfElement) -> pin.SE3:
 
 
 def losses_of(urdf: Urdf, replaced: Mapping[str, str]) -> FrictionAndSprings:
-    """What ``<dynamics>`` of the joints say; `replaced` as for `model_of`."""
+    """The friction from ``<dynamics>`` of the joints; `replaced` as for `model_of`."""
     found = FrictionAndSprings(urdf.robot.file, urdf.robot)
     for name, joint in urdf.joints.items():
         if "dynamics" not in joint.parts or "fixed" in (joint.values["type"], replaced.get(name)):
@@ -489,18 +491,18 @@ def model_of(
     ----------
     urdf : Urdf
     replaced : mapping of str to str
-        Joints that become others: "fixed", "spherical", or the two axes of a universal joint,
-        such as "xy". Axes are those of the joint frame; a fixed joint stays at zero. The bounds
-        on the position are dropped, those on effort and velocity hold for every coordinate.
+        Joints that are replaced: by "fixed", "spherical", or the two axes of a universal joint,
+        such as "xy". Axes are those of the joint frame; a fixed joint stays at zero. The bounds of
+        the position are dropped, those of effort and velocity apply to every coordinate.
     counted : collection of str
-        Joints whose turns count: of these, continuous ones become revolute, without bounds.
+        Joints whose full turns count: continuous ones among them become revolute, without bounds.
     free_flyer : bool
-        Put a free joint called "root_joint" under the root link, which is fixed otherwise.
+        Add a free joint called "root_joint" for the root link, which is fixed otherwise.
 
     Notes
     -----
-    A universal joint u becomes two joints ``u[0]`` and ``u[1]`` and a frame u behind them:
-    Pinocchio 4.1 computes a wrong time derivative of the Jacobian of its composite joint.
+    A universal joint u becomes two joints ``u[0]`` and ``u[1]``, followed by a frame u: Pinocchio
+    4.1 computes a wrong time derivative of the Jacobian of its composite joint.
     """
     document = ElementTree.Element("robot", name=urdf.robot.values["name"])
     for link in _completed(urdf, replaced, free_flyer):
@@ -526,7 +528,7 @@ def model_of(
 
 
 def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Iterator[UrdfElement]:
-    """The links; moments that are left out are those of a flat body, where no motion feels them."""
+    """The links; missing moments without influence on the motion are those of a flat body."""
     above, found = {joint.child: joint for joint in urdf.joints.values()}, list[str]()
     for name, link in urdf.links.items():
         inertial = link.parts.get("inertial")
@@ -543,8 +545,8 @@ def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Ite
         if body in above or free_flyer:
             by = f"joint {above[body].owner!r}" if body in above else "the free flyer"
             raise inertial.parts["inertia"].error(
-                f"link {name!r}: inertia: no body has one moment alone; that is enough where a "
-                f"link turns about this axis alone, and {by} turns it about others"
+                f"link {name!r}: inertia: no body has a single moment; it is enough only if a "
+                f"link turns about this axis only, but {by} turns it about others"
             )
         found.append(name)
         full = {f"i{a}{a}": x for a, x in zip("xyz", np.diag(flat[1]).tolist(), strict=True)}
@@ -556,7 +558,7 @@ def _completed(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> Ite
 
 
 def _keeps(joint: UrdfElement, kind: str, axis: Vector) -> bool:
-    """Whether a joint turns its child about an axis, in axes of the child, or not at all."""
+    """Whether a joint turns its child only about an axis, in axes of the child, or not at all."""
     if kind not in ("revolute", "continuous", "planar"):
         return kind in ("fixed", "prismatic")
     own = joint.parts["axis"].values["xyz"] if "axis" in joint.parts else (1.0, 0.0, 0.0)
@@ -566,7 +568,7 @@ def _keeps(joint: UrdfElement, kind: str, axis: Vector) -> bool:
 def _rewritten(
     urdf: Urdf, name: str, joint: UrdfElement, replacement: str | None, counts: bool
 ) -> Iterator[UrdfElement]:
-    """The joints and links that stand for a joint in the document for Pinocchio."""
+    """The joints and links that represent a joint in the document for Pinocchio."""
     given = joint.parts["limit"].values if "limit" in joint.parts else {}
     most = sys.float_info.max
     limit = {"effort": most, "velocity": most, **given, "lower": -FREE, "upper": FREE}
@@ -596,7 +598,7 @@ def _rewritten(
 
 
 def _with_balls(model: pin.Model, balls: Collection[str]) -> pin.Model:
-    """A copy of `model` in which some joints are spherical; order and frames stay."""
+    """A copy of `model` in which some joints are spherical, with the same order and frames."""
     new = pin.Model()
     new.name, new.gravity = model.name, model.gravity
     for j in range(1, model.njoints):
@@ -609,7 +611,7 @@ def _with_balls(model: pin.Model, balls: Collection[str]) -> pin.Model:
         if name in balls:
             joint = pin.JointModelSpherical()
             per_v, losses = ([np.repeat(x, 3) for x in group] for group in (per_v, losses))
-            bounds = [np.full(4, -1.01), np.full(4, 1.01)]  # as Pinocchio bounds quaternions
+            bounds = [np.full(4, -1.01), np.full(4, 1.01)]  # Pinocchio's bounds of quaternions
         new.addJoint(
             model.parents[j], joint, model.jointPlacements[j], name, *per_v, *bounds, *losses
         )
@@ -627,7 +629,7 @@ _LOSSES = ("lowerDryFrictionLimit", "upperDryFrictionLimit", "damping")
 
 
 def _xml(part: UrdfElement) -> ElementTree.Element:
-    """A part in the words of URDF; what is empty is left out, and so is mimic."""
+    """A part as a URDF element; empty elements and mimic are left out."""
     element = ElementTree.Element(part.tag, {n: _words(v) for n, v in part.values.items()})
     for child in part.parts.values():
         if child.tag != "mimic" and (child.values or child.parts):

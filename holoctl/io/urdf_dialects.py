@@ -1,4 +1,4 @@
-"""What dialects of URDF say beyond its tree: loops, couplings, springs; what is not read is told.
+"""Loops, couplings and springs of URDF dialects; a warning lists elements that are not read.
 
     loop_joint             Drake's former readers, Isaac Sim: link1, link2 with xyz and rpy; axis
     loop, coupling         URDF+: predecessor, successor, each with an origin; axis; ratio
@@ -64,13 +64,13 @@ _JOINTS = {
     "fixed": "weld", "link": "weld", "spherical": "spherical", "ball": "spherical",
     "position": "spherical", "universal": "universal",
 }  # fmt: skip
-"""Types of loops, and what `Closure` calls them; a link that is cut is a weld."""
+"""Types of loops, and their names in `Closure`; a link that is cut is a weld."""
 
 _OTHERS = (
     "link", "joint", "material", "transmission", "sensor", "ros2_control", "group", "group_state",
     "end_effector", "virtual_joint", "passive_joint", "camera", "frame", "fixed_frame",
 )  # fmt: skip
-"""Elements of <robot> that may name links and joints without tying them."""
+"""Elements of <robot> that may name links and joints without constraining them."""
 
 _TIES = (
     "loop",
@@ -89,22 +89,22 @@ _CYCLE = np.roll(np.eye(3), 1, axis=0)  # z to x, x to y, y to z
 
 @dataclass(frozen=True)
 class Dialects:
-    """What a URDF says beyond its tree.
+    """Loops, couplings and springs of a URDF, in addition to its tree.
 
     Attributes
     ----------
     urdf, replaced, free_flyer
         As for `read_dialects`.
     drawing : Drawing
-        Its links where the file draws them, and the joints of SDF that close loops.
+        Its links at the initial configuration, and the joints of SDF that close loops.
     above : mapping of str to str
-        The joint that each link hangs on.
+        The joint that carries each link.
     names : frozenset of str
-        Of links, joints and frames, and the world.
+        Names of links, joints, frames and the world.
     loops, couplings : list of (Constraint, FilePlace)
     springs : list of (JointSpring or Spring, FilePlace)
     left : list of str
-        What is not read, and would change the motion.
+        Elements that are not read but would change the motion.
     """
 
     urdf: Urdf
@@ -119,9 +119,10 @@ class Dialects:
     left: list[str] = field(default_factory=list)
 
     def beside(self, closures: Ties, model: pin.Model) -> Ties:
-        """The loops but those that the YAML file closes itself, which a warning names.
+        """The loops without those that the YAML file closes itself, which a warning names.
 
-        A closure of the YAML file between the same two bodies, or of the same name, is the loop.
+        A closure of the YAML file between the same two bodies, or of the same name, is the same
+        loop.
         """
         known: dict[frozenset[int], str] = {}
         for closure, place in closures:
@@ -137,14 +138,14 @@ class Dialects:
                 kept.append((loop, place))
         if twice:
             log.warning(
-                "%s: the YAML file closes these loops of the URDF too, or others between the same "
-                "bodies, and counts alone: %s",
+                "%s: the YAML file also closes these loops of the URDF, or others between the same "
+                "bodies, and takes precedence: %s",
                 self.drawing.element.file, listing(twice),
             )  # fmt: skip
         return kept
 
     def add_to(self, losses: FrictionAndSprings) -> None:
-        """Add springs, and friction of the joints of SDF, to what the URDF's own joints say."""
+        """Add springs, and friction of SDF joints, to those of the URDF's own joints."""
         found = losses_of(self.drawing, losses.file)
         losses.viscous.update(found.viscous)
         losses.coulomb.update(found.coulomb)
@@ -152,12 +153,13 @@ class Dialects:
         losses.left_out.update(found.left_out)
 
     def warn(self) -> None:
-        """One record for what is not read."""
+        """Log one warning about elements that are not read."""
         if self.left:
             more = f"; and {len(self.left) - 10} more" if len(self.left) > 10 else ""
             log.warning(
-                "%s: what these elements, which are no part of URDF, do to the motion is not read: "
-                "%s%s; loops and couplings can stand in the YAML file (closed_loop, couplings)",
+                "%s: these elements, which are not part of URDF, may change the motion and are "
+                "not read: %s%s; give loops and couplings in the YAML file (closed_loop, "
+                "couplings)",
                 self.drawing.element.file, "; ".join(self.left[:10]), more,
             )  # fmt: skip
 
@@ -176,7 +178,7 @@ def read_dialects(urdf: Urdf, replaced: Mapping[str, str], free_flyer: bool) -> 
     Raises
     ------
     LoadError
-        With the line: for what is no number, links that are not there.
+        With the line: for values that are not numbers, and unknown links.
     """
     frames = {e.attributes.get("name", "") for e in urdf.root.children if e.tag == "frame"}
     names = frozenset({*urdf.links, *urdf.joints, *frames, "world"})
@@ -210,7 +212,7 @@ def _leave(element: Element, found: Dialects, why: str) -> None:
 
 
 def _drawn(urdf: Urdf, above: Mapping[str, str]) -> Drawing:
-    """The links where they are with all joints at zero, as links of an SDF of today."""
+    """The links at their poses with all joints at zero, as links of a current SDF."""
     placed = {name: pin.SE3.Identity() for name in ("__model__", "world") if name not in urdf.links}
     for link in urdf.links:
         chain = [link]
@@ -226,7 +228,8 @@ def _drawn(urdf: Urdf, above: Mapping[str, str]) -> Drawing:
 
 
 def _frame(link: str, at: pin.SE3, place: Element, found: Dialects) -> FrameLike:
-    """A frame of a link, in the joint that moves it; ``world`` is the ground, if it is no link."""
+    """A frame of a link, in the joint that moves it; ``world`` is the ground, unless a link has
+    this name."""
     urdf, above = found.urdf, found.above
     if link not in urdf.links and link not in ("world", GROUND):
         raise place.error(
@@ -301,7 +304,7 @@ def _loop(element: Element, found: Dialects) -> None:
 
 
 def _unclear(element: Element, ends: tuple[str, ...]) -> str:
-    """Why it is not clear where a loop is: a word that is not known, a part that is there twice."""
+    """Why a loop is ambiguous: an unknown name, or a part that is given twice."""
     there = list[str]()
     for part in element.children:
         own = {"link", "name", "xyz", "rpy"} if part.tag in ends else set[str]()
@@ -320,12 +323,12 @@ def _unclear(element: Element, ends: tuple[str, ...]) -> str:
 
 
 def _axes(element: Element, ends: tuple[str, ...], joint: str) -> tuple[Array, Array] | None:
-    """How the axes of a closure stand in the frames of both links; None if that is not clear."""
+    """The axes of a closure in the frames of both links; None if they are ambiguous."""
     one, own = child_of(element, "axis"), [child_of(element, f"{end}_axis") for end in ends]
     if joint in ("weld", "spherical"):
         return np.eye(3), np.eye(3)
     given = [axis for axis in (one, *own) if axis is not None]
-    # URDF's default, where the axis is URDF's: a loop of the proposal must say it
+    # URDF's default, if the axis is URDF's: a loop of the proposal must give it
     found = [_triple(axis, "xyz", (1.0, 0.0, 0.0)) for axis in given]
     if not given and element.tag != "constraint":
         found = [np.array([1.0, 0.0, 0.0])]
@@ -343,20 +346,20 @@ def _close(
     """Add a closure, unless both of its frames are fixed to one body."""
     a, b = (_frame(link, at, element, found) for link, at in zip(links, poses, strict=True))
     if a[0] == b[0]:
-        return _leave(element, found, "it ties parts of one body, and holds nothing")
+        return _leave(element, found, "it ties parts of one body, and constrains nothing")
     name = element.attributes.get("name") or "-".join(links)
     if "name" not in element.attributes and name in (c.default_name for c, _ in found.loops):
         name = f"{name}-{len(found.loops) + 1}"
     if name in found.urdf.joints:
-        raise element.error(f"{element}: a joint is called {name!r} too; choose another name")
+        raise element.error(f"{element}: a joint is also called {name!r}; choose another name")
     with blamed_on(element):
         found.loops.append((Closure(a, b, joint=joint, name=name), element))
     return None
 
 
 def _coupling(element: Element, links: list[str], found: Dialects) -> None:
-    """``successor = ratio * predecessor``: each the sum of the joints from the nearest link that
-    both hang on."""
+    """``successor = ratio * predecessor``: each the sum of the joints from their nearest common
+    ancestor link."""
     urdf, above, ways = found.urdf, found.above, list[list[str]]()
     for end in links:
         _frame(end, pin.SE3.Identity(), element, found)
@@ -390,7 +393,7 @@ def _coupling(element: Element, links: list[str], found: Dialects) -> None:
 
 
 def _drake(element: Element, found: Dialects) -> None:
-    """Two points of two links held together, or with a spring and a damper between them."""
+    """Two points of two links tied together, or with a spring and a damper between them."""
     values = dict[str, Element]()
     for child in element.children:
         values[child.tag.removeprefix(f"{element.tag}_")] = child
@@ -423,7 +426,7 @@ def _drake(element: Element, found: Dialects) -> None:
 
 
 def _of_sdf(joint: Element, found: Dialects) -> None:
-    """A joint of SDF between links of the URDF, in the words of SDF 1.7 and later."""
+    """A joint of SDF between links of the URDF, with the elements of SDF 1.7 and later."""
     drawing, name = found.drawing, joint.attributes.get("name", "")
     ends = [end.text.strip() for tag in ("parent", "child") if (end := child_of(joint, tag))]
     known = (*drawing.links, *drawing.bodies, "world", "__model__")
@@ -442,8 +445,8 @@ def _of_sdf(joint: Element, found: Dialects) -> None:
         del drawing.joints[name]
     elif any(_turned(axis, drawing.placed[name]) for axis in axes):
         log.warning(
-            "%s: the axes of %s (line %s) are read in the axes of the joint, as of SDF 1.7; before "
-            "1.5 they are those of the model, which are others",
+            "%s: the axes of %s (line %s) are read in the axes of the joint, as in SDF 1.7; before "
+            "1.5 they are in those of the model, which differ",
             joint.file, joint, joint.line,
         )  # fmt: skip
     return None
@@ -457,15 +460,15 @@ def _turned(axis: Element, frame: pin.SE3) -> bool:
     return not stated and not np.allclose(frame.rotation @ here, here, rtol=0.0, atol=SIX_DIGITS)
 
 
-# ------------------------------------------------------------------------------ what is left
+# ------------------------------------------------------------------------------ other elements
 
 
 def _about(gazebo: Element, found: Dialects) -> None:
-    """What Gazebo is told of a link or joint: the spring of a joint, the weight of a link."""
+    """A <gazebo> element of a link or joint: the spring of a joint, the gravity of a link."""
     name, urdf = gazebo.attributes["reference"], found.urdf
     for part in gazebo.children:
         if part.tag in ("joint", "link", "model"):
-            _leave(part, found, f"in what Gazebo is told of {name!r}")
+            _leave(part, found, f"in the <gazebo> element of {name!r}")
     if child_of(gazebo, "springStiffness"):
         kind = urdf.joints[name].values["type"] if name in urdf.joints else ""
         if kind not in SINGLE or name in found.replaced:
@@ -489,9 +492,9 @@ def _about(gazebo: Element, found: Dialects) -> None:
 
 
 def _other(element: Element, found: Dialects) -> None:
-    """Note an element that is not read, if it ties links or joints, or looks like it."""
+    """List an element as not read, if it constrains links or joints, or may do so."""
     words = {w for e in element.each() for w in (*e.attributes.values(), *e.text.split())}
-    if element.tag == "plugin":  # they name joints for many reasons
+    if element.tag == "plugin":  # plugins name joints for many reasons
         if ties_joints(element):
             _mimic(element, words, found)
         return
@@ -506,7 +509,7 @@ def _other(element: Element, found: Dialects) -> None:
 
 
 def _mimic(element: Element, words: Collection[str], found: Dialects) -> None:
-    """Note what lets a joint mimic another one, unless the URDF does so itself."""
+    """List an element that couples joints as not read, unless the URDF has the same <mimic>."""
     joints = [found.urdf.joints[name] for name in sorted(words) if name in found.urdf.joints]
     if not any("mimic" in joint.parts for joint in joints):
         _leave(element, found, f"names {listing([j.owner for j in joints], 4)}")

@@ -1,7 +1,7 @@
-"""XML whose elements know where they stand, so that an error can name the line.
+"""XML elements with their line in the file, for error messages.
 
-Nothing but the text itself is read: document types, and so entities and files named by them,
-are refused. Nesting and counts are limited.
+Only the text itself is read: document types, and so entities and files named by them, are refused.
+Nesting and counts are limited.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SUFFIXES = {"robot": ".urdf", "mujoco": ".xml or .mjcf", "sdf": ".sdf"}
 
 
 def check_root(root: Element, tag: str, kind: str) -> None:
-    """Refuse a document of another format, and say how that one is read."""
+    """Raise an error for a document of another format; it states the suffix of that format."""
     if root.tag != tag:
         suffix = _SUFFIXES.get(root.tag)
         hint = f", whose suffix should be {suffix}" if suffix else ""
@@ -46,7 +46,7 @@ def check_root(root: Element, tag: str, kind: str) -> None:
 
 @dataclass
 class Element:
-    """An XML element as it stands in the file; `text` is what stands in it outside children."""
+    """An XML element of the file; `text` is its text outside child elements."""
 
     tag: str
     attributes: dict[str, str]
@@ -65,7 +65,7 @@ class Element:
         return f"<{self.tag}> {name!r}" if name else f"<{self.tag}>"
 
     def each(self) -> Iterator[Element]:
-        """This element and all in it, in the order of the file."""
+        """This element and all its descendants, in the order of the file."""
         waiting = [self]
         while waiting:
             element = waiting.pop()
@@ -111,7 +111,7 @@ def parsed(text: str, file: str) -> Element:
     def doctype(*_: object) -> None:
         raise refusal("document types and entities are not read; write the values out")
 
-    parser.buffer_text, parser.buffer_size = True, 2**20  # long texts come in few pieces
+    parser.buffer_text, parser.buffer_size = True, 2**20  # few pieces for long texts
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = doctype
@@ -125,7 +125,8 @@ def parsed(text: str, file: str) -> Element:
 
 
 def decimals(text: str, sizes: Iterable[int]) -> tuple[float, ...] | None:
-    """The finite decimal numbers in a text, if it is nothing else and has one of the sizes."""
+    """The finite decimal numbers of a text, if it has nothing else and one of the sizes; else
+    None."""
     sizes = list(sizes)
     words = text.split(maxsplit=max(sizes))
     if len(words) not in sizes or not all(map(DECIMAL.fullmatch, words)):

@@ -1,7 +1,7 @@
-"""Values of a YAML file that know where they stand, so that an error can name the line.
+"""Values of a YAML file with their line in the file, for error messages.
 
-Only texts, decimal numbers, lists and mappings are read. Anchors, aliases and tags are
-refused, and so is a key that stands twice.
+Only texts, decimal numbers, lists and mappings are read. Anchors, aliases and tags are refused, and
+so are duplicate keys.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Entry:
 
     def number(self) -> float:
         """The value as a decimal number, of at most 1e12 in size."""
-        # YAML 1.1 has octals, base 60 and no 1e-3: a number here is what it looks like instead
+        # decimals only, because YAML 1.1 has octals and base 60, but not 1e-3
         if (
             isinstance(self.node, yaml.ScalarNode)
             and self.node.style is None
@@ -110,7 +110,7 @@ class Entry:
             key = Entry(key_node, self.file, self.key).text()
             at_key = Entry(key_node, self.file, self.key or key)
             if key in found:
-                raise at_key.error(f"the key {key!r} stands twice")
+                raise at_key.error(f"the key {key!r} is given twice")
             if valid and key not in valid:
                 raise at_key.error(
                     f"there is no key {key!r}{suggestion(key, valid)}; "

@@ -1,4 +1,4 @@
-"""The key ``forces`` of a YAML file: friction and springs, in the words of their classes."""
+"""The key ``forces`` of a YAML file: friction and springs, with the parameters of their classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def forces_of(entries: list[Entry]) -> list[tuple[Force, FilePlace]]:
     Raises
     ------
     LoadError
-        With the line, for words and values that are not understood, and names that stand twice.
+        With the line, for keys and values that are not understood, and duplicate names.
     """
     found: list[tuple[Force, FilePlace]] = []
     names: set[str] = set()
@@ -140,4 +140,4 @@ _TYPES: dict[str, tuple[Callable[..., Any], _Words, tuple[str, ...]]] = {
         ("frame_a", "frame_b", "stiffness", "length"),
     ),
 }
-"""What makes each type, what each of its keys holds, and which must be there."""
+"""The class of each type, the reader of each of its keys, and its required keys."""

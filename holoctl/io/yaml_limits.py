@@ -1,4 +1,4 @@
-"""The key ``limits`` of a YAML file: what motors can give and joints may do, by name."""
+"""The key ``limits`` of a YAML file: limits of motors and joints, by name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _INFINITE = {f"{sign}{dot}inf": float(f"{sign}inf") for sign in ("", "+", "-") f
 
 
 def limits_in(entry: Entry) -> FileLimits:
-    """What the key says.
+    """Read the key ``limits``.
 
     Raises
     ------
     LoadError
-        With the line, for words and values that are not understood.
+        With the line, for keys and values that are not understood.
     """
     found = FileLimits(entry)
     for what, value in entry.fields(KINDS).items():

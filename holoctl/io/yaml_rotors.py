@@ -20,7 +20,7 @@ __all__ = ["put_rotors"]
 def put_rotors(
     model: pin.Model, inertias: Mapping[str, Entry], ratios: Mapping[str, Entry]
 ) -> None:
-    """Rotor inertias and gear ratios of a model that nobody else has yet, by coordinate.
+    """Set rotor inertias and gear ratios of a model that is not in use yet, by coordinate.
 
     Raises
     ------
@@ -34,16 +34,16 @@ def put_rotors(
         for name, entry in given.items():
             if name in names and name not in single:
                 raise entry.error(
-                    f"{key}: {name!r} is a coordinate of a ball, planar or free joint, which no "
-                    "rotor turns with"
+                    f"{key}: {name!r} is a coordinate of a spherical, planar or free joint, "
+                    "which no rotor can drive"
                 )
             with blamed_on(entry):
                 known_name(name, single, "coordinate", key)
     for name, entry in ratios.items():
         if name not in inertias:
             raise entry.error(
-                f"gear_ratio: {name!r} has no rotor_inertia, so its ratio says nothing: efforts "
-                "are those behind the gear, on the joint"
+                f"gear_ratio: {name!r} has no rotor_inertia, so its ratio has no effect: efforts "
+                "are those after the gear, on the joint"
             )
     for name, entry in inertias.items():
         i, inertia = names.index(name), entry.number()
@@ -55,6 +55,6 @@ def put_rotors(
         if model.armature[i] or model.rotorInertia[i]:
             raise entry.error(
                 f"rotor_inertia: {name!r} has a rotor of {model.armature[i]:g} kg m^2 in the file "
-                "of the robot already; take one of them out"
+                "of the robot already; remove one of them"
             )
         model.rotorInertia[i], model.rotorGearRatio[i] = inertia, ratio

@@ -1,16 +1,15 @@
-"""Limits of joints: the accelerations that keep them, and what held efforts cause within a tick.
+"""Limits of joints: bounds of their accelerations, and the motion under constant efforts in a tick.
 
-Efforts u beside those that were asked for, of which a is known, cause
+If the commanded efforts cause the acceleration a, other efforts u cause
 
-    a(u) = a + Y (u - asked)
+    a(u) = a + Y (u - commanded)
 
-and a tick dt later, held, the mechanism is at
+and after a tick dt of constant efforts the mechanism is at
 
     q (+) (dt v + dt^2 a / 2)        v + dt a
 
-Bounds of accelerations are those of the viability kernel, the states from where limits can be kept
-for ever. From now on the acceleration is constant for a time dt. On the upper side, with
-room = q_max - q:
+The bounds of accelerations are those of the viability kernel, the states from which limits can be
+kept for ever. The acceleration is constant for a time dt. On the upper side, with room = q_max - q:
 
     a <= (v_max - v) / dt                                          the velocity after it
     a <= 2 (room - dt v) / dt^2                                    the position after it, where v
@@ -19,12 +18,13 @@ room = q_max - q:
     a <= max(-v / dt, (sqrt(b^2 - 4 dt^2 x) - b) / (2 dt^2))       afterwards it can still stop
          b = dt (2 v + brake dt),  x = v^2 - 2 brake (room - dt v),  brake <= -v_min / dt
 
-and the lower side is its mirror. brake is how hard the coordinate can be braked. dt is longer than
-a tick, brake less than all of it, and there are margins, for in a tick the acceleration of a closed
-chain varies. What is beyond a limit is led back gently.
+and the lower side is its mirror image. brake is the braking acceleration that the coordinate can
+reach. dt is longer than a tick, only a fraction of brake is used, and there are margins, because
+the acceleration of a closed chain varies within a tick. A coordinate beyond its limit returns to it
+with a time constant of some ticks.
 
-All of it is of one coordinate. A machine gives its `Operations` on numbers. The oracle of what
-follows from the bounds are simulations; tests/control/test_viability_kernel.py.
+All bounds are of one coordinate. The backend gives its `Operations` on numbers. Simulations test
+that the bounds keep the limits: tests/control/test_viability_kernel.py.
 References: A. Del Prete, Joint position and velocity bounds in discrete-time acceleration/torque
 control of robot arms, IEEE Robotics and Automation Letters (2018); docs/derivations.md, "Limits".
 """
@@ -50,20 +50,20 @@ __all__ = [
 ]
 
 LED_BACK_TICKS = 20.0
-"""What is beyond a limit is led back with a time constant of so many ticks."""
+"""Time constant, in ticks, with which a coordinate beyond its limit returns to it."""
 
 
 class Operations(NamedTuple):
-    """What a machine does with numbers, beside sums and products.
+    """The operations of a backend on its numbers, in addition to sums and products.
 
     Attributes
     ----------
     least, most, both : functions of two
-        The smaller one, the larger one; of two conditions whether they hold.
+        The smaller of two numbers, the larger one; whether both of two conditions hold.
     sqrt : function
     choose : function (condition, one, two)
-        Of two functions without arguments, what the first returns where the condition holds, else
-        what the second returns.
+        `one` and `two` are functions without arguments: the value of the first if the condition
+        holds, else that of the second.
     """
 
     least: Callable[[Any, Any], Any]
@@ -79,12 +79,13 @@ class LimitedCoordinates(NamedTuple):
     Attributes
     ----------
     positions, velocities : (n,)
-        rad or m, rad/s or m/s; a position without a number of its own, which has no limit, is 0.
+        rad or m, rad/s or m/s. A coordinate whose position is not a number (as of a ball joint) has
+        no limit, and 0 here.
     J : (n, nv)
     bias : (n,)
         ``d velocities / dt = J a + bias``
     columns : int array or None
-        J selects these; None where it does more.
+        J selects these coordinates; None if it is a general matrix.
     """
 
     positions: Any
@@ -94,7 +95,7 @@ class LimitedCoordinates(NamedTuple):
     columns: Any = None
 
     def accelerations(self, a: Any) -> Any:
-        """d velocities / dt where the mechanism accelerates by a."""
+        """d velocities / dt at the acceleration a of the mechanism."""
         return times(self.J, a) + self.bias if self.columns is None else a[self.columns]
 
     def moved(self, Y: Any) -> Any:
@@ -105,13 +106,13 @@ class LimitedCoordinates(NamedTuple):
 # ------------------------------------------------------------------------------- within a tick
 
 
-def caused(a: Any, Y: Any, u: Any, asked: Any) -> Any:
-    """The accelerations that the efforts u cause, where those asked for cause a."""
-    return a + times(Y, u - asked)
+def caused(a: Any, Y: Any, u: Any, commanded: Any) -> Any:
+    """The accelerations that the efforts u cause, if the commanded ones cause a."""
+    return a + times(Y, u - commanded)
 
 
 def a_tick_on(v: Any, a: Any, tick: float) -> tuple[Any, Any]:
-    """The step of the configuration within a tick, and the velocity behind it."""
+    """The step of the configuration within a tick, and the velocity after it."""
     return tick * v + (0.5 * tick * tick) * a, v + tick * a
 
 
@@ -126,17 +127,19 @@ def stop(v: Any, tick: float) -> Any:
 def by_velocity(n: Operations, v: Any, v_max: Any, size: Any, tick: float) -> Any:
     """The largest acceleration that keeps a coordinate slower than v_max.
 
-    `size` is what margins are multiplied with: 1 for an angle, a length in m for a length.
+    Margins are multiplied by `size`: 1 for an angle, the size of the loop in m for a length.
     """
     dt, back, left = TICKS_AHEAD * tick, LED_BACK_TICKS * tick, v_max - v
-    most = n.most(left / dt, left / back)  # back takes longer: the second where left is below zero
+    # the second if left is below zero: the return to the limit takes longer
+    most = n.most(left / dt, left / back)
     return most - size * (VELOCITY_MARGIN / dt)
 
 
 def by_position(
     n: Operations, room: Any, v: Any, v_min: Any, brake: Any, size: Any, tick: float
 ) -> Any:
-    """The largest acceleration that keeps a coordinate within its room, which is not below zero."""
+    """The largest acceleration that keeps a coordinate within its limit; `room`, the distance to
+    it, is not below zero."""
     dt, halt = TICKS_AHEAD * tick, stop(v, tick)
     room = room - size * POSITION_MARGIN
     there = 2.0 * (room - dt * v) / (dt * dt)
@@ -154,8 +157,8 @@ def by_position(
 
 
 def led_back(n: Operations, room: Any, v: Any, v_min: Any, size: Any, tick: float) -> Any:
-    """The same with room below zero: back as a critically damped spring pulls, but not further
-    away, nor faster than v_min, below zero."""
+    """The same beyond the limit, with `room` below zero: the acceleration of a critically damped
+    spring towards the limit, at a speed of at most -v_min, v_min below zero."""
     dt, back = TICKS_AHEAD * tick, LED_BACK_TICKS * tick
     margin, room = size * POSITION_MARGIN, n.most(room, 2.0 * back * BRAKE_SHARE * v_min)
     there = (room / back - 2.0 * v) / back - 2.0 * margin / (dt * dt)
@@ -163,7 +166,8 @@ def led_back(n: Operations, room: Any, v: Any, v_min: Any, size: Any, tick: floa
 
 
 def at_both_ends(n: Operations, least: Any, most: Any, v: Any, change: Any, tick: float) -> Any:
-    """An upper bound that holds at the end of the tick too, where under held efforts the
-    acceleration changes: never less than what stops a coordinate, nor past the lower bound."""
+    """An upper bound that holds at the end of the tick too, when the acceleration changes under
+    constant efforts: never less than the acceleration that stops a coordinate, nor below the lower
+    bound."""
     kept = n.most(most - n.most(change, 0.0), n.least(most, stop(v, tick)))
     return n.most(kept, least)

@@ -1,24 +1,26 @@
-"""What efforts cause, cluster by cluster: ``gamma W^-1 gamma' w`` without ``W = gamma' M gamma``.
+"""The acceleration caused by efforts, ``gamma W^-1 gamma' w``, without ``W = gamma' M gamma``.
 
-The rows of loops couple the coordinates of some bodies: these are a cluster, and gamma is block
-diagonal over the clusters. Each stands on one body of another cluster, its *base*, so that they
-make a tree. A is the acceleration of the base, x the motion of the cluster on it:
+The rows of loops couple the coordinates of some bodies: these bodies are a cluster, and gamma is
+block diagonal over the clusters. Each cluster is carried by one body of another cluster, its
+*base*, so that the clusters form a tree. A is the acceleration of the base, x the motion of the
+cluster relative to it:
 
-    [ I  F  ] [A]   [ p ]       of the bodies of the cluster with all that stands on them as if that
-    [ F' D  ] [x] = [ r ]       were one body, without what that yields where it moves by itself
+    [ I  F  ] [A]   [ p ]       the inertia of the bodies of the cluster and of all that they carry,
+    [ F' D  ] [x] = [ r ]       minus the yields F D^-1 F' of the clusters that they carry
 
-and Schur's complement takes x out of what the base feels:
+and a Schur complement eliminates x from the equation of the base:
 
     leaf to root    base yields   F D^-1 F'        base is pushed by   p - F D^-1 r
     root to leaf    x = D^-1 (r - F' A)
 
-This is the articulated-body algorithm with clusters in the place of joints. The operations grow as
-the number of clusters, and the pivots of D are those of W, eliminated from leaf to root.
+This is the articulated-body algorithm with clusters in the place of joints. The number of
+operations is proportional to the number of clusters, and the pivots of D are those of W, eliminated
+from leaf to root.
 
 References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 7; A. Jain, "Multibody graph
 transformations and analysis, part II: closed-chain constraint embedding", 2012; M. Chignoli and
-others, "Recursive rigid-body dynamics algorithms for systems with kinematic loops", 2023. The
-oracle is laws/forward.py with W.
+others, "Recursive rigid-body dynamics algorithms for systems with kinematic loops", 2023. Tests
+compare with laws/forward.py, which uses W.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ __all__ = ["Cluster", "ClusterTree", "add_to", "caused_by_clusters", "clusters_o
 
 
 class Cluster(NamedTuple):
-    """Bodies whose coordinates rows couple.
+    """Bodies whose coordinates are coupled by rows.
 
     Attributes
     ----------
     base : int
-        The body that they stand on; 0 is the world.
+        The body that carries them; 0 is the world.
     bodies : tuple of int
         Parents before children.
     """
@@ -50,9 +52,9 @@ class Cluster(NamedTuple):
 
 
 class ClusterTree(Protocol):
-    """The open tree at a state, and gamma. What belongs to a body, wrenches (6,), accelerations
-    (6,) and yields (6, 6: what the motions that stand on it take off its inertia), is in its axes
-    at its origin, linear part first; a body that is not in a table has none."""
+    """The open tree at a state, and gamma. Wrenches (6,), accelerations (6,) and yields (6, 6: the
+    reduction of a body's inertia by the motions of the bodies it carries) are in the axes of their
+    body at its origin, linear part first; a body that is not in a table has zero."""
 
     @property
     def inertia(self) -> Callable[[Cluster, dict[int, Any]], tuple[Callable[[Any], Any], Any, Any]]:
@@ -66,18 +68,18 @@ class ClusterTree(Protocol):
 
     @property
     def spread(self) -> Callable[[Cluster, Any, dict[int, Any], Any], None]:
-        """Put the accelerations that x (k,) causes into the table of the bodies, whose base is in
-        it, and into those of the coordinates (nv,)."""
+        """Write the accelerations that x (k,) causes to the table of the bodies, which has the base
+        already, and to the vector of the coordinates (nv,)."""
         ...
 
     @property
     def zeros(self) -> Callable[[int], Any]:
-        """A vector of so many zeros that can be written to."""
+        """The function n -> a writable vector of n zeros."""
         ...
 
 
 def clusters_of(parents: Sequence[int], coupled: Iterable[Iterable[int]]) -> list[Cluster]:
-    """The smallest clusters, bases before what stands on them.
+    """The smallest clusters, each after its base.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ def clusters_of(parents: Sequence[int], coupled: Iterable[Iterable[int]]) -> lis
     while True:
         groups = [np.flatnonzero(label == x).tolist() for x in dict.fromkeys(label[1:].tolist())]
         bases = [{parents[i] for i in group} - set(group) for group in groups]
-        # one that stands on several bodies takes up the outermost: it is no base of them all
+        # a cluster carried by several bodies absorbs the outermost: it has one base only
         several = [(max(b), group[0]) for b, group in zip(bases, groups, strict=True) if len(b) > 1]
         if not several:
             return [Cluster(b.pop(), tuple(g)) for b, g in zip(bases, groups, strict=True)]
@@ -134,5 +136,5 @@ def caused_by_clusters(tree: ClusterTree, clusters: Sequence[Cluster]) -> Callab
 
 
 def add_to(table: dict[int, Any], body: int, x: Any) -> None:
-    """Add to what a body has."""
+    """Add x to the entry of a body."""
     table[body] = table[body] + x if body in table else x

@@ -3,10 +3,11 @@
     e = q_ref - q_motors        wrapped to half a turn for continuous motors
     c = kp e + kd (v_ref - B' v) + integral
 
-    full      u = inverse(a_ref + c)        friction at the rates v_ref, or as measured
-    gravity   u = holding + c               the efforts of rest, where friction has no part
+    full      u = inverse(a_ref + c)        friction at the rates v_ref, or at those measured
+    gravity   u = holding + c               the efforts at rest, without friction
 
-Reference: docs/derivations.md, "Computed torque". The oracle is the same with `inverse_dynamics`.
+Reference: docs/derivations.md, "Computed torque". Tests compare with the same law over
+`inverse_dynamics`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["MotorEfforts", "TorqueLaw", "base", "computed_torque", "feedback"]
 
 MotorEfforts = Callable[..., Any]
 """efforts(target, rates, *state) -> u (nu,) of the inverse dynamics, with friction at these rates
-of the motors, or as measured without; those that hold still without a target."""
+of the motors, or at the measured ones for None; without a target, the efforts that hold at rest."""
 
 
 class TorqueLaw(NamedTuple):
@@ -30,7 +31,7 @@ class TorqueLaw(NamedTuple):
     gravity : bool
         Whether gravity alone is compensated.
     at_reference : bool
-        Whether friction is that of the reference.
+        Whether friction is evaluated at the rates of the reference.
     """
 
     kp: Any
@@ -40,7 +41,7 @@ class TorqueLaw(NamedTuple):
 
 
 def feedback(law: TorqueLaw, e: Any, rate: Any, integral: Any = None) -> Any:
-    """c (nu,) of the errors of positions and rates."""
+    """c (nu,) from the errors of positions and rates."""
     c = law.kp * e + law.kd * rate
     return c if integral is None else c + integral
 
@@ -48,13 +49,13 @@ def feedback(law: TorqueLaw, e: Any, rate: Any, integral: Any = None) -> Any:
 def computed_torque(
     law: TorqueLaw, efforts: MotorEfforts, c: Any, v_ref: Any, a_ref: Any, *state: Any
 ) -> Any:
-    """The efforts of the motors u (nu,), at a state as the machine has it."""
+    """The efforts of the motors u (nu,), at a state in the form of the backend."""
     if law.gravity:
         return efforts(None, None, *state) + c
     return efforts(a_ref + c, v_ref if law.at_reference else None, *state)
 
 
 def base(law: TorqueLaw, v_ref: Any, rest: Any) -> tuple[Any, Any]:
-    """Target and rates of the motion that leaves the motors as they are: without acceleration;
-    where gravity alone is compensated, at rest."""
+    """Target and rates of the inverse dynamics to which feedback is added: no acceleration of the
+    motors, and rest if gravity alone is compensated."""
     return (None, None) if law.gravity else (rest, v_ref if law.at_reference else None)

@@ -1,9 +1,9 @@
-"""What efforts cause: forward dynamics, and the response of the motions to the motors.
+"""Forward dynamics, and the response of the accelerations to the motor efforts.
 
     a = a0 + gamma z        gamma' (M a + h - F - tau) = 0
     H = A' W^-1 A           Y = gamma W^-1 A               W = gamma' M gamma, A = gamma' B
 
-Reference: docs/derivations.md, "In a tick". The oracles are `forward_dynamics` and
+Reference: docs/derivations.md, "In a tick". Tests compare with `forward_dynamics` and
 dynamics/effort_response.py.
 """
 
@@ -33,9 +33,9 @@ def forward(
     K: Constraints, tree: Tree, start: Any, steps: int,
     caused: Callable[[Any], Any] | None = None,
 ) -> Callable[[Any], Any]:  # fmt: skip
-    """The function tau -> a of efforts on the coordinates (nv,); `start` is c of any motion, and
-    each further step takes what rounding left over. `caused` is `caused_by`, or the same by
-    clusters."""
+    """The function tau -> a of efforts on the coordinates (nv,). `start` is c of any motion; each
+    further step of the iteration corrects the rounding of the one before. `caused` is `caused_by`,
+    or the same by clusters."""
     caused = caused_by(K, tree) if caused is None else caused
     a0 = K.motion(start)
     needed_at_start = tree.needed(a0, None)

@@ -4,12 +4,12 @@
     w = M a + h - F
     u = K.share(K.along(w))          gamma' B u = gamma' w
 
-Motions that no motor drives follow the dynamics: with N their columns of gamma,
+Passive motions, which no motor drives, follow the dynamics: with N their columns of gamma,
 
     N' (w + M N z) = 0
 
-Reference: docs/derivations.md, "Inverse dynamics" and "In a tick". The oracle is the formula with
-gamma, `inverse_dynamics`.
+Reference: docs/derivations.md, "Inverse dynamics" and "In a tick". Tests compare with the formula
+with gamma, `inverse_dynamics`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["holding", "inverse"]
 
 def inverse(K: Constraints, tree: Tree, c: Any, rates: Any, push: Any) -> tuple[Any, Any, Any]:
     """The efforts of the motors u (nu,) for the motion ``C' a = c``; a (nv,), and the velocity
-    (nv,) that friction was taken at, None for v.
+    (nv,) at which friction was evaluated, None for v.
 
-    With `rates`, a velocity ``C' v = rates``, friction is that of this motion; what no motor drives
-    keeps its momentum (dynamics/friction_velocity.py). `push` are further efforts along the
-    motions, which the motors provide in addition.
+    With `rates`, friction is evaluated at the velocity with ``C' v = rates``, at which passive
+    motions keep their momentum (dynamics/friction_velocity.py). `push` are further efforts along
+    the motions, which the motors provide in addition.
     """
     a = K.motion(c)
     at = K.velocity(rates) if rates is not None and tree.friction else None

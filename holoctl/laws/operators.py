@@ -1,14 +1,14 @@
-"""What a law is written over: the constraints with a border, and the tree, at one state.
+"""The operators that laws are written with: bordered constraints, and the tree, at one state.
 
 The kept rows G and one row for each independent motion make a square matrix,
 
     K = [G; C']        K a = [-drift; c]        K' (y; x) = w
 
-with C the actuation matrix B, or a selection of coordinates. c are the coordinates of a motion,
-x = gamma' w what efforts w do along these, and gamma = K^-1 [0; I]. A machine has these operators
-for its own kind of vectors and matrices: arrays, or expressions; both know ``+``, ``-`` and ``.T``,
-and `times` is their product. What makes a result doubtful is gathered by the machine: a law does
-not mention it.
+with C the actuation matrix B, or a selection of coordinates. c are the coordinates of a motion, x =
+gamma' w the generalized forces of efforts w along these coordinates, and gamma = K^-1 [0; I]. A
+backend (NumPy or CasADi) implements these operators for its own vectors and matrices, arrays or
+expressions; both have ``+``, ``-`` and ``.T``, and `times` is their product. The backend also
+collects the guards that put a result in doubt: a law does not mention them.
 Derivation: docs/derivations.md, "In a tick".
 """
 
@@ -32,8 +32,8 @@ class Constraints(Protocol):
 
     @property
     def of_motors(self) -> Callable[[Any], Any]:
-        """c of the motion whose motors accelerate so (nu,); where they are more than motions, of
-        the nearest one. Zero for motions that no motor drives."""
+        """c of the motion with these accelerations of the motors (nu,), or of the nearest motion if
+        there are more motors than motions. Zero for passive motions, which no motor drives."""
         ...
 
     @property
@@ -58,8 +58,8 @@ class Constraints(Protocol):
 
     @property
     def share(self) -> Callable[[Any], Any]:
-        """u (nu,) with ``gamma' B u = x``: of least norm where motors are more than motions; what
-        no motor balances is left out."""
+        """u (nu,) with ``gamma' B u = x``: of least norm if there are more motors than motions.
+        Entries of x along passive motions are ignored."""
         ...
 
     @property
@@ -74,19 +74,19 @@ class Constraints(Protocol):
 
     @property
     def undriven(self) -> Callable[[], Any] | None:
-        """The columns of gamma (nv, k - nu) that no motor drives; None where each is driven."""
+        """The columns of gamma (nv, k - nu) that no motor drives; None if all are driven."""
         ...
 
     @property
     def rows(self) -> Callable[[Any], tuple[Any, Any, Any]]:
-        """Of rows J, as the machine keeps them: J_c = ``J gamma`` (m, k), and the ``J a`` and
+        """For rows J, in the storage of the backend: J_c = ``J gamma`` (m, k), and the ``J a`` and
         ``J v`` (m,) of ``c = 0``. It may overwrite J."""
         ...
 
     @property
     def keeps(self) -> Callable[[Any], None] | None:
-        """Judges whether an acceleration keeps the redundant rows too; None where there are none,
-        or nobody is to judge."""
+        """Checks whether an acceleration satisfies the redundant rows too; None if there are none,
+        or if they are not checked."""
         ...
 
 
@@ -100,17 +100,18 @@ class Tree(Protocol):
 
     @property
     def friction(self) -> bool:
-        """Whether some force may be compensated at another velocity than v."""
+        """Whether some force is friction, which may be compensated at another velocity than v."""
         ...
 
     @property
     def needed(self) -> Callable[[Any, Any], Any]:
-        """``M a + h - F`` (nv,) of a, and of the velocity that friction is taken at; None: v."""
+        """``M a + h - F`` (nv,) of a, and of the velocity at which friction is evaluated; None:
+        v."""
         ...
 
     @property
     def at_rest(self) -> Callable[[], Any]:
-        """The same where nothing moves."""
+        """The same at rest."""
         ...
 
     @property
@@ -125,13 +126,14 @@ class Tree(Protocol):
 
     @property
     def steps(self) -> int:
-        """How often motions are corrected by W: twice where its guard allows so small pivots that
-        one step leaves too much over."""
+        """The number of corrections of a motion by W: two if its guard allows pivots so small that
+        one correction is not accurate enough."""
         ...
 
 
 class TaskOperators(Protocol):
-    """One task, or several stacked, at a state, ``xd = J v`` and ``xdd = J a - right``; gains."""
+    """One task, or several stacked, at a state, ``xd = J v`` and ``xdd = J a - right``; its
+    gains."""
 
     @property
     def jacobian(self) -> Any:
@@ -170,34 +172,35 @@ class TaskOperators(Protocol):
 
     @property
     def natural(self) -> bool:
-        """Whether stiffness and damping make forces, which the natural inertia feels."""
+        """Whether stiffness and damping give forces, which accelerate the natural inertia."""
         ...
 
     @property
     def per_inertia(self) -> Callable[[Any], Any] | None:
-        """``Ld^-1 f`` of a wanted inertia; None without."""
+        """``Ld^-1 f`` with the desired task-space inertia Ld; None without one."""
         ...
 
     @property
     def posture(self) -> Callable[[], Any]:
-        """Accelerations of the motors (nu,) for motions that the task leaves free."""
+        """Accelerations of the motors (nu,) for motions that the task does not determine."""
         ...
 
     @property
     def factor(self) -> Callable[[Any], tuple[Callable[[Any], Any], Callable[[Any], Any]]] | None:
         """The functions b -> J_c^-1 b and x -> J_c^-T x of a square J_c, which it may overwrite;
-        None where there are fewer rows than motions, or A is damped."""
+        None if there are fewer rows than motions, or A is damped."""
         ...
 
     @property
     def levels(self) -> Callable[[Any], Callable[[Any, Any], Any]] | None:
-        """Of J_c, where tasks are done by priority: the function (right, c_p) -> c of the motion
-        nearest to c_p, or to rest for None, by `laws.task.by_priority`."""
+        """For tasks by priority with rows J_c: the function (right, c_p) -> c of the motion nearest
+        to c_p, or to rest for None, by `laws.task.by_priority`."""
         ...
 
     @property
     def damped(self) -> Callable[[Any, Any], Any] | None:
-        """A of J_c and A, damped where the task is nearly singular; None where it never is."""
+        """The function (J_c, A) -> A, damped if the task is nearly singular; None without
+        damping."""
         ...
 
     @property

@@ -1,29 +1,30 @@
-"""Tasks: the motion that does them, for the inverse dynamics.
+"""Tasks: the motion that performs them, for the inverse dynamics.
 
     e = wanted - value        ed = rate of the reference - J v
 
     acceleration     xdd = a_ref + K e + D ed
     inertia Ld       xdd = a_ref + Ld^-1 (K e + D ed + F)
-    natural inertia  xdd = a_ref, and K e + D ed push
+    natural inertia  xdd = a_ref, with K e + D ed as additional efforts
 
-with F what pushes the task from outside. In the coordinates c of K, ``J a = J_c c + J a0``, and
-with W = N' M N the reduced inertia and A = J_c W^-1 J_c' the mobility of the task,
+with F the external force at the task. In the coordinates c of K, ``J a = J_c c + J a0``, and with W
+= N' M N the reduced inertia and A = J_c W^-1 J_c' the mobility of the task,
 
     as many rows as motions    J_c c = xdd - Jd v - J a0
     fewer, or damped           c = c_p + W^-1 J_c' A^-1 (xdd - Jd v - J a0 - J_c c_p)
 
-where c_p is the motion of the posture: of all motions that do the task the nearest to it in the
-metric of W, so that what it adds is felt at no task.
+where c_p is the motion of the posture: c is the motion nearest to it in the metric of W among all
+that perform the task, so that the posture causes no acceleration of the task.
 
-Several tasks, or more rows than motions, are done by priority. In coordinates z whose inertia is
-the identity, each level takes the motions F that those before it leave, with J = J_z F,
+Several tasks, or more rows than motions, are performed by priority. In coordinates z whose inertia
+is the identity, each level uses the motions F that the levels before it leave free, with J = J_z F,
 
     rows <= left    z += F J' (J J')^-1 (right - J_z z)        F := F Q2,  J' = [Q1 Q2] [R; 0]
     rows > left     z += F (J' J)^-1 J' (right - J_z z)        nothing is left
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
-1985; docs/derivations.md, "Task space". The oracle is control/task_space/law.py with gamma.
+1985; docs/derivations.md, "Task space". Tests compare with control/task_space/law.py, which uses
+gamma.
 """
 
 from __future__ import annotations
@@ -37,23 +38,23 @@ from holoctl.laws.operators import Constraints, TaskOperators, Tree, times
 __all__ = ["LevelSolver", "TaskResult", "by_priority", "task_motion"]
 
 LevelSolver = Callable[[slice, Any], tuple[Callable[[Any], Any], Any]]
-"""solver(level, J) -> the function b -> ``J' (J J')^-1 b``, or that of least squares, and Q2 (left,
-left - rows), None where nothing is left."""
+"""solver(level, J) -> the function b -> ``J' (J J')^-1 b``, or the least-squares solution, and Q2
+(left, left - rows), None if no motion is left."""
 
 
 class TaskResult(NamedTuple):
-    """What `task_motion` finds.
+    """The result of `task_motion`.
 
     Attributes
     ----------
     motion : (k,)
         c, in the coordinates of K.
     rates : (k,) or None
-        The same of the velocity that friction is taken at; None: v.
+        The same of the velocity at which friction is evaluated; None: v.
     push : (k,) or None
-        Efforts along the motions that the motors do the work of besides.
+        Efforts along the motions that the motors provide in addition.
     jacobian, right : (m, k), (m,)
-        Of one task, ``J_c c = right`` where nothing is damped; a machine may have overwritten them.
+        Of one task, ``J_c c = right`` if nothing is damped; a backend may have overwritten them.
     """
 
     motion: Any
@@ -66,8 +67,9 @@ class TaskResult(NamedTuple):
 def task_motion(
     K: Constraints, tree: Tree, task: TaskOperators, wanted: Any, outside: Any, at_reference: bool
 ) -> TaskResult:
-    """The motion for a reference `wanted`: value, rate and acceleration. The task feels the efforts
-    `outside` (nv,), if there are any; with `at_reference` friction is that of the reference."""
+    """The motion for a reference `wanted`: value, rate and acceleration. `outside` (nv,) are
+    external efforts, if there are any, to which the task yields; with `at_reference` friction is
+    evaluated at the rate of the reference."""
     J, Ja, Jv = K.rows(task.jacobian)
     factor, damping, levels = task.factor, task.damping, task.levels
     T: Any = None
@@ -82,12 +84,12 @@ def task_motion(
     ed = wanted.rate - task.rate
     f = task.stiffness(task.error(wanted.value))
     f = f + (task.critical(A, ed) if damping is None else damping(ed))
-    felt = None if outside is None else K.along(outside)
+    external = None if outside is None else K.along(outside)
     xdd = wanted.acceleration
     if task.natural:
         push = times(J.T, f)
-        if felt is not None:  # it is not to be compensated
-            push = push + felt
+        if external is not None:  # external efforts are not compensated
+            push = push + external
     else:
         xdd = xdd + f
     if levels is not None:
@@ -106,8 +108,8 @@ def task_motion(
         def solve_transposed(x: Any) -> Any:
             return solve_A(times(T.T, x))
 
-    if felt is not None and task.per_inertia is not None:
-        xdd = xdd + task.per_inertia(solve_transposed(felt))
+    if external is not None and task.per_inertia is not None:
+        xdd = xdd + task.per_inertia(solve_transposed(external))
     right = xdd + task.right - Ja
     if factor is not None:
         c = solve(right)
@@ -119,8 +121,8 @@ def task_motion(
 
 
 def by_priority(J: Any, levels: Sequence[slice], solver: LevelSolver) -> Callable[[Any, Any], Any]:
-    """The function (right, z_p) -> z of the rows J_z of some levels, nearest to z_p where they
-    leave a choice; None: nearest to zero."""
+    """The function (right, z_p) -> z for the rows J_z of some levels: of all solutions the nearest
+    to z_p, or to zero for None."""
     F: Any = None
     steps, left = list[tuple[slice, Any, Any]](), True
     for level in levels:

@@ -1,10 +1,10 @@
-"""Limits tied to a mechanism: names looked up, everything in its order.
+"""Limits tied to a mechanism: names looked up, arrays in the order of its motors and coordinates.
 
     BoundLimits      arrays over motors, and over the coordinates that have a limit
-    a place          a coordinate of the tree, or one of a joint that is read off two frames
+    a place          a coordinate of the tree, or of a joint given by two frames
 
-Limits that a mechanism has, which was given other motors or constraints, are cut down to what
-still concerns it by `applicable` and `without_joints`.
+`applicable` and `without_joints` remove limits that no longer apply after a change of motors or
+constraints.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _INF = float("inf")
 
 
 class Limited(Protocol):
-    """What limits need to know of a mechanism, which is not finished when they are first tied."""
+    """The attributes of a mechanism that limits use; other attributes are not set yet when limits
+    are first bound."""
 
     @property
     def name(self) -> str: ...
@@ -74,12 +75,12 @@ class Limited(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BoundLimits:
-    """Limits in the order of a mechanism; arrays are read-only, ``inf`` stands for none.
+    """Limits in the order of a mechanism; arrays are read-only, ``inf`` means no limit.
 
     Attributes
     ----------
     limits : Limits
-        What was given.
+        The given limits.
     effort : (2, nu) array
         Lower and upper limits of the motors, with those of `curves` at standstill.
     curves : tuple of nu (2, p) arrays or None
@@ -88,14 +89,15 @@ class BoundLimits:
         The coordinates that have a limit: those of the tree, in the order of v, then those of cut
         joints.
     columns, places : (n_tree,) int array
-        Where those of the tree stand in v, and in q; -1 for what has no number of its own there.
+        The indices of those of the tree in v, and in q; -1 for a coordinate that is not a number in
+        q.
     cut : tuple of (FramePair, int)
-        Each of the others: a joint whose `at` tells its motion, and which coordinate of it. Ball
-        and free joints that hang upside down in the tree are among them.
+        Each of the others: a joint whose `at` computes its motion, and the index of its coordinate.
+        Spherical and free joints that are reversed in the tree are among them.
     position, velocity, acceleration : (2, n) array
         Lower and upper limits of the coordinates.
     units : (n,) array
-        What makes each coordinate a pure number: a length for m, 1 for rad.
+        Scale of each coordinate: a length for m, 1 for rad.
     """
 
     limits: Limits
@@ -114,14 +116,14 @@ class BoundLimits:
 def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
     """The limits of a mechanism's motors and joints, in its order.
 
-    Closures that are switched off must fit too, and limit nothing.
+    Closures that are switched off are checked too, but limit nothing.
 
     Raises
     ------
     InputError
-        For what are no `Limits`, names that are not the mechanism's or name a coordinate twice,
-        lists of another length than nu, positions of joints that have none, a motor without any
-        effort that it may give.
+        For an object other than `Limits`, names that are not the mechanism's or name a coordinate
+        twice, lists of another length than nu, positions of joints that have none, a motor whose
+        limits allow no effort.
     """
     checked_limits(limits, mech.name)
     owner = f"{mech.name}: limits"
@@ -174,24 +176,24 @@ def bound_limits(mech: Limited, limits: Limits) -> BoundLimits:
 
 
 def coordinates_called(mech: Limited, name: str, owner: str) -> tuple[str, ...]:
-    """The names of the coordinates that a name stands for, as `BoundLimits` has them; closures
-    that are switched off are as others.
+    """The coordinates that a name refers to, by their names in `BoundLimits`; closures that are
+    switched off are treated as others.
 
     Raises
     ------
     InputError
-        For a name that is no joint, or a weld.
+        For a name that is not a joint, and for a weld.
     """
     all_on = closures_among(mech.constraints, mech.parked)[1]
     return tuple(place.label(mech) for place in _places(mech, name, all_on, owner))
 
 
 def applicable(mech: Limited, limits: Limits) -> Limits:
-    """Limits without those of motors that are gone, for a mechanism that was given other motors.
+    """Limits without those of removed motors, for a mechanism that was given other motors.
 
-    Coordinates of the tree may be named among the motors. What such a limit says is of the effort
-    on the coordinate. If a motor that was given by a matrix acts there and nowhere else, and no
-    other motor does, it is the limit of that motor, through its gear; else it says nothing.
+    Coordinates of the tree may be named among the motors. Such a limit applies to the effort on the
+    coordinate. If one motor given by a matrix acts on that coordinate only, and no other motor acts
+    on it, it is the limit of that motor, through its gear; otherwise it is removed.
     """
     changed: dict[str, Any] = {}
     for what, through in (("effort", _effort_through), ("speed_torque", _curve_through)):
@@ -208,12 +210,12 @@ def applicable(mech: Limited, limits: Limits) -> Limits:
 
 
 def _is_no_drive(mech: Limited, name: str) -> bool:
-    """Whether it is a motor, or nothing at all; not a coordinate without a motor of its name."""
+    """Whether a name is that of a motor, or unknown; not that of a coordinate without a motor."""
     return name in mech.actuator_names or name not in mech.coordinate_names
 
 
 def _only_motor(mech: Limited, coordinate: str) -> int | None:
-    """The motor that acts on this coordinate alone, if no other does; never one that has a name."""
+    """The motor given by a matrix that acts on this coordinate alone, if no other motor does."""
     row = mech.coordinate_names.index(coordinate)
     acting = np.flatnonzero(mech.B[row])
     if acting.size != 1 or np.count_nonzero(mech.B[:, acting[0]]) != 1:
@@ -233,7 +235,7 @@ def _curve_through(points: tuple[Pair, ...], gear: float) -> tuple[Pair, ...]:
 
 
 def without_joints(mech: Limited, limits: Limits, closures: Sequence[str]) -> Limits:
-    """Limits without those of cut joints that go: the closures of these names."""
+    """Limits without those of cut joints that are removed: the closures of these names."""
     changed: dict[str, Any] = {}
     for what in _OF_JOINTS:
         given = getattr(limits, what)
@@ -275,7 +277,7 @@ def _curves(mech: Limited, given: Any, owner: str) -> tuple[Array | None, ...]:
 
 
 def _by_joint(mech: Limited, given: Any, owner: str) -> Iterator[tuple[str, Pair]]:
-    """Names of joints or coordinates with their limits; what is for motors, by their names."""
+    """Names of joints or coordinates with their limits; limits for every motor, by motor name."""
     if isinstance(given, Mapping):
         for name, x in given.items():
             yield name, _both(x)
@@ -283,14 +285,14 @@ def _by_joint(mech: Limited, given: Any, owner: str) -> Iterator[tuple[str, Pair
         pairs = _for_motors(mech, given, owner)
         if not mech.actuated:
             raise InputError(
-                f"{owner}: the motors act by a matrix, actuation=, so none is that of one joint; "
+                f"{owner}: the motors act by a matrix, actuation=, so none belongs to one joint; "
                 "name the coordinates in a mapping"
             )
         yield from zip(mech.actuated, pairs, strict=True)
 
 
 def _for_motors(mech: Limited, given: Any, owner: str) -> list[Pair]:
-    """A pair for each motor, of what was not given by name."""
+    """A pair for each motor, from limits that were not given by name."""
     _check_motors(mech, owner)
     if isinstance(given, float) or is_pair(given):
         return [_both(given)] * mech.nu
@@ -317,12 +319,12 @@ def _both(x: float | Pair) -> Pair:
 
 @dataclass(frozen=True, eq=False)
 class _CoordinateKey:
-    """A coordinate of the tree, or of a joint that is read off two frames.
+    """A coordinate of the tree, or of a joint given by two frames.
 
     Attributes
     ----------
     column : int
-        In v, or among the coordinates of the joint.
+        Its index in v, or among the coordinates of the joint.
     joint : FramePair or None
         The whole joint; None for a coordinate of the tree.
     """
@@ -341,7 +343,8 @@ class _CoordinateKey:
         return hash(self._key)
 
     def rank(self, mech: Limited) -> tuple[int, int, int]:
-        """The tree first, then what hangs upside down in it, then cut joints in their order."""
+        """The order: the tree, then joints that are reversed in it, then cut joints in their
+        order."""
         if self.joint is None:
             return 0, self.column, 0
         if part_names(mech.model, self.joint.name):
@@ -359,21 +362,22 @@ class _CoordinateKey:
         return _length(mech, self.joint) if self.joint.axes[self.column].linear else 1.0
 
     def check_position(self, mech: Limited, pair: Pair, owner: str) -> None:
-        """Raise `InputError` for a coordinate whose position nobody can read, or not so far."""
+        """Raise `InputError` for a coordinate without a position that is a number, and for an angle
+        of a cut joint beyond half a turn."""
         if self.joint is None:
             if _in_q(mech, self.column) < 0:
                 model, j = plain(mech.model), int(mech.joint_of[self.column])
                 why = (
-                    "turns without end, so no position is its last one"
+                    "is continuous, so it has no position limits"
                     if model.nvs[j] == 1
-                    else f"is of a {model.joints[j].shortname()}, where no number is its position"
+                    else f"is of a {model.joints[j].shortname()}, whose position is not a number"
                 )
                 raise InputError(
                     f"{owner}: {mech.coordinate_names[self.column]!r} {why}; limit its velocity"
                 )
         elif self.joint.kind in ("spherical", "free"):
             raise InputError(
-                f"{owner} is of a {self.joint.kind} joint, where no number is its position; limit "
+                f"{owner} is of a {self.joint.kind} joint, whose position is not a number; limit "
                 "its velocity"
             )
         elif not self.joint.axes[self.column].linear and not -np.pi < pair[0] < pair[1] < np.pi:
@@ -385,7 +389,7 @@ class _CoordinateKey:
 
 
 def _places(mech: Limited, name: str, closures: Closures, owner: str) -> list[_CoordinateKey]:
-    """The coordinates that a name stands for."""
+    """The coordinates that a name refers to."""
     joint = joint_called(mech.model, name, closures, owner)
     if joint is None or not joint.count:
         raise InputError(f"{owner}: {name!r} is a weld, in which nothing moves")
@@ -397,19 +401,19 @@ def _places(mech: Limited, name: str, closures: Closures, owner: str) -> list[_C
 
 
 def _in_q(mech: Limited, column: int) -> int:
-    """Where a coordinate of the tree stands in q; -1 where it has no number of its own."""
+    """The index of a coordinate of the tree in q; -1 if it is not a number in q."""
     model, j = plain(mech.model), int(mech.joint_of[column])
     flat = model.nqs[j] == model.nvs[j]
     return int(model.idx_qs[j] + column - model.idx_vs[j]) if flat else -1
 
 
 def _length(mech: Limited, joint: FramePair) -> float:
-    """The size of what a joint belongs to, m: of its loop, or of the tree where it hangs in it."""
+    """The size of the loop of a cut joint, or of the tree for a joint in it, m."""
     if part_names(mech.model, joint.name):
         return float(mech.column_scale[_first_column(joint)])
     return loop_length(mech.bound, mech.constraint_names.index(joint.name), mech.row_scale)
 
 
 def _first_column(joint: FramePair) -> int:
-    """The first coordinate, in v, of a joint that hangs upside down in the tree."""
+    """The first coordinate, in v, of a joint that is reversed in the tree."""
     return int(np.flatnonzero(joint.moved)[0])

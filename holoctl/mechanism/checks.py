@@ -1,4 +1,4 @@
-"""Arguments of the functions that take a mechanism: the mechanism, its states, its names."""
+"""Checks of mechanisms, their states, and names of their coordinates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import FARTHEST, FASTEST
+from holoctl.base.tolerances import FASTEST
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.configurations import checked_configuration
 from holoctl.tree.frozen_model import check_unchanged, has_joint
@@ -38,15 +38,18 @@ __all__ = [
     "state_in_a_tick",
 ]
 
+FARTHEST = 1e6  # m
+"""Largest translational coordinate that is accepted."""
+
 
 def check_mechanism(mech: Any, what: str = "mech") -> None:
-    """Raise `InputError` for what is no Mechanism, and for one whose model was changed."""
+    """Raise `InputError` for anything but a Mechanism, and for one whose model was changed."""
     check_class(mech, what)
     check_unchanged(mech.model, mech.name)
 
 
 def check_class(mech: Any, what: str = "mech") -> None:
-    """Raise `InputError` for what is no Mechanism; `check_state` looks at its model."""
+    """Raise `InputError` for anything but a Mechanism; `check_state` checks its model."""
     if not isinstance(mech, Mechanism):
         hint = "; hc.Mechanism(model, ...) makes one" if isinstance(mech, pin.Model) else ""
         raise InputError(f"{what} must be a Mechanism; got {type(mech).__name__}{hint}")
@@ -63,10 +66,10 @@ def check_state(
 
 
 def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = ("q", "v")) -> None:
-    """Raise `InputError` for lengths and speeds that leave no digits for what moves near by.
+    """Raise `InputError` for lengths and speeds so large that rounding would be visible.
 
-    Motions of bodies are taken about the origin of the world: a common motion of all drops out of
-    every torque, but takes its share of the digits with it.
+    Motions of bodies are computed about the origin of the world: a motion common to all bodies
+    cancels in every torque, but its rounding does not.
     """
     in_q, in_v = mech.lengths
     for name, x, at, most, unit in (
@@ -78,21 +81,22 @@ def check_range(mech: Mechanism, q: Vector, v: Vector, names: tuple[str, str] = 
         if beyond.size:
             raise InputError(
                 f"{name}: entry {beyond[0]} is {x[beyond[0]]:.3g} {unit}, more than {most:g} "
-                f"{unit}: rounding there would be felt in the torques; is it a wrong unit, or a "
+                f"{unit}: its rounding would be visible in the torques; is it a wrong unit, or a "
                 "failed sensor? Else put the origin of the world nearer to the robot"
             )
 
 
 def state_in_a_tick(mech: Mechanism, q: Any, v: Any, t: Any) -> tuple[Vector, Vector, float]:
-    """q, v and t of a tick: shapes, unit quaternions, sizes; finite or not, the result tells.
+    """q, v and t of a tick, checked: shapes, unit quaternions, sizes.
 
-    They are the caller's own arrays where there is nothing to mend. What loops hold near the world
-    is judged by their closure, so only coordinates that none holds are looked at for their size.
+    Numbers that are not finite are detected in the result. The caller's arrays are returned if
+    nothing has to be normalized. Only translational coordinates that no loop ties to the world are
+    checked for their size; the closure error limits the others.
     """
     q, v, t = as_given("q", q, mech.nq), as_given("v", v, mech.nv), instant(t)
     if mech.nq != mech.nv and not pin.isNormalized(mech.model, q, 1e-12):
         q = check_configuration(mech, q)
-    if mech.slides:  # as one number each, which costs less
+    if mech.slides:  # the largest entry of each, which costs less
         x, xdot = q.take(mech.lengths[0]), v.take(mech.lengths[1])
         if not (x.dot(x) <= FARTHEST**2 and xdot.dot(xdot) <= FASTEST**2):
             check_range(mech, q, v)
@@ -106,14 +110,14 @@ def check_configuration(mech: Mechanism, q: Any, name: str = "q") -> Vector:
 
 
 def check_out(out: Any, mech: Mechanism) -> None:
-    """Raise `InputError` for what cannot take q and v."""
+    """Raise `InputError` for `out` arrays that cannot store q and v."""
     good = isinstance(out, (tuple, list)) and len(out) == 2
     if good and not np.may_share_memory(*out):
         for name, place, size in zip(("out[0]", "out[1]"), out, (mech.nq, mech.nv), strict=True):
             stored(name, place, as_given(name, place, size))
         return
     raise InputError(
-        f"out must be two arrays of their own, for q ({mech.nq},) and v ({mech.nv},); got "
+        f"out must be two separate arrays, for q ({mech.nq},) and v ({mech.nv},); got "
         f"{type(out).__name__} {shown(out)!r}"
     )
 
@@ -121,7 +125,7 @@ def check_out(out: Any, mech: Mechanism) -> None:
 def coordinate_indices(
     mech: Mechanism, names: Iterable[str], argument: str, joints_too: bool = True
 ) -> NDArray[np.intp]:
-    """Indices into v of coordinate names; a joint's name stands for all its coordinates."""
+    """Indices into v of coordinate names; a joint's name means all its coordinates."""
     of_joint = mech.joint_of
     indices: list[int] = []
     given = name_list(argument, names)

@@ -2,7 +2,7 @@
 
     C q = const     all couplings        N: null space of C        rank (N' B) < nu
 
-As where a file gives a motor to a joint that mimics another one with a motor.
+For example a file may give motors both to a joint and to one that mimics it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["coupled_motors"]
 
-_TIED = 1e-9  # of a motor column of length one: what is left is rounding
+_TIED = 1e-9  # remainder of a motor column of length one that counts as rounding
 
 
 def coupled_motors(mech: Mechanism) -> tuple[str, ...]:
-    """Names of motors whose joints couplings tie to those of the others, or hold.
+    """Names of motors whose joints are tied by couplings to those of others, or held at rest.
 
-    Of motors that are tied to each other one counts as the driving one: not that on the coordinate
-    which a coupling names first, for that is the joint that mimics; else the first of them.
+    Of motors that are tied to each other one is the driving one, which is not named: not a motor on
+    the coordinate that a coupling names first, because that joint mimics the others; else the
+    first.
     """
     couplings = [c.coefficients for c in mech.constraints if isinstance(c, Coupling)]
     if not couplings or not mech.nu:

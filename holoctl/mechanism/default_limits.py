@@ -1,4 +1,4 @@
-"""The limits that a mechanism brings along: its own, or those of its model."""
+"""The limits of a mechanism: its own, or those of its model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["limits_of"]
 
 FARTHEST_LIMIT = 1e6  # rad, m
-"""A limit of a position in a model that is as far is none: readers bound joints without limits so,
-for random configurations to be drawn."""
+"""A position limit of a model at this distance or farther means no limit: readers give joints
+without limits such bounds so that random configurations can be drawn."""
 
 
 _INF = float("inf")
 
 
 def limits_of(mech: Mechanism) -> Limits:
-    """What the description of a mechanism says of its limits.
+    """The limits in the description of a mechanism.
 
     Parameters
     ----------
@@ -30,21 +30,20 @@ def limits_of(mech: Mechanism) -> Limits:
     Returns
     -------
     Limits
-        Those of the mechanism, ``mech.limits``, as far as they concern the motors it has. Without
-        any, those of its `pin.Model`, by name: efforts of motors, velocities and positions of all
-        coordinates. What is infinite there, zero, or so large that nothing is meant by it, is no
-        limit.
+        Those of the mechanism, ``mech.limits``, as far as they concern its motors. Without any,
+        those of its `pin.Model`, by name: efforts of motors, velocities and positions of all
+        coordinates. Limits of the model that are infinite, zero, or extremely large do not count.
 
     Raises
     ------
     InputError
-        For what is no Mechanism, and a model with too few or too many limits.
+        For anything but a Mechanism, and for a model with too few or too many limits.
 
     Notes
     -----
-    A model says what efforts a coordinate may get. That is the limit of a motor on that
-    coordinate alone, through its gear where motors are given by a matrix. It says nothing of
-    motors that share a coordinate, or act on several.
+    A model limits the effort on a coordinate. This is the limit of a motor that acts on that
+    coordinate alone, through its gear if motors are given by a matrix. For motors that share a
+    coordinate, or act on several, it gives no limit.
 
     Examples
     --------
@@ -66,7 +65,8 @@ def _of_model(mech: Mechanism) -> Limits:
     position = dict[str, float | Pair]()
     for i, name in enumerate(mech.coordinate_names):
         _put(effort, name, *read["Effort"][i], LARGEST_LIMIT)
-        slowest, fastest = read["Velocity"][i]  # of the first, Pinocchio's own sign is that of both
+        # Pinocchio may store the lower limit with a positive sign
+        slowest, fastest = read["Velocity"][i]
         if fastest > 0.0:
             _put(velocity, name, -abs(slowest) or -_INF, fastest, LARGEST_LIMIT)
     for j in range(1, model.njoints):
@@ -92,7 +92,7 @@ def _sides(mech: Mechanism, of: str, size: int) -> list[Pair]:
 def _put(
     found: dict[str, float | Pair], name: str, lower: float, upper: float, none: float
 ) -> None:
-    """Note a range; a side of the size `none`, or a range without any width, is no limit."""
+    """Store a range; a side of at least the size `none`, or a range of no width, is no limit."""
     lower, upper = (-_INF if lower <= -none else lower), (_INF if upper >= none else upper)
     if lower < upper and (lower, upper) != (-_INF, _INF):
         found[name] = upper if lower == -upper else (lower, upper)

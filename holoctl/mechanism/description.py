@@ -1,6 +1,6 @@
-"""What a mechanism is described by, each part checked: model, constraints, motors, reference.
+"""Argument checks of `Mechanism`: model, constraints, forces, motors, reference.
 
-The door of the library: what comes through here is not asked again.
+Later code relies on them and does not check these values again.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ __all__ = [
 ]
 
 FINEST_TOLERANCE = 1e-12  # scaled
-"""Geometry cannot be meant more exactly, but for exactly."""
+"""Smallest tolerance of the geometry apart from 0, which means exact."""
 
 
 def checked_tolerance(value: Any, owner: str) -> float:
-    """How exactly geometry is meant, scaled: 0, or from 1e-12 to less than closures may be open."""
+    """A tolerance of the geometry, scaled: 0, or from 1e-12 to less than the closure limit."""
     x = number(f"{owner}: tolerance", value, "how exactly the geometry is meant, scaled")
     if x != 0.0 and not FINEST_TOLERANCE <= x < CLOSURE_LIMIT:
         raise InputError(
@@ -73,30 +73,30 @@ def checked_tolerance(value: Any, owner: str) -> float:
 
 
 def check_unique(names: Sequence[str], must: str, hint: str = "") -> None:
-    """Raise `InputError` where one of the names stands twice."""
+    """Raise `InputError` if one of the names occurs twice."""
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise InputError(f"Mechanism: {must}; used twice: {listing(twice)}{hint}")
 
 
 def checked_model(model: Any) -> pin.Model:
-    """A copy of a model that nobody changes, or what is wrong with it."""
+    """A frozen copy of a model, or an `InputError` for its first fault."""
     if not isinstance(model, pin.Model):
         raise InputError(
             f"Mechanism: model must be a pinocchio.Model; got {type(model).__name__} "
             "(to read a file use hc.load)"
         )
-    if isinstance(model, FrozenModel):  # that of another mechanism
+    if isinstance(model, FrozenModel):  # of another mechanism, already checked
         check_unchanged(model, "Mechanism")
         model = plain(model)
     for j in range(1, model.njoints):
-        # first of all: Pinocchio's createData ends the process for a composite without parts
+        # first, because Pinocchio's createData ends the process for a composite without parts
         check_joint(f"Mechanism: joint {model.names[j]!r}", model.joints[j])
     if model.njoints < 2 or model.nv == 0:
         raise InputError("Mechanism: the model has no joints, so there is nothing to move")
     if len(model.mimicking_joints):
         raise InputError(
-            "Mechanism: the model has mimic joints, which Pinocchio's Jacobians get wrong; "
+            "Mechanism: the model has mimic joints, for which Pinocchio's Jacobians are wrong; "
             "build it without (mimic=False) and impose each as a hc.Coupling"
         )
     if not is_depth_first(model) or not model.check(model.createData()):
@@ -128,7 +128,7 @@ def checked_model(model: Any) -> pin.Model:
 
 
 def _check_body(model: pin.Model, j: int) -> None:
-    """Refuse an inertia of a joint's body, all links on it together, that no body has."""
+    """Raise an error if the inertia of a joint's body, with all its links, is impossible."""
     inertia = model.inertias[j]
     try:
         check_mass("it", inertia.mass)
@@ -149,10 +149,10 @@ def _check_body(model: pin.Model, j: int) -> None:
 
 
 def _rotors(model: pin.Model) -> Vector:
-    """Rotor inertia of each coordinate: the armature; where it is zero, that of rotor and gear.
+    """Rotor inertia of each coordinate: the armature; if it is zero, that of rotor and gear.
 
-    Pinocchio's own convention: what it reads from an SRDF it stores as rotor inertia, gear ratio
-    and, as armature, ratio^2 times rotor inertia; its dynamics know the armature alone.
+    This is Pinocchio's convention: from an SRDF it stores rotor inertia, gear ratio and, as
+    armature, ratio^2 times rotor inertia; its dynamics use the armature only.
     """
     for what in ("armature", "rotorInertia", "rotorGearRatio"):
         size = np.size(getattr(model, what))
@@ -163,16 +163,16 @@ def _rotors(model: pin.Model) -> Vector:
             )
     armature = np.array(model.armature)
     rotor, ratio = np.asarray(model.rotorInertia), np.asarray(model.rotorGearRatio)
-    behind = (armature == 0.0) & (rotor != 0.0)
+    geared = (armature == 0.0) & (rotor != 0.0)
     names = coordinate_names(model)
-    for i in np.flatnonzero(behind).tolist():
+    for i in np.flatnonzero(geared).tolist():
         if not 0.0 < rotor[i] < np.inf or not 0.0 < abs(ratio[i]) < np.inf:
             raise InputError(
                 f"Mechanism: {names[i]!r} has a rotor without armature; its rotorInertia must be "
                 f"positive and its rotorGearRatio not zero, both finite; got {rotor[i]:.6g} kg m^2 "
                 f"and {ratio[i]:.6g}"
             )
-    armature[behind] = ratio[behind] ** 2 * rotor[behind]
+    armature[geared] = ratio[geared] ** 2 * rotor[geared]
     wrong = ~((armature >= 0.0) & (armature < np.inf))
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -192,13 +192,13 @@ def checked_reference(model: pin.Model, reference: Any) -> Vector:
 
 
 def checked_constraints(constraints: Any) -> tuple[Constraint, ...]:
-    """Constraints as a tuple, each with what the contract asks for."""
+    """Constraints as a tuple, each with the attributes that the interface requires."""
     needs, kinds = ("bind", "name", "default_name", "t_stab"), "Closure, Rod, Contact, Coupling, "
     return _descriptions(constraints, "constraint", needs, f"{kinds}Custom or GammaQ")
 
 
 def checked_forces(forces: Any) -> tuple[Force, ...]:
-    """Forces as a tuple, each with what the contract asks for."""
+    """Forces as a tuple, each with the attributes that the interface requires."""
     kinds = "JointFriction, JointSpring, Spring or CustomForce"
     found = _descriptions(forces, "force", ("bind", "name", "default_name"), kinds)
     for f in found:
@@ -230,7 +230,8 @@ def _descriptions(given: Any, what: str, needs: Sequence[str], kinds: str) -> tu
 def closures_among(
     constraints: Iterable[Constraint], parked: Iterable[tuple[int, Constraint]]
 ) -> tuple[Closures, Closures]:
-    """The closures by name, None for those that are joints and switched off; and as if none was."""
+    """The closures by name: once with None for those that are joints and switched off, and once
+    with all of them."""
     on = {c.default_name: c for c in constraints if isinstance(c, Closure)}
     off = {c.default_name: c for _, c in parked if isinstance(c, Closure)}
     return on | {name: c if c.joint is None else None for name, c in off.items()}, on | off
@@ -239,9 +240,10 @@ def closures_among(
 def bound_force(
     f: Force, name: str, model: pin.Model, reference: Vector, closures: Closures, all_on: Closures
 ) -> BoundForce:
-    """A force on a model; what one of somebody's own says of itself is compared.
+    """A force on a model; a user-defined one is checked for consistency.
 
-    It must fit the closures that are switched off too: `all_on` are all of them, as if none was.
+    It must be valid with closures that are switched off too: `all_on` has all of them, as if none
+    was off.
     """
     if None in closures.values():
         f.bind(model, name, reference, all_on)
@@ -254,19 +256,19 @@ def bound_force(
 def check_not_needed(
     forces: Sequence[Force], names: Sequence[str], model: pin.Model, owner: str
 ) -> None:
-    """Raise `InputError` where a force acts on one of the closures `names`, which are to go."""
+    """Raise `InputError` if a force acts on one of the closures `names` that are to be removed."""
     for f in forces:
         for joint in getattr(f, "joints", ()):
             whole = joint if joint in names else joint.rpartition("[")[0]
             if whole in names and not part_names(model, joint):
                 raise InputError(
-                    f"{owner}: force {f.default_name!r} acts on closure {whole!r}; take both away, "
+                    f"{owner}: force {f.default_name!r} acts on closure {whole!r}; remove both, "
                     f"without({f.default_name!r}, {whole!r}), or give the force other joints"
                 )
 
 
 def checked_parked(parked: Any) -> tuple[tuple[int, Constraint], ...]:
-    """Constraints that are switched off, with their places, in order."""
+    """Constraints that are switched off, with their indices among all, in order."""
     try:
         pairs = tuple((whole("parked: place", place, 0), c) for place, c in parked)
     except InputError:
@@ -312,7 +314,7 @@ def checked_motors(
 
 
 def actuation_matrix(actuated: Sequence[str], actuation: Any, names: Sequence[str]) -> Array:
-    """B from the names of coordinates with a motor, or as it was given."""
+    """B from the names of coordinates with a motor, or the given matrix."""
     nv = len(names)
     if actuation is None:
         B = np.zeros((nv, len(actuated)))
@@ -329,12 +331,14 @@ def actuation_matrix(actuated: Sequence[str], actuation: Any, names: Sequence[st
         raise InputError("Mechanism: actuation must be finite")
     idle = np.flatnonzero(~(B != 0.0).any(axis=0))
     if idle.size:
-        raise InputError(f"Mechanism: column {idle[0]} of actuation is zero: a motor on nothing")
+        raise InputError(
+            f"Mechanism: column {idle[0]} of actuation is zero: this motor acts on no coordinate"
+        )
     return B
 
 
 def bound_to(c: Constraint, name: str, model: pin.Model, reference: Vector) -> BoundRows:
-    """A constraint on a model; what one of somebody's own says of itself is compared."""
+    """A constraint on a model; a user-defined one is checked for consistency."""
     bound = c.bind(model, name, reference)
     if is_own(bound):
         check_own(bound, name, model, reference)

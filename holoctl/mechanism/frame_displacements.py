@@ -1,4 +1,4 @@
-"""Joints and frames put elsewhere, by a little: the same mechanism, with other geometry.
+"""Small displacements of joints and frames: the same mechanism with other geometry.
 
 placement' = placement (exp(rotation), translation)        in the axes of the frame itself
 """
@@ -26,14 +26,14 @@ __all__ = ["Move", "frames_of", "movable", "moved"]
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """Where a joint, or a frame of a constraint, is put, as seen from where it was.
+    """A displacement of a joint, or of a frame of a constraint, relative to its placement before.
 
     Attributes
     ----------
     name : str
-        That of a joint of the tree: its placement in its parent moves, and what hangs on it moves
-        along. Or ``constraint.a``, ``constraint.b``, ``constraint.point``: that frame of a
-        `Closure`, `Rod` or `Contact`, and nothing else.
+        That of a joint of the tree: its placement in its parent moves, together with all bodies
+        that it carries. Or ``constraint.a``, ``constraint.b``, ``constraint.point``: only that
+        frame of a `Closure`, `Rod` or `Contact`.
     translation : (3,) array
         m, in the frame's own axes.
     rotation : (3,) array
@@ -51,24 +51,24 @@ class Move:
 
     @property
     def placement(self) -> pin.SE3:
-        """The frame as it is, seen from where it was."""
+        """The new frame relative to the old one."""
         return pin.SE3(pin.exp3(self.rotation), self.translation)
 
 
 def frames_of(constraint: Constraint) -> tuple[str, ...]:
-    """The fields that hold the frames of a constraint; none where it has none, or is not ours."""
+    """The fields that hold the frames of a constraint; none if it has none, or is user-defined."""
     if type(constraint) in (Closure, Rod):
         return ("a", "b")
     return ("point",) if type(constraint) is Contact else ()
 
 
 def movable(mech: Mechanism) -> tuple[str, ...]:
-    """Names of all that can be moved: joints in their order, then frames of constraints.
+    """Names that can be displaced: joints in their order, then frames of constraints.
 
     Raises
     ------
     InputError
-        Where a joint is called as a frame of a constraint is.
+        If a joint has the same name as a frame of a constraint.
     """
     frames = [
         f"{name}.{side}"
@@ -79,27 +79,27 @@ def movable(mech: Mechanism) -> tuple[str, ...]:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InputError(
-            f"{mech.name}: {twice[0]!r} is a joint, and a frame of a constraint; rename one"
+            f"{mech.name}: {twice[0]!r} is both a joint and a frame of a constraint; rename one"
         )
     return names
 
 
 def moved(mech: Mechanism, moves: Sequence[Move]) -> Mechanism:
-    """The mechanism with joints and frames of constraints put elsewhere.
+    """The mechanism with displaced joints and frames of constraints.
 
-    Lengths of rods and points of contacts that were taken from the reference stay what they were.
+    Lengths of rods and points of contacts that were taken from the reference do not change.
     Constraints that are switched off (``mech.parked``) are not changed.
 
     Raises
     ------
     InputError
-        For a name that is not `movable`, or stands twice.
+        For a name that is not `movable`, or occurs twice.
     """
     names, places = movable(mech), dict[str, pin.SE3]()
     for move in moves:
         known_name(move.name, names, "joint or frame of a constraint", f"{mech.name}: moved")
         if move.name in places:
-            raise InputError(f"{mech.name}: moved: {move.name!r} stands twice")
+            raise InputError(f"{mech.name}: moved: {move.name!r} is given twice")
         places[move.name] = move.placement
     if not places:
         return mech
@@ -133,7 +133,7 @@ def _moved(constraint: Constraint, name: str, bound: Any, places: dict[str, pin.
 
 
 def _behind(frame: FrameLike, place: pin.SE3) -> FrameLike:
-    """The frame at `place` in a frame."""
+    """The frame with the placement `place` in a frame."""
     if isinstance(frame, tuple):
         return (frame[0], pin.SE3(frame[1].rotation, frame[1].translation) * place)
     return (frame, place)

@@ -1,4 +1,4 @@
-"""Position and rate of any joint in its own coordinates, also where it closes a loop."""
+"""Position and rate of any joint in its own coordinates, including joints that close a loop."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ __all__ = ["joint_motion"]
 def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0.0) -> JointMotion:
     """Position and rate of a joint: one of the tree, or a `Closure` that is a joint.
 
-    A cut joint has the numbers that its own coordinates have where another joint is cut: those
-    of frame b against frame a.
+    A cut joint has the same position and rate as its coordinates would have if another joint were
+    cut: those of frame b relative to frame a.
 
     ===========  ======================================================================
     type         value and rate
@@ -52,7 +52,7 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
         A joint of the tree (of several joints ``name[0]``, ``name[1]`` in series: ``name``), or
         a `Closure` with ``joint=``. A joint of the tree is looked up first.
     q : (nq,) array_like
-        Configuration. The numbers of a cut joint mean something where it is closed.
+        Configuration. The position of a cut joint is meaningful only if its loop is closed.
     v : (nv,) array_like, optional
         Velocity. Default: zero.
     t : float, optional
@@ -61,18 +61,18 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
     Returns
     -------
     JointMotion
-        The rate of a cut joint is the exact derivative of its value where the mechanism is
-        closed and moves along its constraints.
+        The rate of a cut joint is the exact derivative of its value if the mechanism is closed and
+        moves along its constraints.
 
     Raises
     ------
     InputError
-        For a name that is no joint, wrong shapes, numbers that are not finite.
+        For a name that is not a joint, wrong shapes, numbers that are not finite.
 
     Notes
     -----
     A tree joint of a model that was not made by `Linkage` keeps Pinocchio's own numbers, except
-    that a continuous joint gives its angle in place of cosine and sine.
+    that a continuous joint has its angle instead of cosine and sine.
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, np.zeros(mech.nv) if v is None else v, t)
@@ -88,5 +88,6 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
             return JointMotion(np.zeros(0), np.zeros(0), np.zeros((0, mech.nv)))
         valid = sorted({*model.names[1:], *series(model), *closures})
         known_name(name, valid, "joint", f"{mech.name}: joint_motion")
-    joint = cast(Joint, joint_called(model, name, closures, "joint_motion"))  # none is off
+    # not None, because no closure is off here
+    joint = cast(Joint, joint_called(model, name, closures, "joint_motion"))
     return joint.at(kinematics(mech.model, workspace(mech), q, v, t))

@@ -1,4 +1,4 @@
-"""The joints of a linkage: their types, their coordinates, and one as it was described."""
+"""The joints of a linkage: their types, their coordinates, and the description of one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pinocchio as pin
 
 from holoctl.constraints.joint_coordinates import child_frame
 
-__all__ = ["DOF", "GROUND", "IN_SERIES", "JOINT_TYPES", "OTHER_UPSIDE_DOWN", "Joint"]
+__all__ = ["DOF", "GROUND", "IN_SERIES", "JOINT_TYPES", "OTHER_IF_REVERSED", "Joint"]
 
 GROUND = "universe"
-"""The body that does not move, as Pinocchio calls it."""
+"""Pinocchio's name for the body that does not move."""
 
 IN_SERIES: dict[str, tuple[str, ...]] = {
     "revolute": ("Rz",),
@@ -20,16 +20,16 @@ IN_SERIES: dict[str, tuple[str, ...]] = {
     "universal": ("Rx", "Ry"),
     "planar": ("Px", "Py", "Rz"),
 }
-"""Joints that are turns (R) and slides (P) about axes of the joint frame, one after the other.
-Not Pinocchio's composite and universal joints, whose dJ is wrong; not its planar joint, whose
-angle is a cosine and a sine."""
+"""Joints that are rotations (R) and translations (P) along axes of the joint frame, in series.
+Pinocchio's composite and universal joints are not used, because their dJ is wrong; nor is its
+planar joint, whose angle is a cosine and a sine."""
 
 DOF = {name: len(parts) for name, parts in IN_SERIES.items()} | {
     "screw": 1, "spherical": 3, "weld": 0, "free": 6,
 }  # fmt: skip
 
-OTHER_UPSIDE_DOWN = ("spherical", "free")
-"""Joints that have other coordinates where the parent hangs from the child."""
+OTHER_IF_REVERSED = ("spherical", "free")
+"""Joints that have other coordinates if they are reversed: the child body carries the parent."""
 
 JOINT_TYPES = tuple(sorted(DOF))
 """The types of joints that `Linkage.add_joint` takes."""
@@ -49,7 +49,7 @@ class Joint:
 
     @property
     def dof(self) -> int:
-        """How many coordinates it has in a tree."""
+        """The number of its coordinates in a tree."""
         return DOF[self.type]
 
     @property
@@ -60,6 +60,6 @@ class Joint:
 
     @property
     def new_names(self) -> set[str]:
-        """All names that it may bring into a model, whatever is cut; ``name[0]`` in any case,
-        for a joint with that name would be taken for a part of this one."""
+        """All names that it may add to a model, whichever joint is cut; always with ``name[0]``,
+        because another joint of that name would be taken for a part of this one."""
         return {self.name, *self.coordinates, f"{self.name}[0]", child_frame(self.name)}

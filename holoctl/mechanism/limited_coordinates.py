@@ -1,9 +1,9 @@
-"""The coordinates that are limited, of the tree and of cut joints: where they are, how they move.
+"""Positions and motions of the limited coordinates, of the tree and of cut joints.
 
 rate = J v        d rate / dt = J a + bias
 
-Constant efforts do not keep an acceleration constant: a tick later they cause another one, see
-laws/acceleration_bounds.py. `change_in_a_tick` is the difference.
+Constant efforts do not cause a constant acceleration: after a tick it has changed by
+`change_in_a_tick`, see laws/acceleration_bounds.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def coordinates_of_tree(bound: BoundLimits, q: Vector, v: Vector) -> tuple[Vector, Vector]:
-    """Positions and velocities of those that are of the tree."""
+    """Positions and velocities of the limited coordinates of the tree."""
     x = q.take(bound.places)
     x[bound.places < 0] = 0.0
     return x, v.take(bound.columns)
@@ -44,7 +44,7 @@ def coordinates_at(
     mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, t: float,
     kin: Kinematics | None = None,
 ) -> LimitedCoordinates:  # fmt: skip
-    """All of them; `kin`, of this state, is computed where it is not given and needed."""
+    """All limited coordinates; `kin` of this state is computed if it is needed and not given."""
     x, rates = coordinates_of_tree(bound, q, v)
     if not bound.cut:
         return LimitedCoordinates(x, rates, *_selected(mech, bound), bound.columns)
@@ -77,11 +77,10 @@ def change_in_a_tick(
     mech: Mechanism, bound: BoundLimits, q: Vector, v: Vector, a: Vector, tau: Vector, t: float,
     dt: float,
 ) -> Vector:  # fmt: skip
-    """By how much the accelerations of the limited coordinates change within a tick dt, s, where
-    the efforts tau (nv,) on all coordinates are held, (n,); at first they cause a.
-
-    `accelerate` are the forward dynamics (q, v, tau, t) -> a. Zero where the mechanism would
-    come to a singular state within the tick, or out of reach: it is not known then.
+    """The change (n,) of the accelerations of the limited coordinates within a tick dt, s, under
+    constant efforts tau (nv,) on all coordinates, which cause a at its start. `accelerate` are the
+    forward dynamics (q, v, tau, t) -> a. Zero if the mechanism would come to a singular state
+    within the tick, or out of reach: the change is unknown then.
     """
     step, late = a_tick_on(v, a, dt)
     try:
@@ -99,13 +98,13 @@ def change_in_a_tick(
 
 
 class LimitViolation(NamedTuple):
-    """A coordinate that is beyond the limits of its position.
+    """A coordinate that is beyond its position limits.
 
     Attributes
     ----------
     name : str
     column, place : int
-        Where it stands in v and in q; -1 for that of a cut joint.
+        Its indices in v and in q; -1 for a cut joint.
     position, lower, upper : float
         rad or m.
     """

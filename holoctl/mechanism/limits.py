@@ -1,12 +1,12 @@
-"""What motors can give and joints may do, as a caller says it.
+"""Limits of motors and joints, as given by a caller.
 
     effort         lower <= u <= upper                  of motors
-    speed_torque   |u| <= curve(|rate|)                 of motors, where they drive
+    speed_torque   |u| <= curve(|rate|)                 of motors that drive (do not brake)
     velocity       lower <= rate <= upper               of any coordinate, and of cut joints
     position       lower <= value <= upper              likewise
     acceleration   lower <= d rate / dt <= upper        likewise
 
-`Limits` knows no mechanism: names stay names, and are looked up in `bound_limits.py`.
+`Limits` does not depend on a mechanism: names are looked up in `bound_limits.py`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ RANGES = ("effort", "velocity", "position", "acceleration")
 """Kinds of limits that are numbers or pairs."""
 
 KINDS = (*RANGES, "speed_torque")
-"""All kinds, by the names that `Limits` has for them."""
+"""All kinds, by their names in `Limits`."""
 
 _INF = float("inf")
 
 
 @dataclass(frozen=True, repr=False)
 class Limits:
-    """What motors can give, and how far, how fast and how suddenly joints may move.
+    """Limits of the efforts of motors, and of positions, velocities and accelerations of joints.
 
-    A limit is a number x, for -x ... x, or a pair (lower, upper); ``inf`` stands for none. Each of
+    A limit is a number x, for -x ... x, or a pair (lower, upper); ``inf`` means no limit. Each of
     the first four is given as
 
     - a number, or a tuple (lower, upper): for every motor;
@@ -57,24 +57,24 @@ class Limits:
         (``mech.coordinate_names``), any joint, for all its coordinates, and cut joints: closures
         with ``joint=``, or ``closure[i]``.
     position : float, tuple, list or mapping, optional
-        rad or m, named as for `velocity`. Joints that turn without end, ball and free joints have
-        none. The angle of a cut joint needs both, between -pi and pi.
+        rad or m, named as for `velocity`. Continuous, spherical and free joints have none. The
+        angle of a cut joint needs both limits, between -pi and pi.
     acceleration : float, tuple, list or mapping, optional
-        rad/s^2 or m/s^2, signs and names as for `velocity`. Where a position is limited it says how
-        hard may be braked.
+        rad/s^2 or m/s^2, signs and names as for `velocity`. For a coordinate with a position limit
+        it also limits the braking.
     speed_torque : list of (float, float) or mapping, optional
-        Break points (speed, effort) of a motor: speeds from 0 on, ascending, rad/s or m/s; efforts
-        not negative, not ascending, N m or N. Between them lines, behind the last its effort. So
-        large may be the effort of a motor that drives (effort and rate of one sign); one that
-        brakes may give the effort at speed 0. One list for every motor, or a mapping from motors
-        to lists. With `effort`, the smaller counts.
+        Break points (speed, effort) of a motor: speeds from 0 on, increasing, rad/s or m/s; efforts
+        not negative, not increasing, N m or N. The curve is linear between them and constant after
+        the last. It limits the effort of a motor that drives (effort and rate of one sign); a motor
+        that brakes may give the effort at speed 0. One list for every motor, or a mapping from
+        motors to lists. With `effort`, the smaller counts.
 
     Raises
     ------
     InputError
-        For what is no number, a lower limit that is not below the upper one, zero or a negative
-        number where -x ... x is meant, velocities and accelerations that exclude zero, break points
-        out of order. Names, and how many motors there are, are looked at by `Mechanism`.
+        For values that are not numbers, a lower limit that is not below the upper one, a single
+        number that is not above zero, velocities and accelerations that exclude zero, break points
+        out of order. Names, and the number of motors, are checked by `Mechanism`.
 
     Examples
     --------
@@ -113,9 +113,10 @@ class Limits:
     def scaled(self, factor: float) -> Limits:
         """Tighter limits, for a margin.
 
-        Efforts (those of `speed_torque` too), velocities and accelerations are multiplied; a least
-        effort on the other side of zero, such as that of a cable that must pull, stays. Ranges of
-        positions shrink about their middle; one that is open on a side stays.
+        Efforts (those of `speed_torque` too), velocities and accelerations are multiplied; a lower
+        limit of an effort above zero, such as that of a cable that must pull, does not change, nor
+        an upper one below zero. Ranges of positions shrink about their middle; one that is
+        unbounded on a side does not change.
 
         Parameters
         ----------
@@ -129,7 +130,7 @@ class Limits:
         Raises
         ------
         InputError
-            For another factor, and where nothing is left between a least effort and the largest.
+            For another factor, and if no effort remains between the lower and the upper limit.
         """
         f = number("Limits.scaled: factor", factor)
         if not 0.0 < f <= 1.0:
@@ -165,7 +166,7 @@ class Limits:
 
 
 def checked_limits(limits: Any, owner: str) -> Limits:
-    """`limits` if they are some, or an `InputError`."""
+    """`limits` if they are `Limits`, or an `InputError`."""
     if isinstance(limits, Limits):
         return limits
     raise InputError(
@@ -178,7 +179,8 @@ def checked_limits(limits: Any, owner: str) -> Limits:
 
 
 def _each(given: Any, change: Callable[[float, float], Pair]) -> Any:
-    """A limit of any form with each of its pairs changed; of a number the upper side is."""
+    """A limit of any form with each of its pairs changed; for a number x, the upper side of (-x,
+    x)."""
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -191,7 +193,7 @@ def _each(given: Any, change: Callable[[float, float], Pair]) -> Any:
 
 
 def _canonical(what: str, given: Any) -> Any:
-    """A limit in its one form, which is a valid argument itself: a float, a pair of floats for all
+    """A limit in canonical form, which is a valid argument too: a float, a pair of floats for all
     motors, a tuple of pairs, one for each motor, or a mapping to floats and pairs."""
     owner = f"Limits: {what}"
     if given is None:
@@ -276,10 +278,10 @@ def _points(name: str, given: Any) -> tuple[Pair, ...]:
         )
     for (s, e), (faster, less) in steps:
         if not s < faster:
-            raise InputError(f"{name}: speeds must ascend; got {faster:g} behind {s:g}")
+            raise InputError(f"{name}: speeds must be increasing; got {faster:g} after {s:g}")
         if less > e:
             raise InputError(
-                f"{name}: efforts must not ascend with the speed; got {less:g} behind {e:g}"
+                f"{name}: efforts must not increase with the speed; got {less:g} after {e:g}"
             )
     if not stall > 0.0:
         raise InputError(f"{name}: the effort at speed 0 must be above zero; got {stall:g}")

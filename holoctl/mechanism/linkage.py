@@ -1,9 +1,9 @@
-"""Bodies and joints, loops included, to a `Mechanism`.
+"""Makes a `Mechanism` from bodies and joints, including loops.
 
 The joints between bodies form a graph. A spanning tree of it, rooted in the ground
-(`spanning_tree`), becomes the model (`tree_model`); each joint that is left over closes a loop and
-becomes a `Closure`. What depends on the choice: the coordinates, how many rows there are. What does
-not: the motion.
+(`spanning_tree`), becomes the model (`tree_model`); each remaining joint closes a loop and becomes
+a `Closure`. The coordinates and the number of rows depend on the choice of the tree, but the motion
+does not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from holoctl.constraints.closure import Closure, check_pitch
 from holoctl.constraints.joint_coordinates import part_names
 from holoctl.forces.force_protocol import Force
 from holoctl.mechanism.description import checked_motors
-from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_UPSIDE_DOWN, Joint
+from holoctl.mechanism.joint_types import GROUND, JOINT_TYPES, OTHER_IF_REVERSED, Joint
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.spanning_tree import (
@@ -56,11 +56,11 @@ __all__ = ["Linkage"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Linkage:
-    """Bodies and the joints between them, in any order, loops included.
+    """Bodies and the joints between them, in any order, including loops.
 
-    A builder: add bodies and joints, then ask for a `mechanism`, as often as you like. The
-    ground is the body ``"universe"``. A joint between bodies that are connected already closes
-    a loop; nothing needs to be said about it.
+    A builder: add bodies and joints, then call `mechanism`, any number of times. The ground is the
+    body ``"universe"``. A joint between bodies that are connected already closes a loop, which is
+    detected automatically.
 
     Parameters
     ----------
@@ -72,15 +72,15 @@ class Linkage:
     Raises
     ------
     InputError
-        For a name that is no text, or a gravity that is not three finite numbers.
+        For a name that is not text, or a gravity that is not three finite numbers.
 
     Notes
     -----
-    Which joints are cut, unless `mechanism` is told: joints stay in the tree in the order free,
-    weld, actuated, then by degrees of freedom (a cut joint of many has few rows), then by
-    distance from the ground in joints (a shallow tree), then by name. A joint that would close a
-    loop with those before it is cut (Kruskal's algorithm). The rule does not depend on the order
-    of the calls.
+    The joints to cut, unless given to `mechanism`, are chosen as follows: joints stay in the tree
+    in the order free, weld, actuated, then by degrees of freedom (a cut joint of many has few
+    rows), then by distance from the ground in joints (a shallow tree), then by name. A joint that
+    would close a loop with those before it is cut (Kruskal's algorithm). The rule does not depend
+    on the order of the calls.
     """
 
     name: str = "linkage"
@@ -97,17 +97,17 @@ class Linkage:
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """Names of the bodies, as they were added; the ground is not among them."""
+        """Names of the bodies, in the order in which they were added, without the ground."""
         return tuple(self._bodies)
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Names of the joints, as they were added."""
+        """Names of the joints, in the order in which they were added."""
         return tuple(self._joints)
 
     @property
     def loops(self) -> tuple[tuple[str, ...], ...]:
-        """One tuple for each independent loop: the joints around it, that which is cut first."""
+        """One tuple for each independent loop: the joints around it, beginning with the cut one."""
         return tuple(spanning_tree(preferred(self._joints.values(), frozenset()))[1].values())
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Linkage:
         Parameters
         ----------
         name : str
-            Also the name of a frame of the model. No joint may have it.
+            Also the name of a frame of the model. No joint may have the same name.
         mass : float
             kg, zero or more.
         com : (3,) array_like, optional
@@ -138,9 +138,9 @@ class Linkage:
         Raises
         ------
         InputError
-            For a name that is in use, a negative mass, numbers that are not finite, an inertia
-            that is not symmetric or that no distribution of mass has (a principal moment is
-            negative, or larger than the sum of the others). Nothing is added then.
+            For a name that is in use, a negative mass, numbers that are not finite, an inertia that
+            is not symmetric or that no distribution of mass has (a principal moment is negative, or
+            larger than the sum of the others). The linkage is then unchanged.
         """
         self._check_new(name, "body")
         owner = f"body {name!r}"
@@ -163,8 +163,8 @@ class Linkage:
     ) -> None:
         """Add a joint; its bodies may follow later.
 
-        Coordinates are those of the child against the parent, wherever the tree runs: see
-        `joint_motion` for their meaning, type by type.
+        Coordinates are those of the child relative to the parent, whichever of the two carries the
+        other in the tree: see `joint_motion` for their meaning by type.
 
         Parameters
         ----------
@@ -181,14 +181,14 @@ class Linkage:
             The joint frame in each body; at zero the two coincide. Default: that of the body.
             To turn z along x, in both: ``pin.SE3(pin.utils.rotate("y", np.pi / 2), point)``.
         pitch : float, optional
-            Of a screw, and of no other joint, m/rad: as in `Closure`.
+            Pitch of a screw, and of no other joint, m/rad: as in `Closure`.
 
         Raises
         ------
         InputError
-            For a name that is in use, an unknown type, two equal bodies, a placement that is
-            none, a screw without a pitch or with one that is zero or not finite. Nothing is
-            added then.
+            For a name that is in use, an unknown type, two equal bodies, an invalid placement, a
+            screw without a pitch or with one that is zero or not finite. The linkage is then
+            unchanged.
         """
         self._check_new(name, "joint")
         owner = f"joint {name!r}"
@@ -213,10 +213,10 @@ class Linkage:
     ) -> Mechanism:
         """The mechanism: a spanning tree of the joints, and a `Closure` for each other joint.
 
-        A closure has the name and the type of the joint that was cut; `joint_motion` reads its
-        position and rate. Every body is a frame of the model, by its name; so is every joint of
-        the tree: the joint frame in the body that hangs from it. A body that a weld of the tree
-        holds becomes part of the body above.
+        A closure has the name and the type of the joint that was cut; `joint_motion` computes its
+        position and rate. Every body is a frame of the model, by its name; so is every joint of the
+        tree: the joint frame in the body that it carries. A body that is welded in the tree becomes
+        part of the body above.
 
         Parameters
         ----------
@@ -227,12 +227,12 @@ class Linkage:
             Coordinates with a motor, as for `Mechanism`. A joint with a motor may be cut: see
             Notes.
         reference : mapping of str to float or list, optional
-            Positions of joints of the tree, as `joint_motion` gives them (rad, m, quaternions
-            x y z w): where `hc.assemble` starts. Default: zero, for those not named.
+            Positions of joints of the tree, as `joint_motion` gives them (rad, m, quaternions x y z
+            w): the start of `hc.assemble`. Default: zero, for joints not named.
         tolerance : float, optional
-            How exactly points and axes are meant, as for `Mechanism`. Default 0: exactly.
+            Tolerance of points and axes, as for `Mechanism`. Default 0: exact.
         forces : iterable of forces, optional
-            As for `Mechanism`; joints that are cut are named as those of the tree.
+            As for `Mechanism`; cut joints are named in the same way as those of the tree.
         limits : Limits, optional
             As for `Mechanism`, likewise.
 
@@ -250,13 +250,13 @@ class Linkage:
         Notes
         -----
         A motor needs a coordinate. So a cut joint with a motor keeps its coordinates: its child
-        body is divided into parts of equal mass and inertia (two for one such joint), one of
-        which hangs in the tree from the joint; a weld ``name.weld`` ties it to the other.
-        Together they are the body, so motion and torques are those of any other cut.
+        body is divided into parts of equal mass and inertia (two for one such joint), one of which
+        is carried by the joint in the tree; a weld ``name.weld`` ties it to the other. Together
+        they are the body, so motion and torques are those of any other cut.
 
-        A spherical or free joint whose parent hangs from its child in the tree has the inverse
-        coordinates in q and v. `reference` and `joint_motion` are not concerned. A motor on it
-        is refused, for it would act in other axes.
+        A spherical or free joint is reversed in the tree if its child carries its parent. It then
+        has the inverse coordinates in q and v; `reference` and `joint_motion` use its own. A motor
+        on it is refused, because it would act in other axes.
         """
         joints = [self._joints[name] for name in sorted(self._joints)]
         self._check_names()
@@ -269,8 +269,8 @@ class Linkage:
         loose = [j for j in joints if j not in tree]
         self._check_free(loose, tree)
         parts = hanging_parts([j for j in loose if j in motors.values()])
-        upside = {b.joint.name for b in (*branches(tree), *parts) if b.reversed}
-        self._check_motors(motors, upside)
+        reversed_names = {b.joint.name for b in (*branches(tree), *parts) if b.reversed}
+        self._check_motors(motors, reversed_names)
         model, places = tree_model(self.name, self.gravity, self._bodies, branches(tree), parts)
         divided = {b.joint.name: b for b in parts}
         closures = [
@@ -280,7 +280,7 @@ class Linkage:
             for j in loose
         ]
         cut_now = {j.name for j in loose if j.name not in divided}
-        q = self._reference(model, reference, cut_now, upside)
+        q = self._reference(model, reference, cut_now, reversed_names)
         return Mechanism(
             model, closures, tuple(motors), reference=q, name=self.name, tolerance=tolerance,
             forces=tuple(forces), limits=limits,
@@ -291,7 +291,7 @@ class Linkage:
     def _check_new(self, name: Any, what: str) -> None:
         _text(f"Linkage: the name of a {what}", name)
         if name == GROUND:
-            raise InputError(f"{what} {name!r}: this name stands for the ground; choose another")
+            raise InputError(f"{what} {name!r}: this is the name of the ground; choose another")
         for kind, names in (("body", self._bodies), ("joint", self._joints)):
             if name in names:
                 raise InputError(
@@ -300,7 +300,7 @@ class Linkage:
                 )
 
     def _check_names(self) -> None:
-        """That ``name[0]`` of one joint is not the name of another joint or body."""
+        """Check that ``name[0]`` of one joint is not the name of another joint or body."""
         made = Counter(self.bodies)
         for joint in self._joints.values():
             made.update(joint.new_names)
@@ -324,7 +324,7 @@ class Linkage:
             )
 
     def _chosen(self, order: Sequence[Joint], cut: tuple[Any, ...]) -> list[Joint]:
-        """The tree that is left by the joints that the caller cuts."""
+        """The tree that remains without the joints that the caller cuts."""
         names = tuple(sorted(j.name for j in order))
         for name in cut:
             known_name(name, names, "joint", f"{self.name}: cut")
@@ -340,9 +340,9 @@ class Linkage:
             )
         tree, loops = spanning_tree(left)
         if loops:
-            told = "; ".join(f"{name!r} closes {_around(loop)}" for name, loop in loops.items())
+            closing = "; ".join(f"{name!r} closes {_around(loop)}" for name, loop in loops.items())
             raise InputError(
-                f"{self.name}: cut {listing(cut)} leaves {counted(len(loops), 'loop')}: {told}; "
+                f"{self.name}: cut {listing(cut)} leaves {counted(len(loops), 'loop')}: {closing}; "
                 "cut one joint more of each"
             )
         return tree
@@ -351,16 +351,16 @@ class Linkage:
         for joint in loose:
             if joint.type == "free":
                 raise InputError(
-                    f"{self.name}: the free joint {joint.name!r} would be cut, but it holds "
-                    "nothing; leave it away, or cut another joint of "
+                    f"{self.name}: the free joint {joint.name!r} would be cut, but it constrains "
+                    "nothing; leave it out, or cut another joint of "
                     f"{_around(loop_of(joint, tree))}"
                 )
 
-    def _check_motors(self, motors: Mapping[str, Joint], upside: set[str]) -> None:
+    def _check_motors(self, motors: Mapping[str, Joint], reversed_names: set[str]) -> None:
         for motor, joint in motors.items():
-            if joint.name in upside and joint.type in OTHER_UPSIDE_DOWN:
+            if joint.name in reversed_names and joint.type in OTHER_IF_REVERSED:
                 raise InputError(
-                    f"{self.name}: actuated: in this tree {joint.parent!r} hangs from "
+                    f"{self.name}: actuated: in this tree {joint.parent!r} is carried by "
                     f"{joint.child!r}, so {motor!r} would act in other axes than those of the "
                     f"{joint.type} joint; exchange its parent and child, or choose another cut"
                 )
@@ -375,13 +375,13 @@ class Linkage:
             raise InputError(
                 f"{self.name}: joint {joint.name!r} closes {_around(loop_of(joint, tree))}, where "
                 f"welds make one body of {joint.parent!r} and {joint.child!r}; leave "
-                f"{joint.name!r} away, or cut one of the welds"
+                f"{joint.name!r} out, or cut one of the welds"
             )
         a, b = (above, A * joint.at_parent), (below, B * joint.at_child)
         return Closure(a, b, joint=joint.type, name=joint.name, pitch=joint.pitch)
 
     def _reference(
-        self, model: pin.Model, reference: Any, cut: set[str], upside: set[str]
+        self, model: pin.Model, reference: Any, cut: set[str], reversed_names: set[str]
     ) -> Vector:
         q: Vector = pin.neutral(model)
         if reference is None:
@@ -400,7 +400,7 @@ class Linkage:
                     f"(cut now: {listing(sorted(cut))})"
                 )
             joint = self._joints[name]
-            value = position(joint, given, joint.name in upside)
+            value = position(joint, given, joint.name in reversed_names)
             start = 0
             for part in part_names(model, name):
                 i = model.getJointId(part)
@@ -410,7 +410,7 @@ class Linkage:
         return q
 
 
-# --------------------------------------------------------------------------------- the door
+# ---------------------------------------------------------------------------- argument checks
 
 
 def _text(what: str, given: Any) -> str:
@@ -429,7 +429,7 @@ def _placement(what: str, given: Any) -> pin.SE3:
 
 
 def _checked_inertia(owner: str, given: Any) -> Array:
-    """An inertia that some distribution of mass has, symmetric to the last digit."""
+    """A valid inertia, made exactly symmetric."""
     what = f"{owner}: inertia"
     if given is None:
         return np.zeros((3, 3))

@@ -63,21 +63,20 @@ class Mechanism:
 
     ``M a + h = B u + J^T f + F + G^T lambda``, with F the `forces` that belong to the mechanism.
 
-    Everything is checked here, once. A mechanism does not change; it can be pickled, copied,
+    All arguments are checked here, once. A mechanism does not change; it can be pickled, copied,
     and shared between threads. ``dataclasses.replace(mech, model=...)`` makes a variant.
 
     Parameters
     ----------
     model : pin.Model
-        The tree, with at least one joint, numbered depth-first (`hc.renumbered` makes such a
-        copy) and without mimic joints. The axes of joints must have norm 1, and placements must
-        be rotations, up to 1e-9: Pinocchio takes others and gives wrong efforts without a word.
-        A private copy is taken. Its friction and damping are
-        not part of the equation of motion: give them as `forces`. Inertias
-        must be those of bodies: no negative mass or principal moment (about the centre of mass),
-        none larger than the sum of the others, up to 1e-5 of the largest entry; points, rods and
-        joints without a body are allowed. Rotors count by ``model.armature``, or where it is zero
-        by ``rotorGearRatio**2 * rotorInertia``.
+        The tree, with at least one joint, numbered depth-first (`hc.renumbered` makes such a copy)
+        and without mimic joints. The axes of joints must have norm 1, and placements must be
+        rotations, up to 1e-9: Pinocchio accepts others and silently computes wrong efforts. The
+        model is copied. Its friction and damping are not part of the equation of motion: give them
+        as `forces`. Inertias must be those of bodies: no negative mass or principal moment (about
+        the centre of mass), none larger than the sum of the others, up to 1e-5 of the largest
+        entry; points, rods and joints without a body are allowed. Rotor inertias are
+        ``model.armature``, or if it is zero ``rotorGearRatio**2 * rotorInertia``.
     constraints : iterable of constraints, optional
         `Closure`, `Rod`, `Contact`, `Coupling`, `Custom`, `GammaQ`. Names must differ.
     actuated : iterable of str, optional
@@ -90,19 +89,19 @@ class Mechanism:
     name : str, optional
         Default: the name of the model.
     parked : iterable of (int, constraint), optional
-        Constraints that are switched off, with their place among all: see `with_enabled`.
+        Constraints that are switched off, with their index among all: see `with_enabled`.
     tolerance : float, optional
-        How exactly the geometry is meant, scaled (lengths over the size of their loop, rad), from
-        0 to less than 1e-2. Rows that repeat others to within it are redundant: the others close
-        exactly and decide the motion, and these may stay open by so much. Default 0: exact
-        geometry. `hc.load` takes 1e-4, since files are rounded.
+        Tolerance of the geometry, scaled (lengths over the size of their loop, rad), from 0 to less
+        than 1e-2. Rows that depend on others to within it are redundant: the others close exactly
+        and determine the motion, and the redundant ones may stay open by the tolerance. Default 0:
+        exact geometry. `hc.load` uses 1e-4, since files are rounded.
     forces : iterable of forces, optional
         `JointFriction`, `JointSpring`, `Spring`, `CustomForce`: F in the equation of motion. Their
         names and those of the constraints must differ.
     limits : Limits, optional
-        What motors can give and joints may do. The mechanism carries them, and `limits_of` tells
-        them; controllers keep those that they are given. Efforts of coordinates that have no motor
-        may be among them: they count when these get one.
+        Limits of motors and joints. The mechanism stores them, and `limits_of` returns them;
+        controllers keep the limits given to them. Efforts of coordinates without a motor may be
+        among them: they apply once the coordinate has a motor.
 
     Attributes
     ----------
@@ -111,10 +110,10 @@ class Mechanism:
     nq, nv, nu : int
         Sizes of a configuration, of a velocity, and of the motor efforts.
     B : (nv, nu) array
-        Actuation matrix, not writable; ``B.T @ v`` are the rates of the motors.
+        Actuation matrix, read-only; ``B.T @ v`` are the rates of the motors.
     coordinate_names : tuple of nv str
-        The joint's name, or ``joint[i]`` for a joint of several coordinates. Places in v, not in
-        q: see `motor_positions`.
+        The joint's name, or ``joint[i]`` for a joint of several coordinates, in the order of v, not
+        of q: see `motor_positions`.
     constraint_names, force_names : tuple of str
         One name for each constraint, and for each force.
     joint_of : (nv,) int array
@@ -126,17 +125,17 @@ class Mechanism:
     column_scale : (nv,) array
         L for translational coordinates, 1 for angular ones.
     scale : (m, nv) array
-        What each entry of G is scaled by: the factor of its row times that of its column.
+        Scale of each entry of G: the factor of its row times that of its column.
     bound : tuple of bound rows
-        What each constraint is on this model, in their order.
+        Each constraint bound to this model, in their order.
     bound_forces : tuple of bound forces
-        What each force is on this model, in their order.
+        Each force bound to this model, in their order.
     row_names : tuple of m str
         ``constraint.row``.
     blocks : tuple of Block
-        The same rows as they are evaluated: those between bodies in one table, others one by one.
+        The same rows grouped for evaluation: those between bodies in one table, others one by one.
     lengths : ((n,) int array, (n,) int array)
-        Where translational coordinates stand in q, and in v.
+        The indices of translational coordinates in q, and in v.
     chart : bound rows or None
         The first explicit chart, which moves the state; None without one.
     stabilised : bool
@@ -144,12 +143,12 @@ class Mechanism:
     slides : bool
         Whether some translational coordinate moves no frame of a row between bodies.
     motors : MotorPlaces
-        Where the positions of motors stand in q.
+        The indices of the motors' positions in q.
 
     Raises
     ------
     InputError
-        If any part of the description is unusable; the message says which and why.
+        If any part of the description is invalid; the message states which part and why.
     """
 
     model: pin.Model
@@ -187,7 +186,7 @@ class Mechanism:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
 
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -245,8 +244,8 @@ class Mechanism:
                 bound_limits(self, applicable(self, limits))
             except InputError as error:
                 raise InputError(
-                    f"{error}. A variant of a mechanism carries its limits along, those of a file "
-                    "too: dataclasses.replace(mech, ..., limits=None) goes without"
+                    f"{error}. A variant of a mechanism keeps its limits, those of a file "
+                    "too: dataclasses.replace(mech, ..., limits=None) removes them"
                 ) from None
 
     @property
@@ -271,7 +270,7 @@ class Mechanism:
         return made_again, (type(self), given | {"model": self.model.copy()})
 
     def motor_positions(self, q: Any) -> Vector:
-        """Where the motors are, in the order of u: what `ComputedTorque` takes as ``q_ref``.
+        """The positions of the motors, in the order of u: ``q_ref`` of `ComputedTorque`.
 
         Parameters
         ----------
@@ -281,14 +280,13 @@ class Mechanism:
         Returns
         -------
         positions : (nu,) array
-            rad or m. Of a continuous joint the angle in (-pi, pi], whatever its turns.
+            rad or m. The angle of a continuous joint is in (-pi, pi], without its full turns.
 
         Raises
         ------
         InputError
-            For a wrong shape, numbers that are not finite or not of unit norm; where a motor
-            has no position of its own: one on a coordinate of a ball or a free joint, and those
-            that were given by a matrix.
+            For a wrong shape, numbers that are not finite or not of unit norm; for motors without a
+            position: on a coordinate of a spherical or a free joint, or given by a matrix.
 
         Examples
         --------
@@ -311,7 +309,7 @@ class Mechanism:
         return position_reader(self.motors)(q)
 
     def motor_rates(self, v: Any) -> Vector:
-        """How fast the motors move: ``B.T @ v``, in the order of u.
+        """The rates of the motors: ``B.T @ v``, in the order of u.
 
         Parameters
         ----------
@@ -332,19 +330,19 @@ class Mechanism:
         return rates
 
     def per_thread(self, key: str, make: Callable[[], _Made]) -> _Made:
-        """What `make` makes, once for each thread: workspaces, which are written into, and
-        constants of the mechanism.
+        """The result of `make`, which is called once for each thread: a workspace, or constants of
+        the mechanism.
 
         Parameters
         ----------
         key : str
-            What it is, for all who ask for the same.
+            Name under which the object is stored.
         make : function () -> object
 
         Returns
         -------
         object
-            That of this thread; it is not pickled, and goes with the mechanism.
+            The object of this thread. It is not pickled, and is deleted with the mechanism.
         """
         held: dict[str, Any] = self._local.__dict__
         if key not in held:
@@ -352,10 +350,10 @@ class Mechanism:
         made: _Made = held[key]
         return made
 
-    # Sets of constraints that change, as when a foot lands: each gives a new mechanism.
+    # Changed sets of constraints, as when a foot lands: each method returns a new mechanism.
 
     def with_constraints(self, *constraints: Constraint) -> Mechanism:
-        """This mechanism with more constraints, behind those it has.
+        """This mechanism with more constraints, after those it has.
 
         Raises
         ------
@@ -365,7 +363,7 @@ class Mechanism:
         return replace(self, constraints=(*self.constraints, *constraints))
 
     def with_forces(self, forces: Iterable[Force]) -> Mechanism:
-        """This mechanism with more forces, behind those it has.
+        """This mechanism with more forces, after those it has.
 
         Raises
         ------
@@ -377,12 +375,12 @@ class Mechanism:
     def without(self, *names: str) -> Mechanism:
         """This mechanism without the constraints and forces of these names.
 
-        Limits of joints that closures were go with them.
+        The limits of closures that are joints are removed with them.
 
         Raises
         ------
         InputError
-            For a name that none has, and for a closure that a force which stays acts on.
+            For an unknown name, and for a closure on which a remaining force acts.
         """
         known = (*self._all_names(), *self.force_names)
         for name in names:
@@ -398,13 +396,14 @@ class Mechanism:
     def with_enabled(self, **enabled: bool) -> Mechanism:
         """This mechanism with constraints switched on or off by name.
 
-        What is switched off stays in `parked` and comes back at its place. Names that are no
-        Python names go in as ``with_enabled(**{"left-foot": False})``.
+        Constraints that are switched off are kept in `parked`, and return to their index when
+        switched on. Names that are not valid in Python are given as ``with_enabled(**{"left-foot":
+        False})``.
 
         Raises
         ------
         InputError
-            For a name that no constraint has, or a value that is not True or False.
+            For an unknown name, or a value that is not True or False.
         """
         known = self._all_names()
         off = {c.default_name for _, c in self.parked}
@@ -448,7 +447,7 @@ def workspace(mech: Mechanism) -> pin.Data:
 
 
 def _parts(mech: Mechanism) -> Iterator[Cells]:
-    """What a notebook shows of a mechanism."""
+    """The lines of a mechanism's table in a notebook."""
     rows = [
         f"{name} ({counted(len(bound.labels), 'row')})"
         for name, bound in zip(mech.constraint_names, mech.bound, strict=True)
@@ -464,7 +463,8 @@ def _parts(mech: Mechanism) -> Iterator[Cells]:
 
 
 def _slides(mech: Mechanism) -> bool:
-    """What loops hold near the world is judged by their closure; of other rows nobody knows."""
+    """Whether some translational coordinate moves no frame of a row between bodies. The closure
+    error limits the other coordinates; rows of other kinds do not count."""
     held = np.zeros(mech.nv, dtype=bool)
     for block in mech.blocks:
         if block.table is not None:
@@ -473,7 +473,8 @@ def _slides(mech: Mechanism) -> bool:
 
 
 def _lengths(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where translational coordinates stand in q and in v; in q they come first of their joint."""
+    """The indices of translational coordinates in q and in v; in q they are the first of their
+    joint."""
     in_v = np.flatnonzero(translational(model))
     joint = joint_of_coordinate(model)[in_v]
     own = plain(model)

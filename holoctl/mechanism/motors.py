@@ -1,11 +1,11 @@
-"""Where the motors stand: one position for each, read off a configuration.
+"""The positions of the motors in a configuration.
 
     position = q[i]                       i = idx_q + (coordinate - idx_v) of the joint
-    position = atan2(q[i + 1], q[i])      where the motor is continuous
+    position = atan2(q[i + 1], q[i])      of a continuous motor
 
-Names of coordinates are places in v. In q a joint may stand elsewhere and have more numbers than
-coordinates: a continuous joint has the cosine and the sine of its angle, a ball four numbers of
-which none is a position. So whoever wants the position of a motor asks here.
+Names of coordinates refer to indices in v. In q a joint may have another index and more numbers
+than coordinates: a continuous joint has the cosine and the sine of its angle, a spherical joint
+four numbers of which none is a position.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = ["MotorPlaces", "motor_places", "placed", "position_reader"]
 
 @dataclass(frozen=True, eq=False)
 class MotorPlaces:
-    """Where the positions of motors stand in q.
+    """The indices of the motors' positions in q.
 
     Attributes
     ----------
     where : (nu,) int array
-        Index into q of each motor's position; of its cosine, with the sine behind it, where the
-        motor drives a continuous joint.
+        Index into q of each motor's position; for a continuous joint that of the cosine, which is
+        followed by the sine.
     turning : (n,) int array
-        Which motors turn without end.
+        The motors of continuous joints.
     missing : str
-        Which motor has no position of its own, and why; empty if all have one.
+        The first motor without a position, and why; empty if all have one.
     """
 
     where: NDArray[np.intp]
@@ -45,7 +45,7 @@ class MotorPlaces:
 
 
 def motor_places(model: pin.Model, motors: Sequence[str]) -> MotorPlaces:
-    """The places of the motors with these coordinate names, in their order."""
+    """The indices of the motors with these coordinate names, in their order."""
     model = plain(model)
     names, joint_of = coordinate_names(model), joint_of_coordinate(model)
     where, turning, missing = np.zeros(len(motors), dtype=np.intp), [], ""

@@ -12,8 +12,8 @@
 | `external_efforts`        | J^T f: a sum over the bodies         | the world Jacobian            |
 | `energy`, `energies`      | v^T M v / 2, and that of gravity     | velocities of the bodies      |
 
-Pinocchio does the work; here are the conventions. Rotor inertias (``model.armature``) are part of
-M everywhere, the energy included.
+Pinocchio computes them; this file defines the conventions. Rotor inertias (``model.armature``) are
+part of M everywhere, also in the energy.
 Reference: R. Featherstone, Rigid Body Dynamics Algorithms, chapters 5 to 7.
 """
 
@@ -116,7 +116,7 @@ def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Ve
         model.armature = np.zeros(mech.nv)
         return model, model.createData(), armature
 
-    # Pinocchio counts the rotors of some kinds of joints, and leaves out those of others
+    # Pinocchio includes the rotors of some types of joints only
     model, data, armature = mech.per_thread("rotorless", without_rotors)
     for q_i, v_i in zip(q, v, strict=True):
         pin.computeMechanicalEnergy(model, data, q_i, v_i)
@@ -130,18 +130,17 @@ def energies(mech: Mechanism, q: Sequence[Vector], v: Array) -> tuple[Vector, Ve
 def external_efforts(
     mech: Mechanism, kin: Kinematics | None, f_ext: Any, efforts: Any = None
 ) -> Vector:
-    """``J^T f``, shape (nv,), of external forces; and other known efforts on the coordinates.
+    """``J^T f``, shape (nv,), of external forces, plus other known efforts on the coordinates.
 
     Parameters
     ----------
     mech : Mechanism
     kin : Kinematics or None
-        At the state where the forces act; not needed where there is no `f_ext`.
+        At the state at which the forces act; not needed without `f_ext`.
     f_ext : mapping, pin.StdVec_Force or None
         A frame name to a pair (force in N, moment in N m) of three numbers each, or to the 6
         numbers in a row, in world axes at the origin of the frame, or to a `pin.Force` so
-        expressed; or one `pin.Force` for each joint, in joint frames, as Pinocchio's algorithms
-        take it.
+        expressed; or one `pin.Force` for each joint, in joint frames, as in Pinocchio's algorithms.
     efforts : (nv,) array_like or None
         N m or N.
 
@@ -183,8 +182,8 @@ def external_efforts(
 def known_efforts(
     mech: Mechanism, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
 ) -> Vector:
-    """``J^T f`` and efforts on the coordinates (nv,), either of which may be None: where a state is
-    moved by an explicit chart, there, as everywhere in the dynamics."""
+    """``J^T f`` plus efforts on the coordinates (nv,); either may be None. An explicit chart moves
+    the state first, as everywhere in the dynamics."""
     if f_ext is None:  # no kinematics
         given = np.zeros(mech.nv) if efforts is None else efforts
         return vector("efforts", given, mech.nv, "efforts on the coordinates")
@@ -196,7 +195,7 @@ def known_efforts(
 
 
 def _wrench(name: str, given: Any) -> Vector:
-    """Force and moment as 6 numbers: of a pair of three, of six in a row, or of a `pin.Force`."""
+    """Force and moment as 6 numbers, from a pair of three, six in a row, or a `pin.Force`."""
     if isinstance(given, pin.Force):
         given = given.vector
     x = numbers(name, given, "force, moment; world axes")

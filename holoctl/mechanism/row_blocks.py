@@ -1,4 +1,4 @@
-"""Rows as they are evaluated: those between bodies in one table, the others one by one."""
+"""Rows grouped for evaluation: those between bodies in one table, the others one by one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Block", "blocks_of"]
 
 
 class Block(NamedTuple):
-    """Rows that are evaluated together, and where they stand among all: `where` ascends."""
+    """Rows that are evaluated together, and their indices among all, in increasing order."""
 
     rows: BoundRows
     where: NDArray[np.intp]
 
     @property
     def table(self) -> WrenchRows | None:
-        """The rows as a table of rows between bodies; None where they are something else."""
+        """The rows as a table of rows between bodies; None if they are other rows."""
         return self.rows if type(self.rows) is WrenchRows else None
 
 
@@ -32,7 +32,7 @@ def blocks_of(bound: Sequence[BoundRows]) -> tuple[Block, ...]:
     """All rows between bodies as one table, the other constraints one by one."""
     starts = np.cumsum([0, *(len(b.labels) for b in bound)])
     where = [read_only(np.arange(start, stop)) for start, stop in pairwise(starts)]
-    # a subclass may evaluate otherwise, so only the very type may be merged
+    # a subclass may evaluate differently, so only this exact type is merged
     tables = {i: b for i, b in enumerate(bound) if type(b) is WrenchRows}
     others = [Block(b, where[i]) for i, b in enumerate(bound) if i not in tables]
     if not tables:

@@ -1,4 +1,4 @@
-"""What makes rows and coordinates pure numbers: a length for each group of coupled loops.
+"""Scales of rows and coordinates: a characteristic length for each group of coupled loops.
 
     row_scale     1 / L for lengths, 1 for angles
     column_scale  L for translational coordinates, 1 for angular ones
@@ -47,7 +47,7 @@ def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
     owner = f"constraint {constraint_of(bound.labels[0])!r}"
     try:
         found = np.asarray(bound.scale(length.copy(), columns.copy()))
-    except Exception as error:  # of a class of one's own
+    except Exception as error:  # a user-defined class may raise anything
         raise InputError(f"{owner}: scale raised {type(error).__name__}: {error}") from error
     good = found.shape == length.shape and found.dtype.kind in "fiu"
     if not good or not ((found > 0.0) & np.isfinite(found)).all():
@@ -59,7 +59,7 @@ def _scale(bound: BoundRows, length: Vector, columns: Vector) -> Vector:
 
 
 def loop_length(bound: Sequence[BoundRows], at: int, row_scale: Vector) -> float:
-    """The size of the loop that the constraint at this place closes, m."""
+    """The size of the loop that the constraint with this index closes, m."""
     start = sum(len(b.labels) for b in bound[:at])
     scale = row_scale[start : start + len(bound[at].labels)]
     lengths = scale[scale != 1.0]

@@ -1,7 +1,7 @@
 """The graph of bodies and joints: a spanning tree, rooted in the ground, and the loops.
 
-Kruskal's algorithm: the joints are gone through in the order in which one would like to keep them;
-one whose bodies are connected already closes a loop, and is cut.
+Kruskal's algorithm: the joints are taken in order of preference; a joint whose bodies are connected
+already closes a loop, and is cut.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 class TreeBranch:
     """A joint of the tree, from the body above to the body below.
 
-    `part` says that below hangs but a part of that body, which a weld ties to the rest.
+    With `part`, the joint carries only a part of the body below, which a weld ties to the rest.
     """
 
     joint: Joint
@@ -37,17 +37,17 @@ class TreeBranch:
 
     @property
     def above(self) -> str:
-        """The body that the other hangs from."""
+        """The body that carries the other."""
         return self.joint.child if self.reversed else self.joint.parent
 
     @property
     def reversed(self) -> bool:
-        """Whether the parent of the joint hangs from its child."""
+        """Whether the child of the joint carries its parent."""
         return self.below == self.joint.parent
 
 
 def preferred(joints: Iterable[Joint], motors: Iterable[str]) -> list[Joint]:
-    """The joints in the order in which they are taken into the tree."""
+    """The joints in the order of preference for the tree."""
     joints, driven = list(joints), set(motors)
     far = distances(joints)
     first = {"free": 0, "weld": 1}
@@ -60,7 +60,8 @@ def preferred(joints: Iterable[Joint], motors: Iterable[str]) -> list[Joint]:
 
 
 def spanning_tree(order: Iterable[Joint]) -> tuple[list[Joint], dict[str, tuple[str, ...]]]:
-    """Kruskal: the joints of the tree, taken in this order; the loop that each other one closes."""
+    """The joints of the tree, by Kruskal's algorithm in this order, and the loop that each other
+    joint closes."""
     group: dict[str, list[str]] = {}
     tree: list[Joint] = []
     rest: list[Joint] = []
@@ -77,7 +78,7 @@ def spanning_tree(order: Iterable[Joint]) -> tuple[list[Joint], dict[str, tuple[
 
 
 def loop_of(joint: Joint, tree: Iterable[Joint]) -> tuple[str, ...]:
-    """The joints around the loop that a joint closes with a tree, from that joint on."""
+    """The joints around the loop that a joint closes with a tree, beginning with that joint."""
     near = _neighbours(tree)
     before: dict[str, tuple[str, str]] = {joint.parent: ("", "")}
     stack = [joint.parent]
@@ -95,7 +96,7 @@ def loop_of(joint: Joint, tree: Iterable[Joint]) -> tuple[str, ...]:
 
 
 def branches(tree: Iterable[Joint]) -> list[TreeBranch]:
-    """The joints of the tree, each with the body that hangs from it."""
+    """The joints of the tree, each with the body that it carries."""
     near = _neighbours(tree)
     found: list[TreeBranch] = []
     seen, stack = {GROUND}, [GROUND]
@@ -109,12 +110,13 @@ def branches(tree: Iterable[Joint]) -> list[TreeBranch]:
 
 
 def hanging_parts(joints: Iterable[Joint]) -> list[TreeBranch]:
-    """Where the bodies are that cut joints with a motor hold; the ground is not divided."""
+    """The cut joints with a motor, each with the part of a body that it carries; the ground is not
+    divided."""
     return [TreeBranch(j, j.parent if j.child == GROUND else j.child, part=True) for j in joints]
 
 
 def distances(joints: Iterable[Joint]) -> dict[str, int]:
-    """How many joints each body is away from the ground; without those that are not connected."""
+    """The distance of each connected body from the ground, in joints."""
     far, level = {GROUND: 0}, [GROUND]
     near = _neighbours(joints)
     while level:

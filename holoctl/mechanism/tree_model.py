@@ -1,4 +1,4 @@
-"""The tree of a linkage as a `pin.Model`: each joint hung below a body that is in place."""
+"""The tree of a linkage as a `pin.Model`, built joint by joint from the ground."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import child_frame
-from holoctl.mechanism.joint_types import GROUND, IN_SERIES, OTHER_UPSIDE_DOWN, Joint
+from holoctl.mechanism.joint_types import GROUND, IN_SERIES, OTHER_IF_REVERSED, Joint
 from holoctl.mechanism.spanning_tree import TreeBranch
 from holoctl.tree.inertia_checks import rigid_body
 
@@ -30,7 +30,7 @@ def tree_model(
     branches: Sequence[TreeBranch],
     parts: Sequence[TreeBranch],
 ) -> tuple[pin.Model, dict[str, BodyPlacement]]:
-    """The tree, numbered depth-first, and where each body is in it."""
+    """The tree, numbered depth-first, and the placement of each body in it."""
     model = pin.Model()
     model.name, model.gravity.linear = name, gravity
     shares = Counter(b.below for b in parts)
@@ -52,40 +52,42 @@ def tree_model(
 
 
 def _hang(model: pin.Model, branch: TreeBranch, place: BodyPlacement) -> BodyPlacement:
-    """Add a branch to the model below a body that is in place; where the body below is."""
+    """Add a branch to the model below a body that is placed already; returns the placement of the
+    body below."""
     j = branch.joint
     above, below = (j.at_parent, j.at_child)[:: -1 if branch.reversed else 1]
     last, X = place[0], place[1] * above
     if j.type == "weld":
         _add_frame(model, j.name, last, X, pin.FrameType.FIXED_JOINT)
         return last, X * below.inverse()
-    if branch.reversed and j.type in OTHER_UPSIDE_DOWN:
+    if branch.reversed and j.type in OTHER_IF_REVERSED:
         _add_frame(model, child_frame(j.name), last, X, pin.FrameType.OP_FRAME)
     for name, kind in _pinocchio_joints(j, branch.reversed):
         number = model.addJoint(model.getJointId(last), kind, X, name)
         model.addJointFrame(number)
         last, X = name, pin.SE3.Identity()
-    if last != j.name:  # several joints in series: the frame behind them bears the name
+    if last != j.name:  # several joints in series: the frame after them has the name
         _add_frame(model, j.name, last, X, pin.FrameType.OP_FRAME)
     return last, below.inverse()
 
 
-def _pinocchio_joints(j: Joint, upside: bool) -> list[tuple[str, pin.JointModel]]:
-    """Names and joints from above to below; upside down, so that the coordinates stay."""
+def _pinocchio_joints(j: Joint, reverse: bool) -> list[tuple[str, pin.JointModel]]:
+    """Names and joints from above to below; for a reversed joint such that its coordinates are the
+    same."""
     if j.type == "spherical":
         return [(j.name, pin.JointModelSpherical())]
     if j.type == "free":
         return [(j.name, pin.JointModelFreeFlyer())]
-    if j.type == "screw":  # turned and moved the other way, seen from the child: the pitch stays
-        axis = np.array([0.0, 0.0, -1.0 if upside else 1.0])
+    if j.type == "screw":  # rotation and translation change sign together, so the pitch is the same
+        axis = np.array([0.0, 0.0, -1.0 if reverse else 1.0])
         return [(j.name, pin.JointModelHelicalUnaligned(axis, j.pitch))]
-    kinds = [_pinocchio_joint(part, upside) for part in IN_SERIES[j.type]]
-    return list(zip(j.coordinates, kinds, strict=True))[:: -1 if upside else 1]
+    kinds = [_pinocchio_joint(part, reverse) for part in IN_SERIES[j.type]]
+    return list(zip(j.coordinates, kinds, strict=True))[:: -1 if reverse else 1]
 
 
-def _pinocchio_joint(part: str, upside: bool) -> pin.JointModel:
-    """A turn or slide along an axis; the other way round if it is upside down."""
-    if not upside:
+def _pinocchio_joint(part: str, reverse: bool) -> pin.JointModel:
+    """A rotation or translation along an axis, in the opposite direction if it is reversed."""
+    if not reverse:
         return getattr(pin, f"JointModel{part[0]}{part[1].upper()}")()
     axis = -np.eye(3)["xyz".index(part[1])]
     turn, slide = pin.JointModelRevoluteUnaligned, pin.JointModelPrismaticUnaligned
@@ -103,7 +105,7 @@ def _share(inertia: pin.Inertia, parts: int) -> pin.Inertia:
 
 
 def weld_of_part(branch: TreeBranch, places: Mapping[str, BodyPlacement]) -> Closure:
-    """What ties the part of a body that hangs from a joint to the rest of it."""
+    """The weld that ties the part of a body that a joint carries to the rest of the body."""
     j = branch.joint
     joint, X = places[branch.below]
     parts = _pinocchio_joints(j, branch.reversed)
@@ -111,15 +113,15 @@ def weld_of_part(branch: TreeBranch, places: Mapping[str, BodyPlacement]) -> Clo
     return Closure((parts[-1][0], pin.SE3.Identity()), rest, joint="weld", name=f"{j.name}.weld")
 
 
-def position(joint: Joint, given: Any, upside: bool) -> Vector:
-    """A position of a joint as it stands in q."""
+def position(joint: Joint, given: Any, reverse: bool) -> Vector:
+    """The entries of q for a given position of a joint."""
     sizes = {"spherical": 4, "free": 7}
     size = sizes.get(joint.type, joint.dof)
     what = f"reference[{joint.name!r}]"
     if size == 0:
         raise InputError(f"{what}: a weld has no coordinate that could be set")
     value = vector(what, [given] if np.isscalar(given) else given, size, joint.type)
-    if not upside or joint.type not in OTHER_UPSIDE_DOWN:
+    if not reverse or joint.type not in OTHER_IF_REVERSED:
         return value
     rotation, norm = value[-4:], float(np.linalg.norm(value[-4:]))
     if not norm > 0.0:

@@ -1,6 +1,6 @@
-"""What laws share at a state: a projection, or terms and a partition, given or made anew.
+"""The projection, or terms and partition, of a state: given by a caller, or computed.
 
-Each is checked against the state that the caller gives with it.
+Given ones are checked against the state of the call.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ def shared_projection(
     projection: Projection | None = None,
     terms: Terms | None = None,
 ) -> Projection:
-    """The projection that was given, checked, or a new one.
+    """The given projection, checked, or a new one.
 
     Parameters
     ----------
     mech, q, v, t
-        The state as a caller gives it, unchecked.
+        The state given by a caller, unchecked.
     t_stab : float, False or mapping of str to float or False, optional
     partition : Partition, optional
-        None: decided at the closed configuration nearest to q.
+        None: determined at the closed configuration nearest to q.
     projection : Projection, optional
     terms : Terms, optional
     """
     if projection is None:
         return project(mech, q, v, partition=partition, t_stab=t_stab, t=t, terms=terms)
     if not isinstance(projection, Projection) or projection.mechanism is not mech:
-        raise InputError("projection must be a Projection of this very mechanism")
+        raise InputError("projection must be a Projection of the same mechanism object")
     if partition is not None or t_stab is not None or terms is not None:
         raise InputError(
-            "give partition=, t_stab= and terms= to project, not along with projection="
+            "give partition=, t_stab= and terms= to project, not together with projection="
         )
     check_same_state(projection.terms, "projection was", q, v, t)
     return projection

@@ -2,7 +2,7 @@
 
     G_dep a_dep + G_ind a_ind = right
 
-Where many coordinates depend on few others each, G_dep is put in the order of a band.
+If each of many coordinates depends on few others, G_dep is ordered as a band matrix.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["Split", "SplitMore", "ordered", "split_rows"]
 
 
 BAND_FROM = 16
-"""From this many dependent coordinates on, a band is looked for."""
+"""Number of dependent coordinates from which a band structure is searched."""
 
 
 class Split(NamedTuple):
     """The scaled kept rows, ``G_dep a_dep + G_ind a_ind = right``, of one thread.
 
-    `constrain` fills and factors them at a state; False is a reason for doubt.
+    `constrain` fills and factors them at a state; False if they are ill-conditioned there.
     """
 
     constrain: Callable[[Vector, Vector, float], bool]
@@ -54,7 +54,7 @@ class SplitMore(NamedTuple):
     Attributes
     ----------
     dep, ind : (m, r) and (m, k) arrays
-        To be written to: they are filled anew with G.
+        May be overwritten: they are filled together with G.
     rows : MoreRows
     """
 
@@ -72,7 +72,7 @@ def split_rows(
     limits: StateLimits,
     more: Beside | None = None,
 ) -> Split:
-    """Lay out the kept rows of a partition, and `more` beside them."""
+    """Prepare the kept rows of a partition, and the additional rows `more`."""
     nv, r, k = mech.nv, part.rank, independent.size
     rows, dependent, lower, upper = ordered(mech, part)
     band = lower >= 0
@@ -119,7 +119,7 @@ def ordered(mech: Mechanism, part: Partition) -> tuple[Indices, Indices, int, in
     match = maximum_bipartite_matching(coo_array(pattern).tocsr(), perm_type="column")
     if (match < 0).any():
         return dense
-    paired = pattern[:, match]  # row i and column match[i] go together
+    paired = pattern[:, match]  # row i is matched with column match[i]
     order = reverse_cuthill_mckee(coo_array(paired | paired.T).tocsr(), symmetric_mode=True)
     i, j = np.nonzero(paired[np.ix_(order, order)])
     lower, upper = int((i - j).max()), int((j - i).max())

@@ -1,10 +1,10 @@
-"""Multipliers: what the constraints have to give, told apart row by row.
+"""Multipliers: the efforts of the constraints, row by row.
 
     G^T lambda = M a + h - B u - J^T f
 
 Kept rows have one solution. Redundant rows are combinations of them, ``G = E G_keep``, so that
-``G^T l = G_keep^T (E^T l)``: the shortest l with ``E^T l = lambda_keep``, and an entry is unique
-where the row of E has leverage one, so that no other row can stand in for it.
+``G^T l = G_keep^T (E^T l)``: the shortest l with ``E^T l = lambda_keep``, and an entry is unique if
+the row of E has leverage one, so that no other row can replace it.
 Derivation: docs/derivations.md, "Multipliers".
 """
 
@@ -21,14 +21,14 @@ from holoctl.rows.terms import Terms
 __all__ = ["constraint_effort", "multipliers"]
 
 UNIQUE = 1e-9
-"""A multiplier is unique if its leverage misses one by no more than this."""
+"""A multiplier is unique if its leverage differs from one by no more than this."""
 
 
 def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     """lambda with ``G^T lambda = force``, and which entries are unique.
 
-    Where rows are redundant, lambda is the solution of least norm in scaled rows, and entries
-    that redundancy leaves open are not unique.
+    With redundant rows, lambda is the solution of least norm in scaled rows, and entries that
+    redundancy leaves undetermined are not unique.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ def multipliers(T: Terms, part: Partition, force: Vector) -> tuple[Vector, NDArr
 
 
 def constraint_effort(T: Terms, part: Partition, force: Vector) -> Vector:
-    """The part of `force` (nv,) that the kept rows can give, ``G_keep^T lambda``: least squares."""
+    """The part of `force` (nv,) that the kept rows can exert, ``G_keep^T lambda``, by least
+    squares."""
     c, Q = T.mechanism.column_scale, T.factored(part.rows).q[:, : part.rank]
     effort: Vector = Q.dot((c * force).dot(Q)) / c
     return effort

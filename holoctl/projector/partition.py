@@ -1,9 +1,9 @@
-"""The partition: which rows count and which coordinates are independent, decided once.
+"""The partition: kept rows and independent coordinates, determined once.
 
     rank of G' = Dr G Dc at a closed q        rows: pivots of G'^T P = Q R
     G'[rows] = [G_ind G_dep], G_dep regular   dependent: pivots of G'[rows] P = Q R
 
-in stages, so that actuated coordinates stay independent where they can.
+in stages, so that actuated coordinates stay independent if possible.
 References: Wehage and Haug's coordinate partitioning; docs/derivations.md, "Scaling and rank" and
 "Projection".
 """
@@ -22,15 +22,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices, Vector, counted, listing, number, quiet
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr, singular_values
-from holoctl.base.tolerances import (
-    CLOSED,
-    CLOSED_ALREADY,
-    ROUNDED,
-    SINGULAR,
-    SPLIT_LIMIT,
-    UNCERTAIN,
-    UNIT,
-)
+from holoctl.base.tolerances import CLOSED, CLOSED_ALREADY, ROUNDED, SINGULAR, UNCERTAIN, UNIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.nearby_configurations import nearby_configurations
 from holoctl.closing.rank import (
@@ -60,16 +52,22 @@ __all__ = [
     "shared_partition",
 ]
 
+SPLIT_LIMIT = 1e5
+"""`method="auto"` replaces the coordinate split by the rank-revealing QR above this condition
+number (gamma' M gamma squares it)."""
+
+
 EARLIER = 1e-9
-"""By so much, times its place, a coordinate counts less than those before it: so ties have an
-order."""
+"""Relative reduction, times its index, of a coordinate's column, so that the first of equal columns
+is chosen."""
 
 PREFERENCE = 1e3
-"""Actuated coordinates are chosen as independent unless this many times worse conditioned."""
+"""Actuated coordinates are chosen as independent unless the choice is this many times worse
+conditioned."""
 
 UNDETERMINED = 0.05
-"""Where geometry is off by e, a motion is told while e condition^2 of the kept rows is less, their
-condition number as pivots tell it."""
+"""With geometry rounded by e, the motion is determined while e condition^2 is less than this, with
+the condition number of the kept rows from their pivots."""
 
 
 log = logging.getLogger(__name__)
@@ -79,7 +77,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Which rows count and which coordinates are independent, decided once.
+    """Kept rows and independent coordinates, determined once.
 
     Attributes
     ----------
@@ -92,25 +90,26 @@ class Partition:
     dependent : (rank,) int array
         Indices into v of the others.
     condition : float
-        Condition number of the scaled G[rows, dependent] where it was decided.
+        Condition number of the scaled G[rows, dependent] at the configuration of the decision.
     gap : float
-        Ratio of the smallest singular value that counts to the largest that does not (of the
-        scaled G; inf where none is left out).
+        Ratio of the smallest singular value that counts to the largest that does not (of the scaled
+        G; inf if all count).
     actuation_rank : int
         Rank of gamma' B (scaled), at generic configurations near the one given.
     coordinate_names, row_names : tuple of str
-        What the indices mean: a mechanism with other coordinates or rows needs a partition of
-        its own.
+        Names of the indices: a mechanism with other coordinates or rows needs its own partition.
     B : (nv, nu) array
-        The actuation matrix that `actuation_rank` is about.
+        The actuation matrix of `actuation_rank`.
     tolerance : float
-        How far rows left out may stay open (scaled), and slide, beside what is allowed to all: that
-        of the mechanism, where its geometry turned out to be rounded; else 0.
+        Closure and velocity errors (scaled) that rows left out may have in addition to those
+        allowed for all rows: the tolerance of the mechanism if its geometry turned out to be
+        rounded; else 0.
     off : float
-        By how much it is rounded (scaled): what rows are off where all are met as well as they can.
+        The rounding of the geometry (scaled): the largest row error at a least-squares point of all
+        rows.
     independence : float
-        The smallest singular value of the kept rows over the rank-th one of all rows (scaled),
-        where it was decided: on the way they are compared with that.
+        The smallest singular value of the kept rows over the rank-th one of all rows (scaled), at
+        the configuration of the decision: the reference for other configurations.
     chosen : bool
         Whether the caller named the independent coordinates.
     """
@@ -148,7 +147,7 @@ class Partition:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether the indices are those of as many rows and coordinates as there are names."""
+        """Whether the numbers of rows and coordinates agree with the names."""
         columns = np.sort(np.concatenate([self.independent, self.dependent]))
         of_all = np.array_equal(columns, np.arange(len(self.coordinate_names)))
         of_rows = bool((self.rows < len(self.row_names)).all())
@@ -161,7 +160,7 @@ class Partition:
 
     @cached_property
     def motors_left_out(self) -> bool:
-        """Whether all motors' coordinates could be independent, and some are not."""
+        """Whether all coordinates of motors could be independent, but some are not."""
         driven = (self.B != 0.0).any(axis=1)
         could = np.count_nonzero(driven) == self.B.shape[1] == self.actuation_rank
         return bool(could and driven[self.dependent].any()) and not self.chosen
@@ -173,7 +172,7 @@ class Partition:
 
 
 def _fixed(x: NDArray[_T]) -> NDArray[_T]:
-    """`x` itself where it cannot be written to, else such a copy: laws are laid out from it."""
+    """`x` itself if it is read-only, else a read-only copy: laws are prepared from it."""
     if x.flags.writeable:
         x = x.copy()
         x.setflags(write=False)
@@ -184,15 +183,15 @@ def _fixed(x: NDArray[_T]) -> NDArray[_T]:
 def partition(
     mech: Mechanism, q: Any, *, independent: Iterable[str] | None = None, t: float = 0.0
 ) -> Partition:
-    """Decide rank, kept rows and independent coordinates at a closed configuration.
+    """Determine rank, kept rows and independent coordinates at a closed configuration.
 
-    Where rows repeat others only to within ``mech.tolerance``, the geometry is rounded: the rank is
-    the number of singular values (scaled) above the tolerance, the kept rows are those that decide
-    the motion best here and nearby, and the others may stay open by it (`Partition.tolerance`).
-    Where the geometry is exact the tolerance changes nothing.
+    If rows depend on others only to within ``mech.tolerance``, the geometry is rounded: the rank is
+    the number of singular values (scaled) above the tolerance, the kept rows are those that
+    determine the motion best here and nearby, and the others may stay open by it
+    (`Partition.tolerance`). With exact geometry the tolerance has no effect.
 
-    Without `independent`, actuated coordinates are preferred, unless that choice is a thousand
-    times worse conditioned than the best one.
+    By default, actuated coordinates are preferred as independent ones, unless that choice is a
+    thousand times worse conditioned than the best one.
 
     Parameters
     ----------
@@ -213,10 +212,10 @@ def partition(
     InputError
         For a wrong shape, unknown names, a wrong number of them.
     InconsistentError
-        If q is not closed: to 1e-6 (scaled), or to the tolerance where the geometry is rounded.
+        If q is not closed to 1e-6 (scaled), or with rounded geometry to the tolerance.
     SingularityError
-        If the rank of G is lower here than nearby (a singular configuration, where no choice
-        holds), or the coordinates asked for as independent do not determine the others.
+        If the rank of G is lower here than nearby (a singular configuration, at which no choice is
+        valid), or the given independent coordinates do not determine the others.
     """
     q, t = check_configuration(mech, q), number("t", t, "time, s")
     G, errors = scaled_jacobian(mech, q, t)
@@ -230,7 +229,7 @@ def _decided(
     mech: Mechanism, q: Vector, t: float, G: Array, error: float, meant: KeptRows | None,
     independent: Iterable[str] | None = None,
 ) -> Partition:  # fmt: skip
-    """The partition, where it is known what rounded geometry means there."""
+    """The partition, with the rows that determine the motion of rounded geometry, or None."""
     if meant is None:
         if not error <= CLOSED:
             raise _not_closed(mech, error)
@@ -247,7 +246,8 @@ def _decided(
                 mech.name, mech.row_scale.size - rank, meant.lost, mech.tolerance,
             )  # fmt: skip
         nearby, rows = list(meant.nearby), meant.rows
-        if (here := rank_within(G[rows], mech.tolerance)) < rank:  # they decide it nearby
+        # the rows determine the motion nearby only
+        if (here := rank_within(G[rows], mech.tolerance)) < rank:
             raise _singular(mech, G, here, rank)
     kept = G[rows]
     if independent is None:
@@ -274,13 +274,14 @@ def _decided(
 def _not_closed(mech: Mechanism, error: float) -> InconsistentError:
     return InconsistentError(
         f"{mech.name}: q is not closed (largest scaled error {error:.1e}), so rank and rows "
-        "cannot be decided there; call hc.assemble(mech, q) first",
+        "cannot be determined there; call hc.assemble(mech, q) first",
         residual=error,
     )
 
 
 def _meant(mech: Mechanism, G: Array, q: Vector, t: float) -> KeptRows | None:
-    """What rounded geometry means near q; None where it is exact, or no row repeats others."""
+    """The rows that determine the motion of rounded geometry near q; None if it is exact, or no row
+    is redundant."""
     if mech.tolerance == 0.0 or rank_within(G, mech.tolerance) == G.shape[0]:
         return None
     return toleranced_rows(mech, q, t)
@@ -295,7 +296,8 @@ def _gap(G: Array, rank: int) -> float:
 
 
 def _neighbours(mech: Mechanism, G: Array, rank: int, q: Vector, t: float) -> list[Vector]:
-    """Closed configurations near q, where the rank is short; `SingularityError` if only at q."""
+    """Closed configurations near a q with deficient rank; `SingularityError` if it is deficient
+    only at q."""
     if rank == min(G.shape):
         return []
     nearby = nearby_configurations(mech, q, t)
@@ -318,7 +320,7 @@ def _singular(mech: Mechanism, G: Array, rank: int, generic: int) -> Singularity
 
 
 def _given_dependents(mech: Mechanism, independent: Iterable[str], rank: int) -> Indices:
-    """All coordinates but those that the caller names as independent."""
+    """All coordinates except those that the caller names as independent."""
     chosen = coordinate_indices(mech, independent, "independent")
     if chosen.size != mech.nv - rank:
         raise InputError(
@@ -329,7 +331,8 @@ def _given_dependents(mech: Mechanism, independent: Iterable[str], rank: int) ->
 
 
 def preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
-    """Pivot columns: what a chart says, then unactuated ones, then motors; or the best of all."""
+    """Pivot columns: those of a chart, then unactuated coordinates, then motors; or the best of
+    all."""
     late = np.where((mech.B != 0.0).any(axis=1), 2, 1)
     if mech.chart is not None:
         late[mech.chart.dependent] = 0
@@ -341,7 +344,7 @@ def preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
         qr = pivoted_qr(left[:, columns], wanted, tol=1.0 / SPLIT_LIMIT, size=UNIT)
         count = qr.rank
         found += columns[qr.pivots[:count]].tolist()
-        left = qr.q[:, count:].T @ left  # what these columns do not span
+        left = qr.q[:, count:].T @ left  # the part orthogonal to these columns
     preferred = np.sort(np.array(found, dtype=np.intp))
     best = np.sort(pivoted_qr(kept * in_their_order(mech.nv), rank).pivots[:rank])
     if len(found) < rank:
@@ -352,15 +355,15 @@ def preferred_dependents(mech: Mechanism, kept: Array, rank: int) -> Indices:
 
 
 def in_their_order(n: int) -> Vector:
-    """Factors of columns, next to 1, so that of equal ones the first is the pivot: else rounding
-    decides between joints that do the same, and each machine in its own way."""
+    """Factors of columns, close to 1, so that of equal ones the first is the pivot: otherwise
+    rounding would choose between equivalent joints, differently on each computer."""
     return 1.0 - EARLIER * np.arange(n, dtype=float)
 
 
 def _actuation_rank(
     mech: Mechanism, rank: int, q: Vector, t: float, nearby: list[Vector], meant: KeptRows | None
 ) -> int:
-    """Rank of gamma' B, the most over q and closed configurations near it."""
+    """Rank of gamma' B, the largest of q and closed configurations near it."""
 
     def here(x: Vector) -> int:
         G, error = scaled_jacobian(mech, x, t, None if meant is None else meant.rows)
@@ -382,11 +385,11 @@ def coordinates(mech: Mechanism, indices: Indices) -> str:
     return listing([mech.coordinate_names[i] for i in indices])
 
 
-# --------------------------------------------------------------------- one that is there already
+# --------------------------------------------------------------------- given partitions
 
 
 def shared_partition(given: Partition | None, T: Terms) -> Partition:
-    """The partition a consumer works with: the one it was given, checked, or a new one."""
+    """The given partition, checked, or a new one."""
     if given is None:
         given = nearest_partition(T.mechanism, T.q, T.t)
     check_partition(T.mechanism, given)
@@ -394,10 +397,11 @@ def shared_partition(given: Partition | None, T: Terms) -> Partition:
 
 
 def nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
-    """The one that is decided at the closed configuration nearest to q.
+    """The partition at the closed configuration nearest to q.
 
-    Rounded geometry has to settle next to q for that, whether q was closed before or not. So where
-    q is closed to within the tolerance, it is not closed first: that would settle it twice.
+    Rounded geometry needs a least-squares point next to q, whether q was closed before or not. So a
+    q that is closed to within the tolerance is not closed first, which would compute that point
+    twice.
     """
     G, errors = scaled_jacobian(mech, q, t)
     error = largest(errors)
@@ -410,14 +414,15 @@ def nearest_partition(mech: Mechanism, q: Vector, t: float) -> Partition:
 
 
 def check_partition(mech: Mechanism, partition: Any) -> None:
-    """Raise `InputError` for what is no Partition, or one that cannot be of this mechanism."""
+    """Raise `InputError` for anything but a Partition, or for one that cannot belong to this
+    mechanism."""
     if not isinstance(partition, Partition):
         raise InputError(f"partition must be a Partition; got {type(partition).__name__}")
     m = mech.row_scale.size
     if partition.tolerance not in (0.0, mech.tolerance):
         raise InputError(
-            f"partition was decided with tolerance = {partition.tolerance:g}, and {mech.name} has "
-            f"{mech.tolerance:g}; decide one with hc.partition"
+            f"partition was made with tolerance = {partition.tolerance:g}, but {mech.name} has "
+            f"{mech.tolerance:g}; make one with hc.partition"
         )
     if partition.coordinate_names != mech.coordinate_names:
         raise InputError(
@@ -429,7 +434,7 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
         raise InputError(
             f"partition belongs to another mechanism, or to another set of its constraints, with "
             f"rows {listing(partition.row_names)}; {mech.name} has {listing(mech.row_names)}; "
-            "decide one with hc.partition for each set"
+            "make one with hc.partition for each set"
         )
     if not partition.fits:
         raise InputError(
@@ -439,23 +444,24 @@ def check_partition(mech: Mechanism, partition: Any) -> None:
 
 
 def most_condition(partition: Partition) -> float:
-    """Condition number of the kept rows above which rounded geometry does not tell the motion.
+    """Condition number of the kept rows above which rounded geometry does not determine the motion.
 
-    Directions of rows that are off by e turn the motion by ``e condition``, and its acceleration,
-    which they are differentiated for once more, by ``e condition^2``.
+    Rows whose directions have errors e change the direction of motion by ``e condition``, and its
+    acceleration, a further derivative, by ``e condition^2``.
     """
     return float(np.sqrt(UNDETERMINED / partition.off)) if partition.off > 0.0 else float("inf")
 
 
 def _by_pivots(pivots: Vector) -> float:
-    """The condition number that pivots of a pivoted QR tell: less than the true one, but near."""
+    """An estimate of the condition number from the pivots of a pivoted QR, slightly below the true
+    one."""
     if pivots.size == 0:
         return 1.0
     return float(max(pivots[0], UNIT) / pivots[-1]) if pivots[-1] > 0.0 else float("inf")
 
 
 def check_determined(T: Terms, partition: Partition) -> None:
-    """Raise `SingularityError` where geometry is not exact enough to tell the motion here."""
+    """Raise `SingularityError` if the geometry is not exact enough to determine the motion here."""
     most = most_condition(partition)
     if most == float("inf"):
         return
@@ -463,19 +469,19 @@ def check_determined(T: Terms, partition: Partition) -> None:
     condition = _by_pivots(T.factored(partition.rows).diagonal)
     if condition > most:
         raise SingularityError(
-            f"{mech.name}: the rows that decide the motion have condition number {condition:.1e} "
-            f"here, and the geometry is rounded by {partition.off:.0e}: what would follow from "
-            f"them is not determined (above {most:.0e}). This is close to a singular "
-            "configuration, or a partition decided here has better rows, or give the geometry "
-            "with more digits (hc.repaired_geometry)",
+            f"{mech.name}: the rows that determine the motion have condition number "
+            f"{condition:.1e} here, and the geometry is rounded by {partition.off:.0e}: the "
+            f"motion by them is not determined (above {most:.0e}). This is close to a singular "
+            "configuration; or a partition made here has better rows; or give the geometry with "
+            "more digits (hc.repaired_geometry)",
             condition=condition,
         )
 
 
 def check_motors(mech: Mechanism, partition: Partition) -> None:
-    """Raise `InputError` for a partition whose rank of the actuation is that of other motors."""
+    """Raise `InputError` for a partition that was made with other motors."""
     if partition.B is not mech.B and not np.array_equal(partition.B, mech.B):
         raise InputError(
-            f"partition was decided with other motors than those of {mech.name}: "
-            f"{listing(mech.actuator_names)}; decide one with hc.partition"
+            f"partition was made with other motors than those of {mech.name}: "
+            f"{listing(mech.actuator_names)}; make one with hc.partition"
         )

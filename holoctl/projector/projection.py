@@ -1,17 +1,17 @@
-"""The projection: gamma, a basis of the admissible velocities, and the bias that goes with it.
+"""The projection: gamma, a basis of the admissible velocities, and the bias acceleration.
 
     v = gamma yd + v_t        G gamma = 0        G v_t = -phi_t
     a = gamma ydd + bias        G bias = -(drift + stabilisation)
 
-Three ways to all x with ``G' x = target``, from the kept rows in scaled coordinates:
+Three methods to compute all x with ``G' x = target`` from the kept rows in scaled coordinates:
 
     split          G' = [G_ind G_dep]     x_dep = G_dep^-1 target - G_dep^-1 G_ind x_ind
     qr             G' P = Q [R1 R2]       x_dep = R1^-1 Q^T target - R1^-1 R2 x_ind
     orthonormal    G'^T P = [Y Z] [R; 0]  x = Y R^-T P^T target + Z y
 
-Forward dynamics, inverse dynamics and control all consume the one result.
-References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 3 (constraints) and
-chapter 8 (closed-loop systems), spatial_v2's gamma_q; Wehage and Haug's coordinate partitioning;
+Forward dynamics, inverse dynamics and control all use this result.
+References: R. Featherstone, Rigid Body Dynamics Algorithms, chapter 3 (constraints) and chapter 8
+(closed-loop systems), spatial_v2's gamma_q; Wehage and Haug's coordinate partitioning;
 docs/derivations.md, "Projection".
 """
 
@@ -37,11 +37,17 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import largest, lu, pivoted_qr
-from holoctl.base.tolerances import SINGULAR, SPLIT_LIMIT, UNIT
+from holoctl.base.tolerances import SINGULAR, UNIT
 from holoctl.closing.rank import scaled_size
 from holoctl.constraints.constraint_protocol import Rows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, check_determined, coordinates, shared_partition
+from holoctl.projector.partition import (
+    SPLIT_LIMIT,
+    Partition,
+    check_determined,
+    coordinates,
+    shared_partition,
+)
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.stabilisation import TimeConstants
 from holoctl.rows.terms import Terms, scaled_rows, shared_terms, terms_at
@@ -57,12 +63,12 @@ METHODS = ("auto", "split", "qr", "orthonormal")
 
 
 def projection_of(T: Terms, part: Partition, method: str = "auto") -> Projection:
-    """gamma and bias from terms that are there."""
+    """gamma and bias from given terms."""
     check_determined(T, part)
     mech, c = T.mechanism, T.mechanism.column_scale
     G, right = scaled_rows(T, part.rows)  # G' = Dr G Dc, right = -Dr (drift + stabilisation)
     if mech.chart is not None:
-        right = right - G @ (T.pull / c)  # what the chart adds stands in the bias as it is
+        right = right - G @ (T.pull / c)  # the chart's part is added to the bias directly
     targets = [right]
     if T.mechanism.chart is not None or may_depend_on_time(mech):
         phi_t = mech.row_scale * (T.rows.rate - T.rows.jacobian.dot(T.v))
@@ -101,7 +107,8 @@ class _Basis(NamedTuple):
 
 
 def _basis(mech: Mechanism, G: Array, target: Array, part: Partition, method: str) -> _Basis:
-    """By index split, by column-pivoted QR, or orthonormal; "auto" is the first that is good."""
+    """By index split, by column-pivoted QR, or orthonormal; "auto" uses the first that is
+    well-conditioned."""
     if method == "orthonormal":
         return _orthonormal(mech, G, target, part)
     size = scaled_size(G)
@@ -144,7 +151,7 @@ def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _
         names = [mech.row_names[i] for i in part.rows]
         raise SingularityError(
             f"{mech.name}: the kept rows {listing(names)} are singular at this state "
-            f"(condition number {qr.condition:.1e}): move away, or decide a partition here",
+            f"(condition number {qr.condition:.1e}): move away, or make a partition here",
             condition=qr.condition, names=names,
         )  # fmt: skip
     none = np.zeros(0, dtype=np.intp)
@@ -156,7 +163,7 @@ def _orthonormal(mech: Mechanism, G: Array, target: Array, part: Partition) -> _
 def _check_split(
     mech: Mechanism, independent: Indices, dependent: Indices, condition: float
 ) -> None:
-    """Raise `SingularityError` where the dependent coordinates do not follow."""
+    """Raise `SingularityError` if the independent coordinates do not determine the others."""
     if condition <= SINGULAR:
         return
     raise SingularityError(
@@ -169,21 +176,21 @@ def _check_split(
     )
 
 
-# ------------------------------------------------------------------------------ value and door
+# ------------------------------------------------------------------- result, and function
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """gamma and bias at one state, with what they were made from.
+    """gamma and bias at one state, with the terms and partition they were computed from.
 
     Attributes
     ----------
     gamma : (nv, k) array
         Basis of the admissible velocities, k = nv - rank.
     bias : (nv,) array
-        Acceleration for ydd = 0, stabilisation included where it was asked for.
+        Acceleration for ydd = 0, including stabilisation if it is used.
     v_t : (nv,) array
-        The velocity that constraints which depend on time impose; zero without such.
+        The velocity imposed by time-dependent constraints; zero without such.
     independent, dependent : int arrays
         Indices into v; ``gamma[independent]`` is the identity. Empty for a basis without
         coordinates ("orthonormal").
@@ -191,12 +198,12 @@ class Projection:
         Unit of each y: L for a translation, 1 for an angle or a basis without coordinates.
     rank : int
     condition : float
-        Condition number of the scaled matrix that was solved with.
+        Condition number of the factored scaled matrix.
     method : str
         "split", "qr" or "orthonormal".
     partition : Partition
     terms : Terms
-        What it was made from: state, all rows, kinematics, M and h.
+        The terms that were used: state, all rows, kinematics, M and h.
     """
 
     gamma: Array
@@ -231,12 +238,12 @@ class Projection:
 
     @property
     def q(self) -> Vector:
-        """(nq,) configuration; with an explicit chart (`GammaQ`), the one that it corrected."""
+        """(nq,) configuration; with an explicit chart (`GammaQ`), the corrected one."""
         return self.terms.q
 
     @property
     def v(self) -> Vector:
-        """(nv,) velocity; with an explicit chart, the one that it corrected."""
+        """(nv,) velocity; with an explicit chart, the corrected one."""
         return self.terms.v
 
     @property
@@ -278,20 +285,20 @@ def project(
     q : (nq,) array_like
     v : (nv,) array_like
     method : str, optional
-        ``"split"``: independent and dependent coordinates as the partition says.
-        ``"qr"``: chosen anew at this state by column-pivoted QR.
-        ``"orthonormal"``: an orthonormal basis (in scaled coordinates) without coordinates;
-        it may jump between states. ``"auto"``: the split, or QR where that is ill-conditioned.
+        ``"split"``: independent and dependent coordinates of the partition. ``"qr"``: chosen at
+        this state by column-pivoted QR. ``"orthonormal"``: an orthonormal basis (in scaled
+        coordinates) without coordinates; it may jump between states. ``"auto"``: the split, or QR
+        if that is ill-conditioned.
     partition : Partition, optional
-        Default: decided at the closed configuration nearest to q, which is slow.
+        Default: determined at the closed configuration nearest to q, which is slow.
     t_stab : float, False or mapping of str to float or False, optional
-        Time constant T of Baumgarte's stabilisation, s:
-        ``G a = -drift - (2/T) rate - error / T^2``; of all constraints, or by name. False: none.
-        Default, and for those not named: that of each constraint, or none.
+        Time constant T of Baumgarte's stabilisation, s: ``G a = -drift - (2/T) rate - error /
+        T^2``; for all constraints, or by name. False: none. Default, and for constraints not named:
+        that of each constraint, or none.
     t : float, optional
         Time, s.
     terms : Terms, optional
-        What `terms` returned at this very state, to share.
+        The result of `terms` at the same state, to share.
 
     Returns
     -------
@@ -302,8 +309,8 @@ def project(
     InputError
         For wrong shapes, numbers that are not finite, an unknown method.
     SingularityError
-        If the dependent coordinates do not follow from the independent ones at this state; it
-        names them and the condition number.
+        If the independent coordinates do not determine the others at this state; it states them and
+        the condition number.
 
     References
     ----------
@@ -315,7 +322,7 @@ def project(
 
 
 def finite_projection(P: Projection) -> Projection:
-    """The projection itself, or an `InputError` where its numbers are beyond floats."""
+    """The projection itself, or an `InputError` if its numbers are not finite."""
     if not largest(P.gamma) + largest(P.bias) < np.inf:
         raise InputError(
             f"{P.mechanism.name}: gamma or bias is not finite at this state; q or v is out of range"
@@ -332,5 +339,5 @@ def projected(
     method: str = "auto",
     t_stab: TimeConstants = None,
 ) -> Projection:
-    """`project` without the checks: for callers that have made them."""
+    """`project` without argument checks, for callers that have made them."""
     return projection_of(terms_at(mech, q, v, t, t_stab), part, method)

@@ -1,11 +1,12 @@
-"""A partition decided anew on the way: other rows and coordinates, the same rank.
+"""Reselection of the rows and coordinates of a partition at another state, at the same rank.
 
     s   the rank-th singular value of G', all rows        k   the smallest one of G'[rows]
 
-A partition is decided at one configuration. Elsewhere its rows may get dependent (k falls, s does
-not) although the mechanism is as regular as before; other rows then say the same, better. Where s
-falls too the mechanism itself gets singular, and no other choice helps. Rows may stay good and
-the split of the coordinates get bad all the same: then others are independent.
+A partition is determined at one configuration. Elsewhere its rows may become nearly dependent (k
+falls, s does not) although the mechanism is as regular as before; then other rows are equivalent
+and better conditioned. If s falls too, the mechanism itself becomes singular, and no other choice
+helps. The split of the coordinates may become ill-conditioned even with good rows: then other
+coordinates are chosen as independent.
 Derivation: docs/derivations.md, "Deciding anew".
 """
 
@@ -19,16 +20,11 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import lu, singular_values
-from holoctl.base.tolerances import (
-    LOOKED_AROUND,
-    REACHED,
-    SPLIT_LIMIT,
-    WELL_ABOVE,
-)
+from holoctl.base.tolerances import LOOKED_AROUND, REACHED, WELL_ABOVE
 from holoctl.closing.rank import pivot_rows, scaled_size
 from holoctl.closing.toleranced_rows import independence as least_independence
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, preferred_dependents
+from holoctl.projector.partition import SPLIT_LIMIT, Partition, preferred_dependents
 from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = [
@@ -41,32 +37,34 @@ __all__ = [
 ]
 
 ROWS_ILL, ROWS_ILL_ROUNDED, ROWS_BETTER = 0.2, 0.5, 1.5
-"""Kept rows are ill-conditioned on the way where their smallest singular value, over that of all
-rows, falls below the first number times what it was, or the second where geometry is rounded: such
-rows then tell another motion; others are taken that are so many times better as the third says."""
+"""Kept rows are ill-conditioned if their smallest singular value, relative to that of all rows,
+falls below the first number times its initial value; with rounded geometry the second, because such
+rows then determine another motion. Other rows must be better by the third factor."""
 
 SPLIT_LOOKED_AT = 2.0
-"""On the way, rows and coordinates are looked at where the condition number of the split is so many
-times what it was where they were decided."""
+"""Rows and coordinates are reconsidered if the condition number of the split has grown by this
+factor."""
 
 SPLIT_ILL = (1e2, 1e3)
-"""Rows are looked at above the first of these in any case; coordinates above it only, and above the
-second in any case: ticks leave a split at `PASSIVE_DOUBT` or `INVERSE_DOUBT`."""
+"""Condition numbers of the split: above the first, rows are always reconsidered; coordinates only
+above the first, and always above the second: ticks leave a split at `PASSIVE_DOUBT` or
+`INVERSE_DOUBT`."""
 
 SPLIT_BETTER, MOTORS_AGAIN = 5.0, 20.0
-"""Other coordinates are taken on the way where their split is conditioned so many times better; all
-motors are independent again, by `PREFERENCE`, where it is at most the second number times worse."""
+"""Other coordinates are chosen if their split is better conditioned by the first factor; all motors
+become independent again, by `PREFERENCE`, if that is worse by at most the second factor."""
 
 
 class Independence(NamedTuple):
-    """The least singular values that count: of all rows, and of those that are kept."""
+    """The smallest singular values that count: of all rows, and of the kept rows."""
 
     of_all: float
     of_kept: float
 
 
 def independence(G: Array, partition: Partition) -> Independence:
-    """What a scaled Jacobian of all rows says of a partition where it was taken."""
+    """The independence of the rows of a partition, from the scaled Jacobian of all rows at a
+    state."""
     if partition.rank == 0:
         return Independence(1.0, 1.0)
     of_kept = float(singular_values(G.take(partition.rows, 0))[-1])
@@ -76,7 +74,8 @@ def independence(G: Array, partition: Partition) -> Independence:
 
 
 def ill_conditioned(partition: Partition, here: Independence) -> bool:
-    """Whether the kept rows get dependent although the mechanism is as regular as before."""
+    """Whether the kept rows become nearly dependent although the mechanism is as regular as
+    before."""
     least = ROWS_ILL_ROUNDED if partition.tolerance > 0.0 else ROWS_ILL
     return here.of_kept < least * partition.independence * here.of_all
 
@@ -84,7 +83,8 @@ def ill_conditioned(partition: Partition, here: Independence) -> bool:
 def better_rows(
     mech: Mechanism, partition: Partition, G: Array, of_kept: float
 ) -> Partition | None:
-    """`decided_anew`, where its rows are clearly less dependent than the kept ones; else None."""
+    """The result of `decided_anew` if its rows are clearly better conditioned than the kept ones;
+    else None."""
     found = decided_anew(mech, partition, G)
     return found if independence(G, found).of_kept > ROWS_BETTER * of_kept else None
 
@@ -92,11 +92,11 @@ def better_rows(
 def repartitioned(
     mech: Mechanism, partition: Partition, q: Vector, v: Vector, t: float = 0.0
 ) -> Partition:
-    """A partition that is good at a state: the very same one where it is.
+    """A partition that is well-conditioned at a state: the same object if it is.
 
-    No configuration is closed and no rank decided; states may be off the manifold by as much as
-    encoders are. Where the state decides nothing, as close to a singular configuration, or out of
-    range, the same one is returned: what follows from it is judged where it is used.
+    No configuration is closed and no rank determined; states may have the errors of encoders. If
+    the state is not suitable for a choice, being close to a singular configuration or out of range,
+    the same partition is returned: functions that use it check their results.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ def repartitioned(
 
 
 def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
-    """Rows and coordinates by the pivots of a scaled Jacobian; rank and all else as they are.
+    """Rows and coordinates by the pivots of a scaled Jacobian; rank and other fields are unchanged.
 
-    Also the same rows as before where they are the best.
+    The rows may be the same as before.
     """
     rows = pivot_rows(G, partition.rank)
     kept = G[rows]
@@ -155,7 +155,7 @@ def decided_anew(mech: Mechanism, partition: Partition, G: Array) -> Partition:
 def _better_rows(
     mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
 ) -> tuple[Indices, float] | None:
-    """Other rows and their independence, where the kept ones are ill-conditioned and others clearly
+    """Other rows and their independence if the kept ones are ill-conditioned and others clearly
     better; else None."""
     rank, exact = partition.rank, partition.tolerance == 0.0
     s = singular_values(G)
@@ -177,8 +177,8 @@ def _better_rows(
 
 
 def _decides(s: Vector, partition: Partition) -> bool:
-    """Whether singular values at a state tell the rows that count: those that do not, and the
-    rounding of the geometry, are far below those that do."""
+    """Whether the singular values at a state separate the rows that count: those that do not count,
+    and the rounding of the geometry, are far below those that do."""
     lost = float(s[partition.rank]) if partition.rank < s.size else 0.0
     return bool(s[partition.rank - 1] > WELL_ABOVE * max(lost, partition.tolerance))
 
@@ -186,8 +186,8 @@ def _decides(s: Vector, partition: Partition) -> bool:
 def _around(
     mech: Mechanism, partition: Partition, G: Array, q: Vector, v: Vector, t: float
 ) -> list[Array]:
-    """Jacobians a little along the motions, both ways, where they decide rows: to first order, for
-    no configuration is closed."""
+    """Jacobians at small steps along the motions, forwards and backwards, if they are suitable for
+    a choice of rows. To first order, because no configuration is closed."""
     motions = np.linalg.svd(G, full_matrices=True)[2][partition.rank :]
     found = []
     for motion in motions[:LOOKED_AROUND]:
@@ -195,7 +195,7 @@ def _around(
             there = pin.integrate(mech.model, q, step * mech.column_scale * motion)
             try:
                 place = scaled_rows_at(mech, there, v, t).jacobian
-            except Exception:  # a function that somebody else wrote, where it is not defined
+            except Exception:  # user code may raise anything where it is not defined
                 continue
             if np.isfinite(place).all() and _decides(singular_values(place), partition):
                 found.append(place)
@@ -208,8 +208,8 @@ def _around(
 def _better_split(
     mech: Mechanism, partition: Partition, kept: Array, condition: float
 ) -> tuple[Indices, float] | None:
-    """Other dependent coordinates and their condition number, where that is clearly better, or they
-    leave the motors independent once more; else None."""
+    """Other dependent coordinates and their condition number if that is clearly better, or if they
+    make the motors independent again; else None."""
     dependent = preferred_dependents(mech, kept, partition.rank)
     if np.array_equal(dependent, partition.dependent):
         return None
@@ -226,7 +226,7 @@ def _condition(kept: Array, dependent: Indices) -> float:
 
 
 def _with_split(partition: Partition, dependent: Indices, condition: float) -> Partition:
-    """The partition with other coordinates; those that the caller chose are so while they stay."""
+    """The partition with other coordinates; `chosen` remains True only if they are the same."""
     if np.array_equal(dependent, partition.dependent):
         return replace(partition, condition=condition)
     free = np.setdiff1d(np.concatenate([partition.independent, partition.dependent]), dependent)

@@ -1,11 +1,11 @@
-"""A state projected onto the manifold: for integrators of one's own, at every step.
+"""A state projected onto the manifold, for user-defined integrators, at every step.
 
     q <- q (+) -c G'[rows]^+ e        v <- v - c G'[rows]^+ rate        then all rows are judged
 
-The rows are those of a partition. Where none is given, one is kept with the mechanism, decided
-anew where its rows get dependent although the mechanism does not, or where it does not fit.
-Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapters on convergence and
-on underdetermined systems (the contraction test).
+The rows are those of a partition. By default one is stored with the mechanism, and determined again
+if its rows become nearly dependent although the mechanism is regular, or if it is not valid.
+Reference: P. Deuflhard, Newton Methods for Nonlinear Problems, the chapters on convergence and on
+underdetermined systems (the contraction test).
 """
 
 from __future__ import annotations
@@ -28,39 +28,40 @@ from holoctl.rows.evaluate import scaled_rows_at
 __all__ = ["corrected"]
 
 CONTRACTS, LARGEST_CORRECTION = 0.25, 0.1  # a ratio; scaled
-"""Each step of a user's correction is at most this part of the one before, else nobody knows where
-they lead (it follows from Kantorovich's h <= 1/2); the first one may be so long."""
+"""Each step of a user's correction is at most this fraction of the one before, otherwise its limit
+is uncertain (from Kantorovich's h <= 1/2); longest first step."""
 
 DOUBTFUL_ROWS = 1e3
-"""Condition number of kept rows from which on a correction asks whether others are better."""
+"""Condition number of kept rows from which a correction tests whether others are better."""
 
 
 TRUST = TrustRegion(TOLERANCES["condition"], LARGEST_CORRECTION, CONTRACTS)
-"""What is followed of a user's state: steps that shrink as Newton's do near a solution."""
+"""Trust region of a user's correction: steps that contract as Newton's do near a solution."""
 
 
 @quiet
 def corrected(
     mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, partition: Partition | None = None
 ) -> tuple[Vector, Vector]:
-    """Put a state that is off by little back on the constraints, by the shortest way.
+    """Project a state with small errors onto the constraints, by the shortest correction.
 
-    For integrators of one's own, and behind sensors, at every step. Newton's method with steps that
-    are the shortest in scaled coordinates; v then loses what breaks the constraints. `hc.assemble`
-    closes from farther away, and is slower.
+    For user-defined integrators and sensor readings, at every step. Newton's method with the
+    shortest steps in scaled coordinates; then v is projected onto the constraints. `hc.assemble`
+    closes larger errors, and is slower.
 
     Parameters
     ----------
     mech : Mechanism
     q : (nq,) array_like
-        Configuration, off by at most 0.1 (rad, or of the size of the loop).
+        Configuration, with an error of at most 0.1 (rad, or of the size of the loop).
     v : (nv,) array_like
         Velocity.
     t : float, optional
         Time, s, for constraints that depend on it.
     partition : Partition, optional
-        Whose rows are corrected by. Without, one is decided at the first call in each thread, which
-        is slow, and kept with the mechanism; it is decided anew where other rows are better.
+        Its rows are used for the correction. By default one is determined at the first call in each
+        thread, which is slow, and stored with the mechanism; it is determined again if other rows
+        are better.
 
     Returns
     -------
@@ -73,17 +74,17 @@ def corrected(
     InputError
         For wrong shapes, numbers that are not finite, a partition of another mechanism.
     InconsistentError
-        If the state is so far off for the way that Newton's steps take that it is not told on
-        which branch it was; if rows that were left out as redundant are open by more than 1e-6, or
-        break the velocity by more (scaled; the tolerance of rounded geometry where that is more).
+        If the steps of Newton's method are so long that the branch of the state is not determined;
+        if rows that were left out as redundant are open by more than 1e-6, or have a larger
+        velocity error (scaled; the tolerance of rounded geometry if that is larger).
     SingularityError
         If the kept rows are singular here.
     AssemblyError
-        If the first call, which decides on the rows, finds no closed configuration near q.
+        If the first call, which determines the rows, finds no closed configuration near q.
 
     See Also
     --------
-    constraint_errors : how far off a state is.
+    constraint_errors : the errors of a state.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def corrected(
         if fresh:
             raise
         last = error
-    try:  # it was decided elsewhere, and its rank may not be that of here
+    try:  # it was made elsewhere, and its rank may differ here
         held["partition"] = nearest_partition(mech, q, t)
         return _judged(mech, held["partition"], q, v, t)
     except HoloctlError:
@@ -120,7 +121,8 @@ def corrected(
 def _by_better_rows(
     mech: Mechanism, held: dict[str, Partition], q: Vector, v: Vector, t: float
 ) -> tuple[Vector, Vector]:
-    """By the partition that is held, or by one decided anew where its rows are bad here."""
+    """The projection by the stored partition, or by a new one if its rows are ill-conditioned
+    here."""
     part = held["partition"]
     found: Correction | SingularityError | InconsistentError
     try:
@@ -151,7 +153,7 @@ def _followed(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) 
 
 
 def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vector, Vector]:
-    """The state, where all rows hold there, those that were left out too."""
+    """The state if all rows hold there, including those that were left out; else an error."""
     _, errors, rates = found.rows
     allowed = max(CLOSED, part.tolerance)
     speed = 1.0 + largest(found.v / mech.column_scale)
@@ -161,11 +163,11 @@ def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vecto
         if not largest(off) <= limit:
             worst = int(np.argmax(np.abs(off)))
             raise InconsistentError(
-                f"{mech.name}: with the rows that decide the motion put back, "
+                f"{mech.name}: after the projection by the rows that determine the motion, "
                 f"{mech.row_names[worst]} {what} {abs(off[worst]):.1e} (scaled), more than "
-                f"{limit:.0e}: it was left out of the partition as redundant, and is not here. Is "
-                "the state on another branch, or the partition decided at another one, or at a "
-                "singular configuration?",
+                f"{limit:.0e}: it was left out of the partition as redundant, but is not redundant "
+                "here. Is the state on another branch, or was the partition made at another one, "
+                "or at a singular configuration?",
                 residual=float(abs(off[worst])),
             )
     return found.q, found.v

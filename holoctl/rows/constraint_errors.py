@@ -1,4 +1,4 @@
-"""How far a state is off its constraints, row by row, in units and scaled."""
+"""Constraint errors of a state, row by row, in units and scaled."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ __all__ = ["ConstraintErrors", "constraint_errors"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstraintErrors:
-    """Errors of all rows at a state, redundant ones too; `hc.by_constraint` sorts them by name.
+    """Errors of all rows at a state, also redundant ones; `hc.by_constraint` groups them.
 
     Attributes
     ----------
     position : (m,) array
-        phi(q, t), in the order of ``mech.row_names``: m for rows of points, sizes of twice the
-        vector part of a quaternion or cosines (rad, where small) for rows of directions. Of a
+        phi(q, t), in the order of ``mech.row_names``: in m for rows of points; for rows of
+        directions twice the vector part of a quaternion, or cosines (rad, if small). For a
         `Coupling` or `Custom`, in its own units.
     velocity : (m,) array or None
-        G v + phi_t, the same per s; None where no v was given.
+        G v + phi_t, in the same units per s; None if no v was given.
     closure : float
-        Largest scaled error (lengths over the size of their loop): what tolerances speak of.
+        Largest scaled error (lengths over the size of their loop), with which tolerances are
+        compared.
     slip : float or None
         Largest scaled rate, 1/s.
     worst : str
-        The row with the largest scaled error, or where none is open, the largest scaled rate;
-        empty where there are no rows.
+        The row with the largest scaled error, or if all are closed, with the largest scaled rate;
+        empty without rows.
     """
 
     position: Vector
@@ -58,7 +59,7 @@ class ConstraintErrors:
 def constraint_errors(
     mech: Mechanism, q: Any, v: Any = None, *, t: float = 0.0
 ) -> ConstraintErrors:
-    """How far a state is off its constraints; quick enough for every step of an integrator.
+    """The constraint errors of a state; fast enough for every step of an integrator.
 
     Parameters
     ----------
@@ -77,12 +78,12 @@ def constraint_errors(
     Raises
     ------
     InputError
-        For wrong shapes, numbers that are not finite, or errors that are not.
+        For wrong shapes, and for numbers or errors that are not finite.
 
     See Also
     --------
-    by_constraint : numbers of all rows as one array for each constraint.
-    corrected : puts a state back.
+    by_constraint : numbers of all rows as one array for each constraint. corrected : projects a
+    state onto the constraints.
 
     Examples
     --------

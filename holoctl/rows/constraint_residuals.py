@@ -1,4 +1,4 @@
-"""By how much a state is off its constraints, in the measures of the certificate.
+"""Constraint residuals of a state, as in a certificate.
 
 closure     max |r phi|
 velocity    max |r (G v + phi_t)| / (1 + max |r G| |v|)
@@ -23,13 +23,14 @@ def constraint_residuals(T: Terms, rows: Indices | None = None) -> tuple[float, 
 
 
 def of_state(T: Terms) -> tuple[Vector, Vector]:
-    """(m,) ``r phi`` and ``r (G v + phi_t)``, this over the size of its terms."""
+    """(m,) ``r phi``, and ``r (G v + phi_t)`` over the size of its terms."""
     r = T.mechanism.row_scale
     return r * T.rows.error, r * T.rows.rate / _speed(T)
 
 
 def with_chart(T: Terms, closure: float, velocity: float) -> tuple[float, float]:
-    """An explicit chart has moved the state: by how much counts as well."""
+    """The residuals, or the distances by which an explicit chart has moved the state if those are
+    larger."""
     mech, c = T.mechanism, T.mechanism.column_scale
     if mech.chart is None:
         return closure, velocity

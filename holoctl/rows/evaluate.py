@@ -1,4 +1,4 @@
-"""All rows of a mechanism at a state, and where those of each constraint stand.
+"""All rows of a mechanism at a state, and the indices of those of each constraint.
 
 error phi(q, t)    rate G v + phi_t    G    drift: d2/dt2 phi at a = 0
 """
@@ -58,19 +58,21 @@ def constraint_rows(
 def rows_at(
     mech: Mechanism, q: Vector, v: Vector, t: float = 0.0, *, in_a_tick: bool = False
 ) -> Rows:
-    """All constraint rows at (q, v), in the order of the constraints; not to be written to.
+    """All constraint rows at (q, v), in the order of the constraints; read-only.
 
-    Those between bodies are laid out once for each thread; those by somebody's own functions are
-    asked for as they are defined, or `in_a_tick` by the ticks that they offer. Where this has no
-    answer, as at half a turn of an orientation and at numbers that are not finite, each constraint
-    is asked.
+    The evaluation is prepared once for each thread. User-defined rows are evaluated by their
+    `rows`, or `in_a_tick` by the `tick` that they offer. If the prepared evaluation fails, as at
+    half a turn of an orientation or for numbers that are not finite, each constraint is evaluated
+    separately.
     """
     if in_a_tick and mech.chart is None:
-        return mech.per_thread("rows in a tick", lambda: _laid_out(mech, oracle=False))(q, v, t)
-    return mech.per_thread("rows", lambda: _laid_out(mech, oracle=True))(q, v, t)
+        return mech.per_thread("rows in a tick", lambda: _prepared(mech, without_ticks=False))(
+            q, v, t
+        )
+    return mech.per_thread("rows", lambda: _prepared(mech, without_ticks=True))(q, v, t)
 
 
-def _laid_out(mech: Mechanism, *, oracle: bool) -> Callable[[Vector, Vector, float], Rows]:
+def _prepared(mech: Mechanism, *, without_ticks: bool) -> Callable[[Vector, Vector, float], Rows]:
     model, m, nv = mech.model, mech.row_scale.size, mech.nv
     data, rest = model.createData(), np.zeros(nv)
     motion = live_motion(model, data)
@@ -88,7 +90,7 @@ def _laid_out(mech: Mechanism, *, oracle: bool) -> Callable[[Vector, Vector, flo
         return one_by_one
     unscaled, every = np.ones(m), np.arange(m)
     parts, order, WJ, S = layout(
-        mech, motion, every, unscaled, StateLimits(1.0, 1.0), oracle=oracle
+        mech, motion, every, unscaled, StateLimits(1.0, 1.0), without_ticks=without_ticks
     )
     in_order = np.array_equal(order, every)
     place = np.argsort(order)
@@ -121,7 +123,7 @@ def _laid_out(mech: Mechanism, *, oracle: bool) -> Callable[[Vector, Vector, flo
 
 
 def _frozen(found: Array, jacobian: Array, wrenches: Array | None) -> Rows:
-    """Of rates, errors and drifts (3, m)."""
+    """Read-only `Rows` from rates, errors and drifts (3, m)."""
     rates, errors, drifts = read_only(found)
     if wrenches is not None:
         read_only(wrenches)
@@ -129,13 +131,13 @@ def _frozen(found: Array, jacobian: Array, wrenches: Array | None) -> Rows:
 
 
 def scaled_rows_at(mech: Mechanism, q: Vector, v: Vector, t: float) -> ScaledRows:
-    """All rows at a state whose shapes are right; not finite where the state is out of range."""
+    """All rows at a state, which is not checked; not finite if the state is out of range."""
     r, rows = mech.row_scale, rows_at(mech, q, v, t, in_a_tick=True)
     return ScaledRows(rows.jacobian * mech.scale, r * rows.error, r * rows.rate)
 
 
 def may_depend_on_time(mech: Mechanism) -> bool:
-    """Whether some row may: those of the library do not, but for `Custom` that says so."""
+    """Whether some row may depend on time: a user-defined one, or a `Custom` with ``time=True``."""
 
     def found() -> bool:
         return any(
@@ -147,7 +149,7 @@ def may_depend_on_time(mech: Mechanism) -> bool:
 
 
 def rows_of(mech: Mechanism, name: Any) -> slice:
-    """Where the rows of one constraint stand among all m."""
+    """The indices of the rows of one constraint among all m."""
     i = mech.constraint_names.index(
         known_name(name, mech.constraint_names, "constraint", mech.name)
     )
@@ -162,7 +164,7 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
     ----------
     mech : Mechanism
     x : (m,) array_like
-        One number for each row, finite or not; or True or False, as in ``result.unique``.
+        One number for each row, finite or not; or one boolean, as in ``result.unique``.
 
     Returns
     -------
@@ -172,7 +174,7 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
     Raises
     ------
     InputError
-        For a wrong shape, or what is no numbers.
+        For a wrong shape, or values that are not numbers.
     """
     check_mechanism(mech)
     is_mask = isinstance(x, np.ndarray) and x.dtype == bool and not np.ma.is_masked(x)

@@ -1,22 +1,23 @@
-"""Rows of ours as whole constraints of Pinocchio's, for its sparse factorisation.
+"""Rows expressed as constraints of Pinocchio, for its sparse factorisation.
 
-An anchor holds a frame of body 2 at a frame of body 1: its origin (3 rows), or all of it (6). Its
-rows are the twist t of frame 2 as frame 1 sees it, along the axes of frame 1; those of ours that
-hold the same, 3 of a point or any 6 between two bodies, are
+An anchor is a Pinocchio constraint that fixes a frame of body 2 to a frame of body 1: its origin (3
+rows), or its whole placement (6). Its rows are the twist t of frame 2 relative to frame 1, along
+the axes of frame 1. The corresponding rows of this library, 3 of a point or any 6 between two
+bodies, are
 
     rate = T t        G = T J        G a = -drift   <=>   J a = T^-1 (-drift)
 
-with a regular T(q): the same motions are left, and the same acceleration. The right-hand side is
-what tells our rows from Pinocchio's. Along our rows at zero acceleration, t' is
+with a regular T(q): both allow the same motions and the same acceleration. Only the right-hand side
+differs. Along the rows of this library at zero acceleration, t' is
 
     three rows of a point       0
     the six of a weld           (-alpha x d - w x (u + w x d), alpha),  alpha = |w|^2 x / (2 x_0)
     six linear rows             see `_of_contacts`
     any six, where t = 0        0
 
-with t = (u, w), d from origin 1 to origin 2, and (x, x_0) the quaternion of R1^T R2. So what is
-solved with is Pinocchio's, and what is solved for is ours, off the manifold too. Derivation:
-docs/derivations.md, "Anchors".
+with t = (u, w), d from origin 1 to origin 2, and (x, x_0) the quaternion of R1^T R2. So Pinocchio's
+factorisation solves the equations of this library, off the manifold too.
+Derivation: docs/derivations.md, "Anchors".
 """
 
 from __future__ import annotations
@@ -50,28 +51,28 @@ __all__ = [
 ]
 
 ANCHOR_WHOLE = 1e-6
-"""Six rows count as an anchor where the least singular value of the scaled T is larger, at the
-reference."""
+"""Six rows are an anchor if the least singular value of the scaled T at the reference is larger."""
 
 ANCHOR_HALF_TURN = 2.9  # rad
-"""A weld that is open by a larger angle is left to others: there our rows know no axis."""
+"""A weld that is open by a larger angle is left to other solvers: its rotation axis is undefined
+near half a turn."""
 
 ANCHOR_DOUBT = 1e4
-"""Six other rows of an anchor are left to others where a pivot of the scaled T is smaller than
+"""Six other rows of an anchor are left to other solvers if a pivot of the scaled T is smaller than
 one over this."""
 
 ANCHOR_AT_REST = 1e-9  # m/s, rad/s
-"""Twists of an anchor up to this are rounding: their squares are nothing beside a."""
+"""Twists of an anchor up to this are rounding: their squares are negligible compared with a."""
 
 
 @dataclass(frozen=True, eq=False)
 class Anchor:
-    """One of Pinocchio's constraints, and the rows of ours that hold the same.
+    """A Pinocchio constraint, and the equivalent rows of the mechanism.
 
     Attributes
     ----------
     rows : (3,) or (6,) int array
-        Which rows of the mechanism.
+        The indices of the rows.
     tables : tuple of WrenchRows
         The same rows, one table for each constraint.
     """
@@ -85,15 +86,15 @@ class Anchor:
         return self.tables[0].frames1[0], self.tables[0].frames2[0]
 
     def transformation(self, kin: Kinematics, wrenches: Array) -> Array:
-        """T, square: our rows are ``T J`` with the J of the anchor. `wrenches` are those of all
-        rows of the mechanism."""
+        """T, square: the rows of the mechanism are ``T J`` with the J of the anchor. `wrenches` are
+        those of all rows of the mechanism."""
         frame = self.frames[0]
         to_world = (kin.placements[frame.joint] * frame.placement).toActionMatrix()
         T: Array = wrenches[self.rows] @ to_world
         return T[:, : self.rows.size]
 
     def model(self, model: pin.Model) -> pin.ConstraintModel:
-        """The constraint as Pinocchio has it."""
+        """The constraint model of Pinocchio."""
         a, b = self.frames
         kind = (
             pin.PointAnchorConstraintModel
@@ -104,21 +105,21 @@ class Anchor:
 
 
 def is_point(rows: WrenchRows) -> bool:
-    """Whether a table holds a point: three linear rows that are independent."""
+    """Whether the rows of a table fix a point: three independent linear rows."""
     straight = rows.kinds == 3 * (LINEAR,)
     return straight and abs(float(np.linalg.det(rows.a))) > 1e-3
 
 
 def is_weld(rows: WrenchRows) -> bool:
-    """Whether a table is that of a weld: a point, and all orientation rows."""
+    """Whether a table is a weld: rows of a point, and all orientation rows."""
     return Counter(rows.kinds) == {LINEAR: 3, ORIENTATION: 3}
 
 
 def anchors(mech: Mechanism) -> tuple[Anchor, ...]:
-    """The anchors that all rows of a mechanism make up together; empty where some make up none.
+    """The anchors that are equivalent to all rows; empty if some rows belong to none.
 
-    Six rows between the same two bodies are one anchor, of however many constraints they are:
-    contacts of one foot may hold it as a weld does.
+    Six rows between the same two bodies are one anchor, even of several constraints: contacts of
+    one foot may fix it like a weld.
     """
     between: dict[tuple[int, int], list[Anchor]] = {}
     start = 0
@@ -166,7 +167,7 @@ class Anchored:
 
 
 def anchored(model: pin.Model, found: Sequence[Anchor]) -> Anchored:
-    """Pinocchio's models and data of anchors, and the factorisation laid out for them."""
+    """Pinocchio's models and data of anchors, and the factorisation prepared for them."""
     data = model.createData()
     models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
     for anchor in found:
@@ -183,16 +184,17 @@ def anchored(model: pin.Model, found: Sequence[Anchor]) -> Anchored:
 def motion_of_rows(
     mech: Mechanism, anchor: Anchor, found: Any, right: Vector
 ) -> Callable[[], bool] | None:
-    """A function that sets `right` so that ``J a = right`` says what our rows say.
+    """A function that sets `right` so that ``J a = right`` is equivalent to the rows.
 
-    It returns False at states that are to be left to others; there is none where no state serves.
+    The function returns False at states that other solvers must handle; None if it could handle no
+    state.
 
     Parameters
     ----------
     mech : Mechanism
     anchor : Anchor
     found : pin.FrameAnchorConstraintData or pin.PointAnchorConstraintData
-        Where Pinocchio keeps what it finds of the anchor.
+        Pinocchio's data of the anchor.
     right : (3,) or (6,) array
     """
     table, place = anchor.tables[0], found.c1Mc2
@@ -237,8 +239,8 @@ def _of_weld(found: Any, right: Vector) -> Callable[[], bool]:
 
 
 def _of_moving_weld(twist: list[float], turn: list[float], d: list[float]) -> list[float]:
-    """t' along the rows of a weld that moves: see the head of this file. `turn` is the rotation
-    vector, in floats as all else: numpy would take twice as long."""
+    """t' along the rows of a moving weld: see the docstring of this file. `turn` is the rotation
+    vector. All arguments are floats: numpy would take twice as long."""
     u, w = twist[:3], twist[3:]
     angle = math.hypot(*turn)
     tan_by_2 = math.tan(angle / 2.0) / (2.0 * angle) if angle > 1e-8 else 0.25
@@ -250,8 +252,8 @@ def _of_moving_weld(twist: list[float], turn: list[float], d: list[float]) -> li
 def _at_origin_1(
     u: list[float], w: list[float], a2: list[float], alpha: list[float], d: list[float]
 ) -> list[float]:
-    """t' where frame 2 has the acceleration a2 at its own origin, as frame 1 sees it:
-    u = v2 - w x d has the rate a2 - alpha x d - w x v2."""
+    """t' if frame 2 has the acceleration a2 at its own origin, relative to frame 1: u = v2 - w x d
+    has the rate a2 - alpha x d - w x v2."""
     wd = _cross(w, d)
     one, other = _cross(alpha, d), _cross(w, [u[0] + wd[0], u[1] + wd[1], u[2] + wd[2]])
     return [
@@ -267,21 +269,21 @@ def _cross(a: list[float], b: list[float]) -> tuple[float, float, float]:
 def _of_contacts(
     mech: Mechanism, anchor: Anchor, found: Any, right: Vector
 ) -> Callable[[], bool] | None:
-    """Six linear rows n at points r of body 2: they hold it where T, with rows (n, R r x n) about
-    origin 2, is regular, which depends on the rotation R. There a point moves with
-    a2 + alpha x R r + w x (w x R r), so T (a2, alpha) = -n . (w x (w x R r))."""
+    """Six linear rows n at points r of body 2: they fix it if T, with rows (n, R r x n) about
+    origin 2, is regular, which depends on the rotation R. A point has the acceleration a2 + alpha x
+    R r + w x (w x R r), so T (a2, alpha) = -n . (w x (w x R r))."""
     (frame1, frame2), n, r = anchor.frames, np.zeros((6, 3)), np.zeros((6, 3))
     tables = [(table, i) for table in anchor.tables for i in range(len(table.labels))]
     for row, (table, i) in enumerate(tables):
         to_1 = frame1.placement.rotation.T @ table.frames1[0].placement.rotation
         n[row] = to_1 @ table.a[i]
         r[row] = frame2.placement.actInv(table.frames2[0].placement.translation)
-    r *= mech.row_scale[anchor.rows, None]  # as if the unit of length were that of the rows
+    r *= mech.row_scale[anchor.rows, None]  # in the unit of length of the rows
     length = 1.0 / float(mech.row_scale[anchor.rows[0]])
     moment = np.einsum("kab,ib,ic->ikca", _LEVI_CIVITA, n, r).reshape(18, 9)
     along = np.einsum("ia,ic->ica", n, r).reshape(6, 9)
     d, R = found.c1Mc2.translation, found.c1Mc2.rotation
-    columns_of_R = R.T.reshape(9)  # as they are kept
+    columns_of_R = R.T.reshape(9)  # column-major, as stored
     if not np.shares_memory(columns_of_R, R):
         return None
     T, inverse = np.zeros((6, 6), order="F"), np.zeros(6)

@@ -1,4 +1,4 @@
-"""What constraints do to bodies: forces and moments, from multipliers or impulses."""
+"""Forces and moments of constraints on bodies, from multipliers or impulses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 __all__ = ["ConstraintWrench", "constraint_wrenches"]
 
 WRENCHES_AGREE = 1e-9
-"""Wrenches of rows may miss their Jacobian by this much of 1 + its largest entry."""
+"""Largest difference between wrenches of rows and their Jacobian, relative to 1 + its largest
+entry."""
 
 
 AXES = ("world", "body", "frame")
@@ -28,7 +29,7 @@ AXES = ("world", "body", "frame")
 
 @dataclass(frozen=True, eq=False)
 class ConstraintWrench:
-    """What a constraint does to one of its two bodies, at the origin of its frame there.
+    """The wrench of a constraint on one of its two bodies, at the origin of its frame there.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class ConstraintWrench:
     body : str
         Name of the joint that moves the body; ``"universe"`` for the ground.
     point : (3,) array
-        Origin of the frame, world axes, m: where the force acts.
+        Origin of the frame, world axes, m, at which the force acts.
     force : (3,) array
         N, or N s from impulses.
     moment : (3,) array
@@ -63,7 +64,7 @@ def constraint_wrenches(
     q : (nq,) array_like
         Configuration.
     multipliers : (m,) array_like
-        lambda of every row (or impulses), as results have them.
+        lambda of every row (or impulses), from a result.
     axes : str, optional
         Axes of force and moment: ``"world"``, ``"body"`` (those of the joint that moves the
         body) or ``"frame"`` (those of the frame itself).
@@ -72,8 +73,8 @@ def constraint_wrenches(
     -------
     dict
         Constraint name to the wrenches on the bodies of its frames `a` and `b` (a contact: the
-        ground, then the body). At one point they are opposite. Couplings, `Custom` and `GammaQ`
-        act on coordinates, by ``G^T lambda``, and are not in it.
+        ground, then the body). Taken about one point they are opposite. Couplings, `Custom` and
+        `GammaQ` act on coordinates, by ``G^T lambda``, and are not included.
 
     Raises
     ------
@@ -115,12 +116,12 @@ def constraint_wrenches(
 def _check_wrenches(
     name: str, rows: WrenchRows, wrenches: Array, jacobian: Array, kin: Kinematics
 ) -> None:
-    """Raise `InputError` where a class of one's own has wrenches that are not of its Jacobian."""
+    """Raise `InputError` if the wrenches of a user-defined class contradict its Jacobian."""
     if type(rows) is WrenchRows:
         return
     expected = (wrenches @ kin.J) * rows.S[rows.pair]
     if not np.abs(expected - jacobian).max() <= WRENCHES_AGREE * (1.0 + np.abs(jacobian).max()):
         raise InputError(
-            f"constraint {name!r}: the wrenches of its rows are not those of their Jacobian, so "
-            "there are no forces of it to tell; rows of a class of your own may leave wrenches out"
+            f"constraint {name!r}: the wrenches of its rows contradict their Jacobian, so "
+            "its forces are unknown; rows of a user-defined class may leave wrenches out"
         )

@@ -1,9 +1,9 @@
-"""Baumgarte's stabilisation: a constraint that is off comes back like a critically damped spring.
+"""Baumgarte's stabilisation: constraint errors decay like a critically damped spring.
 
     G a = -drift - s        s = (2/T) rate + error / T^2        both roots -1/T
 
-The formula stands here and nowhere else, and so does the answer to whose T it is: that of the call,
-by name or of all, before that of the constraint. "None" is said `False`; None is "not given".
+Only this file has the formula, and the precedence of T: a T of the call, by name or for all, takes
+precedence over that of the constraint. False means no stabilisation; None means "not given".
 References: Baumgarte; R. Featherstone, Rigid Body Dynamics Algorithms, section 8.3;
 docs/derivations.md, "Stabilisation".
 """
@@ -31,12 +31,12 @@ __all__ = [
 ]
 
 TimeConstants = float | Literal[False] | Mapping[str, float | Literal[False]] | None
-"""T of a call, s: of all constraints, or by name. False: none. Not given (None), and for those not
-named: that of each constraint."""
+"""T of a call, s: for all constraints, or by name. False: no stabilisation. If not given (None),
+and for constraints not named: that of each constraint."""
 
 
 class Quantity(Protocol):
-    """What the formula needs of a number, an array, or an expression of CasADi."""
+    """Operations of a number, an array, or a CasADi expression that the formula uses."""
 
     def __add__(self, other: Any, /) -> Any: ...
     def __rmul__(self, other: Any, /) -> Any: ...
@@ -53,7 +53,7 @@ def stabilisation(rate: X, error: X, T: float | Vector) -> X:
 
 
 def time_constants(mech: Mechanism, t_stab: TimeConstants = None) -> Vector:
-    """(m,) T of each row, s; inf where there is none."""
+    """(m,) T of each row, s; inf without stabilisation."""
     found = np.full(mech.row_scale.size, np.inf)
     for constraint, name in zip(mech.constraints, mech.constraint_names, strict=True):
         T = time_constant(constraint, name, t_stab)
@@ -63,20 +63,21 @@ def time_constants(mech: Mechanism, t_stab: TimeConstants = None) -> Vector:
 
 
 def stiffness(mech: Mechanism, t_stab: TimeConstants = None) -> float:
-    """How much larger than an error, and than its rate, an acceleration is that it asks for."""
+    """Largest ratio of the acceleration of stabilisation to the error, or to its rate, that causes
+    it."""
     shortest = float(time_constants(mech, t_stab).min(initial=np.inf))
     return 1.0 + 2.0 / shortest + 1.0 / shortest / shortest
 
 
 def time_constant(constraint: Constraint, name: str, t_stab: TimeConstants = None) -> float:
-    """T of one constraint, s; inf where there is none."""
+    """T of one constraint, s; inf without stabilisation."""
     T = t_stab.get(name) if isinstance(t_stab, Mapping) else t_stab
     T = constraint.t_stab if T is None else T
     return float("inf") if T is None or T is False else T
 
 
 def check_time_constants(mech: Mechanism, t_stab: Any) -> None:
-    """Raise `InputError` for what are no time constants of this mechanism."""
+    """Raise `InputError` for anything but time constants of this mechanism."""
     if t_stab is None or t_stab is False:
         return
     if not isinstance(t_stab, Mapping):
@@ -86,8 +87,8 @@ def check_time_constants(mech: Mechanism, t_stab: Any) -> None:
         known_name(name, mech.constraint_names, "constraint", "t_stab")
         if T is None:
             raise InputError(
-                f"t_stab[{name!r}] must be a time constant, s, or False for none; got None; leave "
-                "the name out where the constraint's own counts"
+                f"t_stab[{name!r}] must be a time constant, s, or False for none; got None; omit "
+                "the name to use that of the constraint"
             )
         if T is not False:
             positive(f"t_stab[{name!r}]", T, "s")

@@ -1,15 +1,15 @@
-"""When a state, and a torque for it, may be used: one rule for all paths.
+"""The limits within which a state, and a torque for it, are accepted, on all paths.
 
     closure       max |r phi|                                                    closure_limit
     velocity      max |r rate| / (1 + max |r G| |v|)                             velocity_limit
     acceleration  max |r (G a + drift)| / (1 + max |r G| |a| + max |r drift|)    see below
-    condition     that of the matrix solved with                                 MOST_CONDITION
+    condition     of the factored matrix                                            MOST_CONDITION
 
-r scales the rows, and all rows count, redundant ones too. These are measures of the certificate.
-Its tolerances say what is certified; the limits here say what a robot with noise in its sensors
-may still be driven by. Off the manifold the redundant rows contradict the kept ones a little,
-however good the solution is: so they may be broken by as much as the state is off, times
-`ALLOWANCE`. Where geometry is rounded, they may be by its tolerance too.
+r scales the rows, and all rows count, including redundant ones. These are the residuals of the
+certificate. Its tolerances decide what is certified; the limits here are wider and decide which
+states and torques a robot with noisy sensors may use. Off the manifold the redundant rows
+contradict the kept ones slightly, however exact the solution is: so they may be violated by the
+error of the state times `ALLOWANCE`, and with rounded geometry also by its tolerance.
 """
 
 from __future__ import annotations
@@ -20,13 +20,7 @@ from typing import Any
 
 from holoctl.base.checks import positive
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
-from holoctl.base.tolerances import (
-    ALLOWANCE,
-    CLOSURE_LIMIT,
-    MOST_CONDITION,
-    TOLERANCES,
-    VELOCITY_LIMIT,
-)
+from holoctl.base.tolerances import ALLOWANCE, CLOSURE_LIMIT, TOLERANCES, VELOCITY_LIMIT
 
 __all__ = [
     "NOT_GIVEN",
@@ -39,9 +33,13 @@ __all__ = [
     "state_limits",
 ]
 
+MOST_CONDITION = TOLERANCES["condition"] / 10.0
+"""A real-time law refuses a state at which the condition number of its matrix is larger: ten times
+stricter than the certificate."""
+
 
 class NotGiven(Enum):
-    """The type of `NOT_GIVEN`, for limits that may also be None, which is off."""
+    """The type of `NOT_GIVEN`, for limits that may also be None (no limit)."""
 
     NOT_GIVEN = "not given"
 
@@ -50,18 +48,18 @@ class NotGiven(Enum):
 
 
 NOT_GIVEN = NotGiven.NOT_GIVEN
-"""Default of a limit that a controller may bring instead."""
+"""Default of a limit that a controller may provide instead."""
 
 
 @dataclass(frozen=True)
 class StateLimits:
-    """How far a state may be off its constraints for a torque to be given; None: by any amount."""
+    """Largest closure and velocity errors of a state at which a torque is given; None: no limit."""
 
     closure: float | None = CLOSURE_LIMIT
     velocity: float | None = VELOCITY_LIMIT
 
     def allow(self, closure: float, velocity: float) -> bool:
-        """Whether a state that is off by so much is within the limits."""
+        """Whether these errors of a state are within the limits."""
         return (self.closure is None or closure <= self.closure) and (
             self.velocity is None or velocity <= self.velocity
         )
@@ -69,7 +67,8 @@ class StateLimits:
     def check(
         self, owner: str, closure: float, velocity: float, then: str = "no torque is given"
     ) -> None:
-        """Raise `InconsistentError` for a state that is open, or slides, beyond its limits."""
+        """Raise `InconsistentError` for a state whose closure or velocity error exceeds its
+        limit."""
         if self.closure is not None and not closure <= self.closure:
             raise InconsistentError(
                 f"{owner}: the closures are open by {closure:.2g} (scaled: lengths over the size "
@@ -95,16 +94,16 @@ def state_limits(closure_limit: Any, velocity_limit: Any) -> StateLimits:
 
 
 def check_tolerance(owner: str, limits: StateLimits, tolerance: float) -> None:
-    """Raise `InputError` where rounded geometry may leave closures as open as a state may be."""
+    """Raise `InputError` if the tolerance of rounded geometry is not below the closure limit."""
     if limits.closure is not None and tolerance >= limits.closure:
         raise InputError(
-            f"{owner}: its geometry is rounded, and meant to {tolerance:g} (tolerance), so rows "
-            f"may be open by so much; closure_limit = {limits.closure:g} must be larger"
+            f"{owner}: its geometry is rounded, with tolerance {tolerance:g}, so rows "
+            f"may be open by that much; closure_limit = {limits.closure:g} must be larger"
         )
 
 
 def least_acceleration(tolerance: float) -> float:
-    """How much of the acceleration may break redundant rows at a state that is not off.
+    """Largest relative violation of redundant rows by the acceleration, at an exact state.
 
     `tolerance` is that of rounded geometry, times the stiffness of stabilisation.
     """
@@ -112,8 +111,8 @@ def least_acceleration(tolerance: float) -> float:
 
 
 def allowed_acceleration(closure: float, velocity: float, tolerance: float = 0.0) -> float:
-    """How much of the acceleration may break rows, at a state that is off by so much: all its rows,
-    or where geometry is rounded, those that are kept."""
+    """Largest relative violation of redundant rows by the acceleration, at a state with these
+    errors: of all its rows, or with rounded geometry of the kept rows."""
     return max(least_acceleration(tolerance), ALLOWANCE * (closure + velocity))
 
 
@@ -121,10 +120,10 @@ def check_solution(
     owner: str, closure: float, velocity: float, acceleration: float, dynamics: float,
     condition: float, tolerance: float = 0.0,
 ) -> None:  # fmt: skip
-    """Raise what measures of a solution say against its torque."""
+    """Raise an error if a residual of a solution exceeds its limit."""
     if not condition <= MOST_CONDITION:
         raise SingularityError(
-            f"{owner}: close to singular here: the matrix that gives the torque has condition "
+            f"{owner}: close to singular here: the matrix of the torque has condition "
             f"number {condition:.1e}, more than {MOST_CONDITION:.0e}; no torque is given",
             condition=condition,
         )

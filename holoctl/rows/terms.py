@@ -2,8 +2,8 @@
 
     M a + h = tau + J^T f + F + G^T lambda        G a = -(drift + stabilisation)
 
-Everything that solves this system, by whatever method, starts from these terms. Here stabilisation
-is added, and an explicit chart corrects the state.
+All methods that solve this system start from these terms. This file adds stabilisation, and
+corrects the state by an explicit chart.
 Derivations: docs/derivations.md, "Explicit charts" and "Stabilisation".
 """
 
@@ -61,24 +61,24 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What `terms` returns; M, h, F and others are computed when first asked for, and kept.
+    """The result of `terms`; M, h, F and others are computed at the first access, and stored.
 
     Attributes
     ----------
     mechanism : Mechanism
     q, v, t
-        The state; with an explicit chart (`GammaQ`), the one that it corrected.
+        The state; with an explicit chart (`GammaQ`), the corrected one.
     rows : Rows
         Error, rate, Jacobian and drift of all m rows, unscaled.
     stabilisation : (m,) array
-        Baumgarte's term of each row, zero unless asked for: ``G a = -drift - stabilisation``.
+        Baumgarte's term of each row, zero without stabilisation: ``G a = -drift - stabilisation``.
     pull : (nv,) array
-        What the stabilisation of an explicit chart adds to the acceleration.
+        Acceleration by the stabilisation of an explicit chart.
     stiffness : float
-        How much larger than errors and rates the accelerations are that stabilisation asks for, and
-        1 more.
+        1 + the largest ratio of the accelerations of stabilisation to the errors and rates that
+        cause them.
     given : ((nq,) array, (nv,) array)
-        The state as it was given.
+        The given state.
     """
 
     mechanism: Mechanism
@@ -121,7 +121,7 @@ class Terms:
 
     @cached_property
     def applied(self) -> Efforts:
-        """What springs, friction and other forces of the mechanism do here; see `Efforts`."""
+        """The efforts of springs, friction and other forces of the mechanism; see `Efforts`."""
         mech = self.mechanism
         if not mech.forces:
             return mech.per_thread(
@@ -138,7 +138,7 @@ class Terms:
 
     @cached_property
     def F(self) -> Vector:
-        """(nv,) efforts of all forces of the mechanism, N m or N: zero where it has none."""
+        """(nv,) efforts of all forces of the mechanism, N m or N; zero without forces."""
         return self.applied.total if self.mechanism.forces else self.applied.springs
 
     def known_efforts(self, f_ext: Any, efforts: Any = None) -> Vector:
@@ -156,7 +156,7 @@ class Terms:
 
     @cached_property
     def sizes(self) -> Array:
-        """(m, nv) ``|Dr G|``: what the terms of a scaled row are as large as."""
+        """(m, nv) ``|Dr G|``: the sizes of the terms of a scaled row."""
         return read_only(np.abs(self.mechanism.row_scale[:, None] * self.rows.jacobian))
 
     @cached_property
@@ -165,19 +165,19 @@ class Terms:
         return read_only(self.rows.jacobian * self.mechanism.scale)
 
     def factored(self, rows: Indices) -> PivotedQR:
-        """``G'[rows]^T P = Q [R1; 0]`` of scaled rows that are independent; kept likewise."""
+        """``G'[rows]^T P = Q [R1; 0]`` of independent scaled rows; stored too."""
         key = rows.tobytes()
         if key not in self._factors:
             self._factors[key] = pivoted_qr(self.scaled_of(rows).T, rows.size)
         return self._factors[key]
 
     def scaled_of(self, rows: Indices) -> Array:
-        """Some rows, in ascending order, of `scaled`."""
+        """Some rows of `scaled`, in ascending order."""
         return self.scaled if rows.size == len(self.scaled) else self.scaled.take(rows, 0)
 
     @cached_property
     def _factors(self) -> dict[bytes, PivotedQR]:
-        """By the indices of the rows."""
+        """Factors by the indices of the rows."""
         return {}
 
     @property
@@ -218,7 +218,7 @@ class Terms:
 def terms(
     mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, t_stab: TimeConstants = None
 ) -> Terms:
-    """Everything that the equation of motion holds at (q, v), to be shared by several calls.
+    """All terms of the equation of motion at (q, v), to be shared by several calls.
 
     Parameters
     ----------
@@ -230,9 +230,9 @@ def terms(
     t : float, optional
         Time, s.
     t_stab : float, False or mapping of str to float or False, optional
-        Time constant T of Baumgarte's stabilisation, s:
-        ``G a = -drift - (2/T) rate - error / T^2``; of all constraints, or by name. False: none.
-        Default, and for those not named: that of each constraint, or none.
+        Time constant T of Baumgarte's stabilisation, s: ``G a = -drift - (2/T) rate - error /
+        T^2``; for all constraints, or by name. False: none. Default, and for constraints not named:
+        that of each constraint, or none.
 
     Returns
     -------
@@ -241,7 +241,8 @@ def terms(
     Raises
     ------
     InputError
-        For wrong shapes, or numbers that are not finite, or so large that rows are not.
+        For wrong shapes, numbers that are not finite, and numbers so large that rows are not
+        finite.
 
     References
     ----------
@@ -261,7 +262,7 @@ def _checked_terms(mech: Mechanism, q: Any, v: Any, t: Any, t_stab: TimeConstant
 def terms_at(
     mech: Mechanism, q: Vector, v: Vector, t: float, t_stab: TimeConstants = None
 ) -> Terms:
-    """`terms` without the checks: for callers that have made them."""
+    """`terms` without argument checks, for callers that have made them."""
     given = q, v
     q, v, pull = _charted(mech, q, v, t_stab)
     rows = rows_at(mech, q, v, t)
@@ -272,11 +273,11 @@ def terms_at(
 
 
 def check_finite(T: Terms) -> None:
-    """Raise `InputError` where numbers of the rows are beyond floats; it names such a row."""
+    """Raise `InputError`, which names the row, if numbers of the rows are not finite."""
     rows = T.rows
     G = rows.jacobian.reshape(-1)
     if all(map(finite, (rows.error, rows.rate, rows.drift, T.stabilisation, G))):
-        return  # and so are their sums
+        return  # then so are all terms
     sizes = np.abs([rows.error, rows.rate, rows.drift, T.stabilisation]).sum(axis=0)
     sizes += np.abs(rows.jacobian).sum(axis=1)
     bad = np.flatnonzero(~np.isfinite(sizes))
@@ -290,13 +291,13 @@ def check_finite(T: Terms) -> None:
 def shared_terms(
     given: Terms | None, mech: Mechanism, q: Any, v: Any, t: Any, t_stab: TimeConstants
 ) -> Terms:
-    """The terms a consumer works with: those it was given, checked, or new ones."""
+    """The terms that a caller gave, checked, or new ones."""
     if given is None:
         return _checked_terms(mech, q, v, t, t_stab)
     if t_stab is not None:
-        raise InputError("give t_stab= to terms, not along with terms=")
+        raise InputError("give t_stab= to terms, not together with terms=")
     if not isinstance(given, Terms) or given.mechanism is not mech:
-        raise InputError("terms must be Terms of this very mechanism")
+        raise InputError("terms must be Terms of the same mechanism object")
     check_same_state(given, "terms were", q, v, t)
     return given
 
@@ -318,7 +319,8 @@ def scaled_rows(T: Terms, keep: NDArray[np.intp]) -> tuple[Array, Vector]:
 def _charted(
     mech: Mechanism, q0: Vector, v0: Vector, t_stab: TimeConstants
 ) -> tuple[Vector, Vector, Vector]:
-    """State corrected by the chart, and the stabilisation that pulls there from the one given."""
+    """The state corrected by the chart, and the stabilisation that pulls the given state towards
+    it."""
     chart, pull = mech.chart, np.zeros(mech.nv)
     if chart is None:
         return q0, v0, pull
@@ -332,7 +334,7 @@ def _charted(
 
 
 def _stabilised(mech: Mechanism, rows: Rows, t_stab: TimeConstants) -> tuple[Vector, float]:
-    """Baumgarte's term of each row, zero unless asked for; and its stiffness."""
+    """Baumgarte's term of each row, zero without stabilisation; and its stiffness."""
     term = np.zeros(len(rows.error))
     if t_stab is None and not mech.stabilised:
         return term, 1.0

@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest, singular_values
-from holoctl.base.tolerances import CLOSEST, PREDICTED_BY
+from holoctl.base.tolerances import CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -37,6 +37,10 @@ from holoctl.simulation.explicit_steps import Slope, from_rest
 from holoctl.simulation.rank_monitor import RankMonitor, SingularPairs, singular_pairs
 
 __all__ = ["AcceptedState", "Crossing", "States", "StepStart", "crossing", "predicted"]
+
+PREDICTED_BY = 6
+"""Number of accepted states from which the motion over the next step is predicted."""
+
 
 NODES = (8, 9, 10, 5, 4)
 """Numbers of nodes of the step over a singular configuration, in order of preference."""

@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Vector, flag, number
 from holoctl.base.errors import InconsistentError, InputError
-from holoctl.base.tolerances import EVENT_LOOKS, EVENT_SHORT, EVENT_TIME
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = [
@@ -27,6 +26,17 @@ __all__ = [
     "first_event",
     "value_of",
 ]
+
+EVENT_LOOKS = 4
+"""Number of points in a step at which functions of events are evaluated."""
+
+EVENT_TIME = 1e-13  # s
+"""Accuracy of the time of an event."""
+
+EVENT_SHORT = 1e-9  # s
+"""In a shorter step after a reaction the direction of the event function is not determined; the
+next step decides."""
+
 
 EVENT_HALVES = 30
 """Functions of events are also evaluated where the step is halved, up to this number of times, in

@@ -22,7 +22,6 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import SHORTEST_STEP
 from holoctl.forces.sum_of_forces import change_by_velocity
 from holoctl.mechanism.mechanism import workspace
 from holoctl.simulation.explicit_steps import from_rest
@@ -40,6 +39,10 @@ from holoctl.simulation.motion import (
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["implicit_step"]
+
+SHORTEST_STEP = 1e-14  # s
+"""Steps are not shortened below this, times the larger of 1 and the time."""
+
 
 SLOPE_STEP = 1e-7  # scaled
 """Step of the positions in the differences of accelerations."""

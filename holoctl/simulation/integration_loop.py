@@ -11,13 +11,15 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import CLOSED, CLOSEST, EVENT_SHORT, EVENT_TIME
+from holoctl.base.tolerances import CLOSED, CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.events import (
+    EVENT_SHORT,
+    EVENT_TIME,
     EventCrossing,
     PendingEvent,
     StepInterval,

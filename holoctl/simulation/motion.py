@@ -18,14 +18,14 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InconsistentError, SingularityError
 from holoctl.base.linalg import largest, least_squares
-from holoctl.base.tolerances import CLOSEST, FASTEST, NEAR_SINGULAR, PREDICTED_BY
+from holoctl.base.tolerances import CLOSEST, FASTEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.codegen.compiled.simulation_steps import Step
 from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import ScaledRows, scaled_rows_at
-from holoctl.simulation.collocation import AcceptedState, States
+from holoctl.simulation.collocation import PREDICTED_BY, AcceptedState, States
 from holoctl.simulation.explicit_steps import (
     Acceleration,
     Coefficients,
@@ -65,6 +65,11 @@ __all__ = [
     "state_at",
     "too_fast",
 ]
+
+NEAR_SINGULAR = 0.05
+"""Rows are close to a singularity if their smallest singular value s is below this fraction of its
+usual value in the run."""
+
 
 JUMPS = (1e5, 1e-6)  # -; relative
 """The projection of a state may change its velocity by at most the first number times rtol plus the

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from holoctl.base.tolerances import CLOSEST, LOST, NEAR_SINGULAR
+from holoctl.base.tolerances import CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.collocation import AcceptedState, Crossing, StepStart, crossing, predicted
 from holoctl.simulation.motion import (
+    NEAR_SINGULAR,
     PlantMotion,
     StepEnd,
     StepSolution,
@@ -23,6 +24,11 @@ from holoctl.simulation.motion import (
 from holoctl.simulation.rank_monitor import monitor_at
 
 __all__ = ["step_over", "time_to_singular"]
+
+LOST = 1e-4
+"""Below this fraction of its usual value, the smallest singular value of the rows is too small to
+determine the motion: the run crosses the singularity or ends."""
+
 
 PASSED = 1e-10  # scaled
 """A motion passes a singular configuration if no error of a row exceeds this along the step."""

@@ -11,7 +11,6 @@ from functools import cache, partial
 import numpy as np
 
 from holoctl.base.errors import HoloctlError, InputError, SingularityError
-from holoctl.base.tolerances import LOST, NEAR_SINGULAR, SHORTEST_STEP
 from holoctl.simulation.explicit_steps import (
     DOP853,
     DORMAND_PRINCE,
@@ -19,8 +18,9 @@ from holoctl.simulation.explicit_steps import (
     Trial,
     tried,
 )
-from holoctl.simulation.implicit_steps import implicit_step
+from holoctl.simulation.implicit_steps import SHORTEST_STEP, implicit_step
 from holoctl.simulation.motion import (
+    NEAR_SINGULAR,
     PlantMotion,
     StepEnd,
     StepSolution,
@@ -30,7 +30,7 @@ from holoctl.simulation.motion import (
     lost,
     too_fast,
 )
-from holoctl.simulation.singularity_crossing import step_over, time_to_singular
+from holoctl.simulation.singularity_crossing import LOST, step_over, time_to_singular
 
 __all__ = ["METHODS", "advanced"]
 

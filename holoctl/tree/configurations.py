@@ -14,7 +14,8 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["checked_configuration"]
 
 SINGLE_PRECISION = 1e-6
-"""Norms that miss one by this much are mended: quaternions in single precision."""
+"""A norm that differs from one by at most this is corrected, as of quaternions in single
+precision."""
 
 
 def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
@@ -25,7 +26,7 @@ def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
         return q
     if pin.isNormalized(
         model, q, SINGLE_PRECISION
-    ):  # good to single precision: made good to double
+    ):  # accurate to single precision: normalized to double
         normalised: Vector = pin.normalize(model, q)
         return normalised
     for j in range(1, model.njoints):
@@ -42,7 +43,7 @@ def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
 
 
 def _unit_part(joint: pin.JointModel, part: Vector) -> tuple[str, str]:
-    """What of a joint's configuration must have unit norm, and the norm it has."""
+    """The part of a joint's configuration that must have unit norm, and its norm, in words."""
     if "Composite" in joint.shortname():
         return "quaternion or cosine-sine pair", ""
     pair = joint.nq - joint.nv == 1 and joint.nv in (1, 3) and "Spherical" not in joint.shortname()

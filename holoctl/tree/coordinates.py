@@ -1,6 +1,7 @@
 """The nv coordinates of a model: their names, their joints, what they move, their units.
 
-A name is a place in v. In q a joint may stand elsewhere and have more numbers than coordinates.
+A name refers to an index in v. In q a joint may have another index, and more numbers than
+coordinates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Frames fixed to bodies, by the names that people give them.
+"""Frames fixed to bodies, found by name.
 
 A name is looked up as a joint first, then as a body, then as any other frame.
 """
@@ -51,7 +51,7 @@ class Frame:
     joint : int
         Index of the joint that moves the body; 0 for the world.
     placement : pin.SE3
-        Where the frame is in that joint.
+        The frame in the axes of that joint.
     name : str
     """
 
@@ -71,9 +71,9 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     ----------
     model : pin.Model
     frame : str or (str, pin.SE3)
-        A name, or a name and a placement in what has it.
+        A name, or a name and a placement relative to the joint, body or frame of that name.
     owner : str
-        Whom errors speak of, such as ``"Rod 'tie'"``.
+        The subject of error messages, such as ``"Rod 'tie'"``.
 
     Returns
     -------
@@ -82,7 +82,8 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     Raises
     ------
     InputError
-        For what is no frame, no name of one, a name of several, or a placement that is none.
+        For an argument that is neither a name nor a pair, an unknown name, a name of several
+        frames, or an invalid placement.
     """
     check_model(model, owner)
     model = plain(model)
@@ -119,12 +120,14 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
 def frames_of_two_bodies(
     model: pin.Model, frames: tuple[Any, Any], owner: str, so: str
 ) -> tuple[Frame, Frame]:
-    """`resolve_frame` of two, which must be fixed to two bodies; `so` says what one means.
+    """`resolve_frame` of two frames, which must be fixed to different bodies.
+
+    `so` is the consequence if they are not, for the message.
 
     Raises
     ------
     InputError
-        Where a name is unknown, or both are fixed to one body.
+        If a name is unknown, or both are fixed to one body.
     """
     a, b = (resolve_frame(model, frame, owner) for frame in frames)
     if a.joint == b.joint:
@@ -141,7 +144,7 @@ def default_pair_name(*frames: Any) -> str:
 
 
 def own_frame(frame: FrameLike) -> FrameLike:
-    """The frame, with a placement that nobody can change any more."""
+    """The frame, with a read-only copy of its placement."""
     if isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[1], pin.SE3):
         return (frame[0], FrozenPlacement(frame[1]))
     return frame
@@ -153,7 +156,7 @@ def named_axes(owner: str, given: Any, valid: tuple[str, ...]) -> tuple[str, ...
     Parameters
     ----------
     owner : str
-        Whom errors speak of, such as ``"FrameTask 'tip'"``.
+        The subject of error messages, such as ``"FrameTask 'tip'"``.
     given : str or sequence of str
     valid : tuple of str
         `LETTERS` or `POSE_AXES`.
@@ -161,7 +164,7 @@ def named_axes(owner: str, given: Any, valid: tuple[str, ...]) -> tuple[str, ...
     Raises
     ------
     InputError
-        For axes that are none of these, are named twice, or nothing.
+        For axes other than these, an axis named twice, or no axis.
     """
     axes = given.split() if isinstance(given, str) else given
     if not isinstance(axes, (tuple, list)) or not axes:

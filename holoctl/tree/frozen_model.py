@@ -1,9 +1,10 @@
-"""A model that does not change: what a mechanism was made from, for good.
+"""The model of a mechanism, which cannot be changed.
 
-Prepared, compiled and exported laws are laid out once, from the numbers of a model. A model that
-were changed behind them would be another robot than theirs. So arrays are read-only, methods and
-assignments that change a model raise, and what Pinocchio hands out as a live object is a copy:
-changing that has no effect, and the next function that is given the mechanism says so.
+Prepared, compiled and exported laws compute constants once, from the numbers of a model. If the
+model changed afterwards, they would describe a different robot. So arrays are read-only, methods
+and assignments that change a model raise, and objects that Pinocchio would return by reference are
+copies: changing a copy has no effect on the model, and the next function that is given the
+mechanism raises an error.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from holoctl.base.errors import InputError
 __all__ = ["FrozenModel", "check_model", "check_unchanged", "has_joint", "plain"]
 
 HOW = (
-    "the model of a mechanism does not change, for laws are laid out from it: change a copy, "
+    "the model of a mechanism does not change, for laws are prepared from it: change a copy, "
     "m = mech.model.copy(), and make another mechanism with mech.with_model(m)"
 )
 
@@ -98,7 +99,7 @@ def _copy(value: Any) -> Any:
 
 
 def _entries(value: Any) -> Any:
-    """What was handed out, as lists that ``==`` compares by what is in them."""
+    """The entries of a returned copy, as lists that ``==`` compares by value."""
     if isinstance(value, pin.StdMap_String_VectorXd):
         return {entry.key(): entry.data().tolist() for entry in value}
     if not hasattr(value, "tolist"):
@@ -113,24 +114,25 @@ _freeze()
 
 
 def plain(model: pin.Model) -> pin.Model:
-    """The library's own copy of a frozen model, to be read only: nothing is handed out, and there
-    is nothing to compare later. Any other model as it is."""
+    """The plain `pin.Model` within a frozen model, to be read only: reading it makes no copies that
+    have to be compared later. Any other model is returned unchanged."""
     return model._plain if isinstance(model, FrozenModel) else model
 
 
 def check_model(model: Any, owner: str) -> None:
-    """Raise `InputError` for what is no model."""
+    """Raise `InputError` for anything but a model."""
     if not isinstance(model, pin.Model):
         raise InputError(f"{owner}: a pin.Model is needed; got {type(model).__name__}")
 
 
 def has_joint(model: pin.Model, name: Any) -> bool:
-    """Whether there is a joint of this name, whatever it is: Pinocchio takes UTF-8 alone."""
+    """Whether there is a joint of this name, which may be any value: Pinocchio accepts UTF-8
+    only."""
     return isinstance(name, str) and name in list(plain(model).names)
 
 
 def check_unchanged(model: pin.Model, owner: str) -> None:
-    """Raise `InputError` where somebody has changed what a frozen model handed out."""
+    """Raise `InputError` if a copy that a frozen model returned was changed."""
     own = model.__dict__
     for name, (shown, as_made) in own["_shown"].items():
         if _entries(shown) != as_made:

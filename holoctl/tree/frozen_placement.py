@@ -1,4 +1,4 @@
-"""The placement of a frame of a constraint, which does not change: mechanisms are made from it."""
+"""The placement of a frame of a constraint, which cannot be changed: mechanisms depend on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FrozenPlacement"]
 
 
 class FrozenPlacement(pin.SE3):  # type: ignore[misc]
-    """A placement of a description, which does not change; ``copy()`` gives one that can."""
+    """A placement of a description, which cannot be changed; ``copy()`` returns one that can."""
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise InputError(_PLACED.format(name))

@@ -1,4 +1,4 @@
-"""Which masses and inertias a rigid body can have, up to the rounding of numbers in a file."""
+"""Masses and inertias that a rigid body can have, up to the rounding of numbers in a file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = [
 ]
 
 MOVED_INERTIA = 1e-13
-"""Rounding of an inertia that was moved to the centre of mass, as a share of mass times lever^2:
-a point then has moments that are not quite zero, and may be below."""
+"""Rounding of an inertia that was moved to the centre of mass, as a fraction of mass times lever^2:
+the moments of a point mass are then not exactly zero, and may be negative."""
 
 
 def rigid_body(mass: float, com: Array, inertia: Array) -> pin.Inertia:
@@ -34,7 +34,7 @@ def rigid_body(mass: float, com: Array, inertia: Array) -> pin.Inertia:
 
 
 def check_mass(what: str, mass: float) -> None:
-    """Raise `InputError` for a mass, kg, that is negative or not finite; none at all is one."""
+    """Raise `InputError` for a mass, kg, that is negative or not finite; zero is allowed."""
     if mass < 0.0 or not np.isfinite(mass):
         wanted = "not be negative" if mass < 0.0 else "be finite"
         why = "; no body has a negative mass" if mass < 0.0 else ""
@@ -42,10 +42,10 @@ def check_mass(what: str, mass: float) -> None:
 
 
 def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
-    """Refuse an inertia that no distribution of mass has.
+    """Raise an error for an inertia that no distribution of mass has.
 
-    Points (all moments zero) and rods (one zero, two equal) are bodies. So is what has moments and
-    no mass: a rotor, idealised.
+    Points (all moments zero) and rods (one zero, two equal) are bodies. So are moments without
+    mass: an idealised rotor.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
     inertia : (3, 3) array
         About the centre of mass, kg m^2, in any axes; symmetric.
     moved : float, optional
-        mass times lever^2, kg m^2, where the inertia may have been moved to the centre of mass from
-        so far away: its rounding is let through.
+        mass times lever^2, kg m^2, if the inertia may have been moved to the centre of mass over
+        that lever: rounding of this size is allowed.
 
     Raises
     ------
     InputError
-        For numbers that are not finite, a negative principal moment, or one that is larger than
-        the sum of the others; with the three of them.
+        For numbers that are not finite, a negative principal moment, or one that is larger than the
+        sum of the others; the message lists the three moments.
     """
     if not np.isfinite(inertia).all():
         raise InputError(f"{what} (kg m^2) must be finite; got {inertia.tolist()}")
@@ -70,26 +70,28 @@ def check_moments(what: str, inertia: Array, moved: float = 0.0) -> None:
         return
     moments = size * np.linalg.eigvalsh(inertia / size)  # scaled: no overflow, no underflow
     small, middle, large = moments.tolist()
-    told = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
+    principal = f"its principal moments are {small:.6g}, {middle:.6g}, {large:.6g} kg m^2"
     if small < -SIX_DIGITS * size - MOVED_INERTIA * moved:
-        raise InputError(f"{what} must have no negative principal moment; {told}")
+        raise InputError(f"{what} must have no negative principal moment; {principal}")
     if small + middle < (1.0 - SIX_DIGITS) * large - MOVED_INERTIA * moved:
         raise InputError(
-            f"{what}: no body has it, for one principal moment is larger than the sum of the "
-            f"others; {told}. Is it about the centre of mass, and are its axes those of the body?"
+            f"{what}: no body has it, because one principal moment is larger than the sum of the "
+            f"others; {principal}. Is it about the centre of mass, and are its axes those of the "
+            "body?"
         )
 
 
 def about_one_axis(inertia: Array) -> tuple[Vector, Array] | None:
-    """The one axis about which a moment is given, and the inertia of a flat body that has it.
+    """The only axis with a moment of inertia, and the inertia of a flat body with this moment.
 
-    Files of planar mechanisms leave the other moments out. A body that turns about this axis alone
-    does not feel them: a flat one, whose other moments are halves of the given one, moves alike.
+    Files of planar mechanisms leave the other moments out. They have no influence on a body that
+    turns about this axis alone: a flat body, whose other moments are half of the given one, moves
+    in the same way.
 
     Parameters
     ----------
     inertia : (3, 3) array
-        About the centre of mass, in the axes that the file has.
+        About the centre of mass, in the axes of the file.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def about_one_axis(inertia: Array) -> tuple[Vector, Array] | None:
         One of the three axes.
     completed : (3, 3) array
     None
-        Instead of both, where any other moment or product is not zero.
+        Instead of both, if any other moment or product is not zero.
     """
     moments = np.diag(inertia)
     if np.count_nonzero(inertia) != 1 or np.count_nonzero(moments) != 1 or moments.sum() < 0.0:
@@ -113,9 +115,9 @@ def parallel(axis: Vector, other: Vector) -> bool:
 
 
 def nearest_moments(inertia: Array) -> Array:
-    """The nearest inertia that a body has, in the Frobenius norm, to one without negative moments.
+    """The nearest possible inertia, in the Frobenius norm, to one without negative moments.
 
-    What the largest principal moment has too much is shared among the three.
+    The excess of the largest principal moment is distributed over the three.
     """
     moments, axes = np.linalg.eigh(inertia)
     excess = max(float(moments[2] - moments[0] - moments[1]), 0.0)

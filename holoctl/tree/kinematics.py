@@ -1,8 +1,8 @@
-"""Where the bodies of a tree are and how they move at (q, v): one computation for all constraints.
+"""Placements and velocities of the bodies of a tree at (q, v), computed once for all constraints.
 
-Everything spatial is in world axes at the world origin, linear part first, as Pinocchio has
-it: a motion is ``(velocity of the body point at the origin, angular velocity)``, a wrench is
-``(force, moment about the origin)``.
+Spatial vectors are in world axes at the world origin, linear part first, as in Pinocchio: a motion
+is ``(velocity of the body point at the origin, angular velocity)``, a wrench is ``(force, moment
+about the origin)``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Kinematics:
         Spatial acceleration of each joint frame at zero acceleration of the coordinates, in
         the joint's own axes.
     J : (6, nv) array
-        World Jacobian: column i is the motion of what coordinate i moves at unit rate.
+        World Jacobian: column i is the motion of the bodies that coordinate i moves, at unit rate.
     """
 
     q: Vector
@@ -51,8 +51,8 @@ class Kinematics:
     def bias_accelerations(self, frames: Sequence[Frame]) -> Array:
         """(n, 6): ``Jdot v`` of the bodies that carry the frames, spatial, world axes and origin.
 
-        Not from Pinocchio's dJ, which leaves out that the axes of composite and universal
-        joints move within the joint.
+        Not from Pinocchio's dJ, which ignores the motion of the axes within composite and universal
+        joints.
         """
         return np.array(
             [self.placements[f.joint].act(self.accelerations[f.joint]).vector for f in frames]
@@ -61,9 +61,10 @@ class Kinematics:
 
 def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float) -> Kinematics:
     """The kinematics of `model` at (q, v); `data` is a workspace and may be used again."""
-    accelerations: Sequence[pin.Motion]  # everything in data is a live view: copies
+    # copies, because data holds views that the next call overwrites
+    accelerations: Sequence[pin.Motion]
     if np.count_nonzero(v):
-        at_zero = np.zeros(model.nv)  # explicit: data.a is stale else
+        at_zero = np.zeros(model.nv)  # explicit zeros, because otherwise data.a is stale
         pin.forwardKinematics(model, data, q, v, at_zero)
         accelerations = pin.StdVec_Motion(data.a)
     else:
@@ -72,7 +73,7 @@ def kinematics(model: pin.Model, data: pin.Data, q: Vector, v: Vector, t: float)
     pin.computeJointJacobians(model, data)
     # With one coordinate the bindings give J as a vector, hence the shape.
     J = data.J.reshape(6, model.nv).copy()
-    q, v = q.view(), v.view()  # constraints look at it, and it may be the caller's
+    q, v = q.view(), v.view()  # a view, because the array may be the caller's
     for seen in (q, v, J):
         seen.flags.writeable = False
     return Kinematics(q, v, t, pin.StdVec_SE3(data.oMi), accelerations, J)

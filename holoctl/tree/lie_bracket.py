@@ -1,9 +1,10 @@
-"""The bracket of two velocities, joint by joint: what steps in two orders differ by.
+"""The Lie bracket of two velocities, joint by joint: the difference of steps in either order.
 
     [x, y] = lim ( (q (+) e x) (+) e y  -  (q (+) e y) (+) e x ) / e^2
 
-zero for coordinates that add up, the cross product for a ball joint, and the spatial one for a
-free joint and, in its plane, for a planar one (velocities in the axes of the body that moves).
+It is zero for coordinates that add, the cross product for a ball joint, and the spatial cross
+product for a free joint and, in its plane, for a planar joint (velocities in the axes of the moving
+body).
 Reference: docs/derivations.md, "Linear models".
 """
 
@@ -22,7 +23,7 @@ __all__ = ["adjoint_velocity", "bracket", "curved_joints"]
 
 
 Curved = tuple[slice, Callable[[Vector], Array]]
-"""Where a joint stands in v, and the matrix ad_x of its bracket [x, y] = ad_x y."""
+"""The indices of a joint in v, and the matrix ad_x of its bracket [x, y] = ad_x y."""
 
 
 def curved_joints(model: pin.Model) -> tuple[Curved, ...]:

@@ -1,4 +1,4 @@
-"""The motion of all bodies where Pinocchio keeps it, without a copy: for control ticks."""
+"""Views of the motion of all bodies in Pinocchio's memory, without a copy: for control ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["LiveMotion", "add_vector", "live_motion"]
 
 @dataclass(frozen=True, eq=False)
 class LiveMotion:
-    """Where a `pin.Data` keeps the motion of all bodies: views that change with it.
+    """Views of the motion of all bodies in a `pin.Data`, which change with it.
 
     Filled by ``pin.computeForwardKinematicsDerivatives``; world axes at the world origin.
 
@@ -29,7 +29,7 @@ class LiveMotion:
     J : (6, nv) array
         World Jacobian.
     data : pin.Data
-        What they are views of; it must live as long as they do.
+        The object that owns the memory; it must live as long as the views.
     """
 
     placements: Array
@@ -40,13 +40,13 @@ class LiveMotion:
 
     @property
     def bodies(self) -> int:
-        """How many joints there are, the universe included."""
+        """The number of joints, including the universe."""
         return int(self.velocities.shape[0])
 
 
 def add_vector(row: Array, frame: Frame, local: list[float]) -> None:
-    """Add to a row that is multiplied with `LiveMotion.placements`: a vector given in a frame, or
-    with last entry 1, a point."""
+    """Add a vector given in a frame, or with last entry 1 a point, to a row of coefficients that is
+    multiplied with `LiveMotion.placements`."""
     column = 4 * frame.joint
     row[column : column + 3] += frame.placement.rotation @ local[:3]
     row[column : column + 3] += frame.placement.translation * local[3]
@@ -54,9 +54,9 @@ def add_vector(row: Array, frame: Frame, local: list[float]) -> None:
 
 
 def live_motion(model: pin.Model, data: pin.Data) -> LiveMotion | None:
-    """The live views of `data`, or None if this build of Pinocchio lays them out otherwise.
+    """The live views of `data`, or None if this build of Pinocchio stores the motion differently.
 
-    To read them one by one through the bindings costs more than all else in a control tick.
+    Reading the bodies one by one through the bindings takes longer than the rest of a control tick.
     """
     placements = _one_block([X.rotation.T for X in data.oMi], 12)
     velocities = _one_block([V.vector for V in data.ov], 6)
@@ -73,7 +73,7 @@ def live_motion(model: pin.Model, data: pin.Data) -> LiveMotion | None:
 
 
 def _one_block(items: list[Array], size: int) -> Array | None:
-    """The array that these views, `size` numbers apart, are parts of; None if they are not."""
+    """The array of which these views, `size` numbers apart, are parts; None if there is none."""
     starts = np.array([_address(item) for item in items])
     if not np.array_equal(starts, starts[0] + 8 * size * np.arange(len(items))):
         return None

@@ -1,6 +1,6 @@
 """The numbering of joints: depth-first, as Pinocchio's algorithms need it.
 
-The descendants of every joint follow it without a gap; siblings stand in any order.
+The descendants of every joint follow it without a gap; siblings are in any order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["depth_first_order", "is_depth_first", "renumbered"]
 
 
 def depth_first_order(model: pin.Model) -> list[int]:
-    """Joint indices in a valid depth-first order, the world first, siblings as they stand."""
+    """Joint indices in depth-first order, the world first, siblings in their given order."""
     model = plain(model)
     children: list[list[int]] = [[] for _ in range(model.njoints)]
     for j in range(1, model.njoints):

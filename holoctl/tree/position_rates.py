@@ -15,7 +15,7 @@ SX = Any
 
 
 def of_quaternion(xyzw: SX) -> SX:
-    """R of a unit quaternion, the way Pinocchio and Eigen have it."""
+    """R of a unit quaternion, by the convention of Pinocchio and Eigen."""
     import casadi as ca
 
     x, y, z, w = (xyzw[i] for i in range(4))

@@ -1,4 +1,4 @@
-"""Which joints a model can have, and which placements: what Pinocchio itself takes unseen."""
+"""Checks of joints and placements that Pinocchio itself accepts without a check."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from holoctl.base.errors import InputError
 __all__ = ["check_joint", "check_placement"]
 
 UNIT_AXIS = 1e-9
-"""Norms of axes, and cosines of right angles, may be off by so much."""
+"""Largest error of the norm of an axis, and of the cosine of a right angle."""
 
 
 def check_placement(what: str, placement: pin.SE3) -> None:
-    """Raise `InputError` for numbers that are not finite, or a rotation that is none."""
+    """Raise `InputError` for numbers that are not finite, or a matrix that is not a rotation."""
     if not np.isfinite(placement.homogeneous).all():
         raise InputError(f"{what} is not finite")
     error = np.abs(placement.rotation.T @ placement.rotation - np.eye(3)).max()
@@ -28,10 +28,10 @@ def check_placement(what: str, placement: pin.SE3) -> None:
 
 
 def check_joint(what: str, joint: pin.JointModel) -> None:
-    """Raise `InputError` for a joint, or a part of a composite one, that no motion belongs to.
+    """Raise `InputError` for a joint, or a part of a composite one, that defines no motion.
 
-    Pinocchio's constructors take an axis as it is, and its formulas hold for those of norm 1; its
-    default constructors leave axis and pitch as the memory was.
+    Pinocchio's constructors accept any axis, but its formulas hold for axes of norm 1; its default
+    constructors leave axis and pitch uninitialised.
     """
     own = joint.extract() if isinstance(joint, pin.JointModel) else joint
     if isinstance(own, pin.JointModelComposite):
@@ -49,7 +49,7 @@ def check_joint(what: str, joint: pin.JointModel) -> None:
         norm = float(np.linalg.norm(axis))
         if not abs(norm - 1.0) <= UNIT_AXIS:
             raise InputError(
-                f"{what}: {name} must be finite and have norm 1, and Pinocchio does not see to "
+                f"{what}: {name} must be finite and have norm 1, and Pinocchio does not check "
                 f"that; got {np.asarray(axis).tolist()}, norm {norm:.6g}; give "
                 f"{name} / np.linalg.norm({name})"
             )

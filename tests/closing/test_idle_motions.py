@@ -296,7 +296,7 @@ def test_a_ball_made_of_three_hinges(axes):
     assert N.shape[1] == 1
     check_basis(mech, q, N)
     if axes[0] == axes[2]:  # the first and the last hinge are on one line: the rod cannot spin
-        told = "0 motions can be told to be idle, nearby 1: it is singular, or a joint made of"
+        told = "0 motions can be identified as idle, nearby 1: it is singular, or a joint made of"
         with pytest.raises(hc.SingularityError, match=told):
             idle_basis(mech, mech.reference)
     else:

@@ -188,7 +188,7 @@ def test_more_scales_than_rows_are_told_about_rows(scale):
 
 def test_more_numbers_than_rows_are_told_about_rows():
     mech = zoo.ZOO["four_bar"]()
-    with pytest.raises(hc.InputError, match=r"got \(2,\); rows=1 tells how many"):
+    with pytest.raises(hc.InputError, match=r"got \(2,\); rows=1 states the number"):
         mech.with_constraints(hc.Custom(lambda q: q[:2]))
 
 

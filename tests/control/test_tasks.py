@@ -319,7 +319,7 @@ def test_bad_functions_are_refused(changes, words):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda q: [1.0], "rows=2 tells how many rows there are"),
+        (lambda q: [1.0], "rows=2 states the number of rows"),
         (lambda q: [1.0, np.nan], "finite"),
         (lambda q: None, "numbers"),
         (lambda q: "ab", "numbers"),

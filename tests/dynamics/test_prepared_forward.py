@@ -24,7 +24,7 @@ from support import (
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.rows import anchors as anchors_module
+from holoctl.rows import pinocchio_rows
 from holoctl.rows.pinocchio_rows import anchors
 
 WELDS = ("weld_chain", "welded_arms")
@@ -91,7 +91,7 @@ def test_off_the_manifold_the_rows_make_a_difference(name, monkeypatch):
     sparse = sparse_path(prepared)
     states = open_states(name, 5)
     ours = [sparse(q, v, np.zeros(prepared.mech.nv)) for q, v in states]
-    monkeypatch.setattr(anchors_module, "ANCHOR_AT_REST", 1e9)
+    monkeypatch.setattr(pinocchio_rows, "ANCHOR_AT_REST", 1e9)
     for (q, v), a in zip(states, ours, strict=True):
         assert relative(sparse(q, v, np.zeros(prepared.mech.nv)), a) > 1e-3
 

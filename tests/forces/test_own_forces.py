@@ -126,7 +126,7 @@ WRONG = {
     "rate": "its energy depends on the velocity",
     "by_velocity": "its by_velocity is not the derivative of its efforts",
     "by_velocity shape": r"by_velocity must return a float array of shape \(4, 4\)",
-    "tick": "its tick is not `at`: it is off by 1.0e-01",
+    "tick": "its tick differs from `at` by 1.0e-01",
     "error": "raised ZeroDivisionError: oops",
     "nowhere": "could not be evaluated at the reference .*: there is no force here",
 }
@@ -150,7 +150,7 @@ def test_what_is_told_of_a_force_is_refused_where_it_is_not_so():
     with pytest.raises(hc.InputError, match="it has springs, but stores is False"):
         mech.with_forces([Told(mech.actuated[0])])
     told = {"friction": True}
-    with pytest.raises(hc.InputError, match="it is told to be friction, but is not lost"):
+    with pytest.raises(hc.InputError, match="its friction is True, but it is not a loss"):
         mech.with_forces([Told(mech.actuated[0])])
 
 
@@ -184,7 +184,7 @@ class BoundBrake:
 
 def test_friction_does_nothing_at_rest():
     """Holding torques leave friction out on one path, and take it at rest on the other."""
-    with pytest.raises(hc.InputError, match="told to be friction, but acts at rest"):
+    with pytest.raises(hc.InputError, match="friction is True, but it acts at rest"):
         mechanism("five_bar").with_forces([Brake()])
 
 
@@ -194,5 +194,7 @@ def test_a_bound_force_has_its_parts():
             return object()
 
     mech = mechanism("five_bar")
-    with pytest.raises(hc.InputError, match="must return a bound force, see holoctl/forces/contra"):
+    with pytest.raises(
+        hc.InputError, match="must return a bound force, see holoctl/forces/force_protocol"
+    ):
         mech.with_forces([Empty(mech.actuated[0])])

@@ -71,7 +71,7 @@ BOUND = {
     "unknown spring": (lambda: hc.JointSpring("nowhere", 1.0), "no joint called 'nowhere'"),
     "closure by axes": (
         lambda: hc.JointFriction(viscous={"pin": 1.0}),
-        "is a closure by axes, which is no joint",
+        "is a closure by axes, which is not a joint",
     ),
     "peak": (
         lambda: hc.JointFriction(coulomb=0.5, stribeck=(0.3, 0.1)),
@@ -126,7 +126,7 @@ def test_names_are_one_set():
 
 def test_a_closure_by_axes_is_no_joint_when_it_is_off():
     mech = four_bar().with_enabled(pin=False)
-    with pytest.raises(hc.InputError, match="is a closure by axes, which is no joint"):
+    with pytest.raises(hc.InputError, match="is a closure by axes, which is not a joint"):
         mech.with_forces([hc.JointFriction(viscous={"pin": 1.0})])
 
 

@@ -51,7 +51,7 @@ class Drawing:
 def test_cassie(name, free_flyer):
     drawing = Drawing(cassie_sdf(name))
     if free_flyer and drawing.on_world:
-        with pytest.raises(hc.LoadError, match="holds the model to the world"):
+        with pytest.raises(hc.LoadError, match="ties the model to the world"):
             hc.load(cassie_sdf(name), free_flyer=True)
         return
     mech = hc.load(cassie_sdf(name), free_flyer=free_flyer)

@@ -189,7 +189,7 @@ BAD = {
     "no motor there": ("{effort: {elbow: 3}}", "motor called 'elbow'"),
     "no motor for a curve": ("{speed_torque: {elbow: [[0, 3]]}}", "motor called 'elbow'"),
     "unknown joint": ("{velocity: {elbo: 3}}", "'elbo'", "did you mean 'elbow'"),
-    "no position": ("{position: {b: [0, 1]}}", "'b'", "without end"),
+    "no position": ("{position: {b: [0, 1]}}", "'b'", "is continuous"),
     "zero": ("{effort: {a: 0}}", "above zero"),
     "negative": ("{effort: -3}", "above zero"),
     "swapped": ("{position: {a: [2, 1]}}", "below the upper"),
@@ -202,7 +202,7 @@ BAD = {
     "a mapping in a mapping": ("{effort: {a: {b: 1}}}", "finite number"),
     "no points": ("{speed_torque: {a: []}}", "break points"),
     "flat points": ("{speed_torque: {a: [0, 3]}}", "[[0, 2], [10, 0]]"),
-    "rising": ("{speed_torque: [[0, 3], [1, 4]]}", "ascend"),
+    "rising": ("{speed_torque: [[0, 3], [1, 4]]}", "must not increase"),
     "twice": ("{velocity: {elbow: 1, elbow: 2}}", "twice"),
     "a closure without a name": ("{velocity: {end: 1}}", "'end'"),
 }

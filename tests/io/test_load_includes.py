@@ -169,7 +169,7 @@ def test_only_relative_paths_are_read(folder, name):
         ('<include file="."/>', "this is a directory"),
         ('<include file="pipe"/>', "this is a pipe"),
         ('<include file="bytes.xml"/>', "this is not a text in UTF-8"),
-        ('<include file="empty.xml"/>', "there is nothing in 'empty.xml'"),
+        ('<include file="empty.xml"/>', "'empty.xml' is empty"),
         ('<include file="text.xml"/>', r"text\.xml:1: this is not XML"),
         ('<include file="robot.xml"/>', "starts with <mujoco> or <mujocoinclude>; this one with"),
         ('<include file="doctype.xml"/>', "document types and entities are not read"),
@@ -195,7 +195,7 @@ def test_what_is_no_file_to_include(folder, element, message):
 
 
 def test_a_text_without_a_file_includes_nothing():
-    with pytest.raises(hc.LoadError, match="this MJCF is a text, so there is no folder"):
+    with pytest.raises(hc.LoadError, match="this MJCF is a text without a folder"):
         read_mjcf(MAIN.format("lower.xml"), "text")
 
 
@@ -289,7 +289,7 @@ def test_errors_in_an_attached_model_name_its_file_and_line(folder):
             {"c.xml": '<!DOCTYPE m [<!ENTITY a "b">]><mujoco model="&a;"/>'},
             "document types and entities",
         ),
-        ({"c.xml": child(inside='<plugin plugin="p"/>')}, "what a plugin does is not known"),
+        ({"c.xml": child(inside='<plugin plugin="p"/>')}, "the effect of a plugin is unknown"),
         ({"c.xml": child(geom='size="nan"')}, "size must be finite numbers"),
         (
             {"c.xml": child(inside="<site/>" * 999 + "<replicate count='99'><site/></replicate>"),

@@ -285,7 +285,7 @@ def test_rotors_in_dialects_of_urdf_are_told(robot, caplog, rotor):
 def test_a_urdf_without_a_name_is_called_after_its_file(robot, caplog):
     mech = robot(URDF.replace(' name="two_arms"', ""))
     assert mech.name == "arms"
-    assert "<robot> has no attribute 'name'; it is called 'arms' after its file" in told(caplog)
+    assert "<robot> has no attribute 'name'; its name is 'arms', that of the file" in told(caplog)
 
 
 def test_unknown_attributes_of_a_limit_are_told(robot, caplog):
@@ -293,7 +293,7 @@ def test_unknown_attributes_of_a_limit_are_told(robot, caplog):
     mech, plain = robot(urdf), robot()
     line = 1 + urdf[: urdf.index("command_effort")].count("\n")
     assert (
-        f"arms.urdf: attributes of <limit> that are no part of URDF are not read: "
+        f"arms.urdf: attributes of <limit> that are not part of URDF are not read: "
         f"'command_effort' of joint 'a' (line {line}) (did you mean 'effort'?), 'jerk'"
         in told(caplog)
     )

@@ -339,10 +339,10 @@ def test_free_flyer(robot):
     assert mech.reference == pytest.approx([0, 0, 1, 0, 0, 0, 1, 0])
     free = ARM.replace('<joint name="shoulder" axis="0 1 0" damping="0.1"/>', "<freejoint/>")
     assert robot(free).reference == pytest.approx(mech.reference)
-    with pytest.raises(hc.LoadError, match="says itself that this body is free"):
+    with pytest.raises(hc.LoadError, match="this body is free in the file"):
         robot(free, free_flyer=True)
     pair = with_line("<worldbody>", '<body name="z"><geom size="1"/></body>', free)
-    with pytest.raises(hc.LoadError, match="says itself that this body is free"):
+    with pytest.raises(hc.LoadError, match="this body is free in the file"):
         robot(pair, free_flyer=True)
 
 
@@ -402,14 +402,14 @@ IN_BODY = [  # instead of a line of ARM, and what is said of it
         r"unrecognized attribute: 'axi' \(did you mean 'axis'\?\)",
     ),
     (JOINT, '<joint name="shoulder"/>', "repeated name 'shoulder' in joint"),
-    (JOINT, '<joint name="universe"/>', "the name 'universe' stands for the world"),
+    (JOINT, '<joint name="universe"/>', "the name 'universe' is that of the world"),
     (JOINT, '<joint class="fast"/>', "unknown default class name 'fast'"),
     (JOINT, '<joint armature="-1"/>', "armature must not be negative"),
     (JOINT, '<joint range="1 0"/>', "range: 1.0 must be less than 0.0"),
     (JOINT, '<joint limited="true"/>', "range.0. should be smaller than range.1. in joint"),
     (JOINT, '<joint type="free"/>', "free joint can only be used on top level"),
     (JOINT, "<freejoint/>", "free joint can only be used on top level"),
-    (JOINT, '<plugin plugin="x"/>', "<plugin> in <body> is not read: what a plugin does is not"),
+    (JOINT, '<plugin plugin="x"/>', "<plugin> in <body> is not read: the effect of a plugin is"),
     (JOINT, "<composite/>", "<composite>: .* unrecognized element"),
     (JOINT, "<flexcomp/>", "<flexcomp> in <body> is not read"),
     (JOINT, '<attach model="x"/>', "required attribute missing: 'prefix'"),
@@ -516,7 +516,10 @@ SECTIONS = [
     ('<actuator><motor site="pin"/></actuator>', "its transmission 'site' is not read"),
     ('<actuator><motor tendon="t"/></actuator>', "target 't' not found in actuator"),
     ("<actuator><motor/></actuator>", "missing transmission target for actuator"),
-    ('<actuator><motor joint="elbow" gear="0"/></actuator>', "gear is zero: a motor on nothing"),
+    (
+        '<actuator><motor joint="elbow" gear="0"/></actuator>',
+        "gear is zero: this motor acts on no coordinate",
+    ),
     (
         '<actuator><motor joint="elbow" gear="2"/><motor joint="elbow"/></actuator>',
         "another actuator drives joint 'elbow' with another gear",
@@ -551,7 +554,7 @@ SECTIONS = [
     ('<default class="x"/>', "top-level default class 'main' cannot be renamed"),
     ("<default><default/></default>", "<default>: .* empty class name"),
     ('<default><default class="main"/></default>', "repeated default class name"),
-    ("<deformable><flex/></deformable>", "<flex> in <deformable> is not read: what bends"),
+    ("<deformable><flex/></deformable>", "<flex> in <deformable> is not read: a deformable body"),
     ('<option gravity="0 0"/>', "attribute 'gravity' does not have enough data"),
     ('<option><flag gravity="off"/></option>', "invalid keyword: 'off'"),
     ("<sensors/>", r"<sensors>: .* unrecognized element \(did you mean 'sensor'"),
@@ -599,7 +602,7 @@ def test_a_yaml_beside_an_mjcf_is_not_read_and_that_is_told(robot, tmp_path, cap
     (tmp_path / "arm.yaml").write_text("name_mot: [elbow]\n")
     with caplog.at_level("WARNING", logger="holoctl"):
         robot()
-    assert "arm.yaml beside it is not read" in caplog.text
+    assert "so arm.yaml is not read" in caplog.text
 
 
 @pytest.mark.parametrize("ends", [
@@ -631,7 +634,7 @@ def test_a_mocap_body_stays_where_it_is_drawn(robot, caplog):
     )
     with caplog.at_level(logging.WARNING, "holoctl"):
         mech = robot(text)
-    assert "arm.xml: mocap bodies, which are moved from outside, stay where" in caplog.text
+    assert "arm.xml: mocap bodies, which are moved from outside, stay at" in caplog.text
     assert "'hand'" in caplog.text
     assert mech.coordinate_names == ("shoulder", "elbow")
     assert constraint_rows(mech, np.zeros(2), np.zeros(2))[1].error == pytest.approx(0.0)
@@ -667,4 +670,4 @@ def test_an_equality_between_parts_of_one_body_is_left_out_by_name(robot, caplog
     with caplog.at_level(logging.WARNING, "holoctl"):
         mech = robot(text)
     assert mech.constraint_names == ("tip-world",)
-    assert "hold nothing, and are left out: 'lower-tip', 'glue'" in caplog.text
+    assert "constrain nothing, and are left out: 'lower-tip', 'glue'" in caplog.text

@@ -69,8 +69,8 @@ def test_equalities_of_fixed_tendons_are_couplings(robot):
 @pytest.mark.parametrize(
     ("equality", "message"),
     [
-        ('tendon1="string"', "'string' is no <fixed> tendon"),
-        ('tendon1="one" tendon2="string"', "'string' is no <fixed> tendon"),
+        ('tendon1="string"', "'string' is not a <fixed> tendon"),
+        ('tendon1="one" tendon2="string"', "'string' is not a <fixed> tendon"),
         ('tendon1="one" tendon2="one"', "element 'one' is repeated in equality"),
         ('tendon1="one" tendon2="both" polycoef="0 1 1"', "make a polynomial of higher order"),
         ('tendon1="two"', "unknown element 'two' in equality constraint"),
@@ -108,15 +108,15 @@ def test_a_rotor_that_would_couple_joints_is_refused_in_any_case(robot, motor, s
 
 
 LEFT_OUT = {
-    '<motor name="m" tendon="string"/>': "'string' is no <fixed> tendon",
+    '<motor name="m" tendon="string"/>': "'string' is not a <fixed> tendon",
     '<motor name="m" site="pin"/>': "transmission 'site' is not read",
     '<general name="m" body="upper"/>': "transmission 'body' is not read",
     '<motor name="m" cranksite="pin" slidersite="ground" cranklength="1"/>': "'cranksite' is not",
     '<motor name="m" joint="shoulder" gear="0"/>': "gear is zero",
-    '<muscle name="m" joint="shoulder"/>': "a muscle is no motor",
-    '<adhesion name="m" body="upper"/>': "adhesion is no motor",
-    '<damper name="m" joint="shoulder"/>': "a damper is no motor",
-    '<plugin name="m" joint="shoulder"><config key="a" value="b"/></plugin>': "what a plugin does",
+    '<muscle name="m" joint="shoulder"/>': "a muscle is not a motor",
+    '<adhesion name="m" body="upper"/>': "adhesion is not a motor",
+    '<damper name="m" joint="shoulder"/>': "a damper is not a motor",
+    '<plugin name="m" joint="shoulder"><config key="a" value="b"/></plugin>': "effect of a plugin",
     '<motor name="m" joint="elbow" gear="4"/>': "another actuator drives joint 'elbow'",
 }
 

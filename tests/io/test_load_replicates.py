@@ -124,7 +124,7 @@ def test_a_tendon_over_copies_and_others_is_copied(robot):
 ])  # fmt: skip
 def test_what_names_copies_and_others_is_refused(robot, rest):
     """MuJoCo leaves it out without a word."""
-    with pytest.raises(hc.LoadError, match="what is in a <replicate> together with what is not"):
+    with pytest.raises(hc.LoadError, match="names objects both inside and outside a <replicate>"):
         robot('<site name="x"/>' + copies(count=2), rest, actuators="skip")
 
 

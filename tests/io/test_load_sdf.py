@@ -315,7 +315,7 @@ def test_free_flyer(robot):
     text = changed("</model>", joint.format("held") + "</model>")
     assert robot(text).nv == fixed.nv
     assert place(robot(text).model, robot(text).reference, "base").isApprox(X)
-    with pytest.raises(hc.LoadError, match=r"free_flyer: <joint> 'held' holds the model"):
+    with pytest.raises(hc.LoadError, match=r"free_flyer: <joint> 'held' ties the model"):
         robot(text, free_flyer=True)
 
 
@@ -355,7 +355,7 @@ def test_any_joint_may_be_cut(robot, cut):
     ("sheet", "message", "line"),
     [
         ("name_mot: [a, x]\n", "no coordinate called 'x'", 1),
-        ("name_mot: [a, a]\n", "'a' stands twice", 1),
+        ("name_mot: [a, a]\n", "'a' is given twice", 1),
         ("\nname_mot: [b]\n", r"joint 'b' has 2 coordinates", 2),
         ("cut: [x]\n", "no joint called 'x'", 1),
         ("cut: [a, b, c]\n", "separates", 1),
@@ -402,7 +402,7 @@ ERRORS = [
     ("0 0 0 0 0 0 1<", "0 0 0 0 0 0 2<", "the quaternion has norm 2, not 1"),
     ('rotation_format="quat_xyzw"', 'rotation_format="rpy"', "rotation_format must be"),
     ('degrees="true"', 'degrees="yes"', "degrees must be 0, 1, false or true"),
-    ('type="universal"', 'type="screw"', "'screw' is not read: a screw couples a turn with"),
+    ('type="universal"', 'type="screw"', "'screw' is not read: a screw couples a rotation with"),
     ('type="universal"', 'type="univers"', r"did you mean 'universal'"),
     ("<axis2><xyz>0 1 0", "<axis2><xyz>1 1 0", "must be at right angles"),
     ("<axis2><xyz>0 1 0</xyz></axis2>", "", "<axis2> is missing"),
@@ -411,7 +411,7 @@ ERRORS = [
     ('expressed_in="__model__"', 'expressed_in="x"', "expressed_in: there is no frame 'x'"),
     ("<upper>2</upper>", "<upper>-2</upper>", "lower -1 is above upper -2"),
     ("<upper>2</upper>", "<upper>two</upper>", "upper must be a finite number; got 'two'"),
-    ("<upper>2</upper>", "<upper>2</upper><upper>3</upper>", "<upper> stands twice"),
+    ("<upper>2</upper>", "<upper>2</upper><upper>3</upper>", "<upper> is given twice"),
     (BALL_C, BALL_C.replace("tip", "tp"), r"no link called 'tp' \(did you mean 'tip'"),
     (BALL_C, BALL_C.replace("<parent>tip</parent>", ""), "<parent> is missing or empty"),
     (BALL_C, BALL_C.replace("bar", "left"), "same body 'left'"),
@@ -423,13 +423,13 @@ ERRORS = [
     ("<ixx>0.02", "<ixx>-0.02", "must have no negative principal moment"),
     ("<inertial>", '<inertial auto="true">', "the inertia of shapes is not computed"),
     ("<inertial>", "<gravity>no</gravity><inertial>", "gravity must be 0, 1, false or true"),
-    ('<link name="base">', '<link name="world"/><link name="base">', "does not stand in the world"),
+    ('<link name="base">', '<link name="world"/><link name="base">', "its pose is not"),
     (
         '<link name="base">',
         '<link name="world"><pose relative_to="world"/></link>'
         '<joint name="x" type="fixed"><parent>base</parent><child>world</child></joint>'
         '<link name="base">',
-        "no joint may hold it",
+        "no joint may tie it",
     ),
     ("<inertial>", "<kinematic>1</kinematic><inertial>", "a kinematic link is moved from outside"),
     ("<inertial>", "<fluid_added_mass/><inertial>", "the mass of a fluid"),

@@ -200,7 +200,7 @@ def test_what_is_left_out_of_tendons_is_told(rest, read, caplog):
     assert arm(rest=rest, losses=read).forces == ()
     (message,) = told(caplog)
     assert LEFT_OUT_OF_TENDONS[rest] in message
-    assert "no force stands for" in message
+    assert "no force represents" in message
 
 
 def test_damping_of_actuators_is_that_of_the_joint(caplog):
@@ -389,7 +389,7 @@ def test_dynamics_of_a_universal_joint_and_a_ball(tmp_path, caplog):
     mech = hc.load(tmp_path / "u.sdf", losses=True)
     assert dict(mech.forces[0].viscous) == {"u[0]": 1.0, "u[1]": 3.0}
     assert mech.force_names == ("friction", "spring on u[0]")
-    assert "damping of 'o' (a ball has no axis)" in told(caplog)[-1]
+    assert "damping of 'o' (a spherical joint has no axis)" in told(caplog)[-1]
 
 
 # ------------------------------------------------------------------------------------- YAML
@@ -525,7 +525,7 @@ def test_mistakes_in_rotors(keys, message, robot):
 
 def test_a_rotor_on_a_ball_is_refused(robot):
     sheet = EMPTY_SHEET + "joint_name: [elbow]\njoint_type: [SPHERICAL]\n"
-    with pytest.raises(hc.LoadError, match="coordinate of a ball"):
+    with pytest.raises(hc.LoadError, match="coordinate of a spherical"):
         robot(yaml=sheet + "rotor_inertia: {'elbow[0]': 1}")
 
 

@@ -98,8 +98,8 @@ WRONG = {
     "a number for a curve": ({"speed_torque": 5.0}, "speed_torque", "break points"),
     "points of three": ({"speed_torque": [(0, 1, 2)]}, "break points"),
     "starts late": ({"speed_torque": [(1, 5), (2, 3)]}, "first speed", "1"),
-    "speeds": ({"speed_torque": {"a": [(0, 5), (2, 3), (2, 2)]}}, "'a'", "ascend", "2 behind 2"),
-    "efforts": ({"speed_torque": [(0, 5), (2, 6)]}, "ascend", "6 behind 5"),
+    "speeds": ({"speed_torque": {"a": [(0, 5), (2, 3), (2, 2)]}}, "'a'", "increasing", "2 after 2"),
+    "efforts": ({"speed_torque": [(0, 5), (2, 6)]}, "increase", "6 after 5"),
     "no stall": ({"speed_torque": [(0, 0)]}, "above zero"),
     "regenerates": ({"speed_torque": [(0, 5), (2, -1)]}, "negative"),
     "infinite speed": ({"speed_torque": [(0, 5), (INF, 1)]}, "finite"),
@@ -196,7 +196,7 @@ def test_coordinates_of_every_kind_of_joint():
     assert (b.names, b.columns.tolist(), b.places.tolist()) == (("hinge",), [6], [7])
     for name in ("base[0]", "ball", "ball[1]", "wheel", "wrist[4]", "sled[0]"):
         limits = hc.Limits(position={name: (-1, 1)})
-        why = "without end" if name == "wheel" else "no number is"
+        why = "continuous" if name == "wheel" else "is not a number"
         refused(lambda x=limits: bound_limits(mech, x), hc.InputError, f"'{name}'", why)
     assert bound_limits(mech, hc.Limits(position={"wheel": INF, "ball": INF})).names == ()
     wheel = dataclasses.replace(mech, actuated=["hinge", "wheel"])

@@ -29,7 +29,7 @@ def test_what_is_no_body():
     add = link.add_body
     refused("a body of 'four_bar' has this name", add, "crank", 1.0)
     refused("a joint of 'four_bar' has this name", add, "motor", 1.0)
-    refused("stands for the ground", add, "universe", 1.0)
+    refused("is the name of the ground", add, "universe", 1.0)
     refused("text", add, "", 1.0)
     refused("text", add, 3, 1.0)
     refused("must not be negative; got -1", add, "x", -1.0)
@@ -56,7 +56,7 @@ def test_what_is_no_joint():
     refused("did you mean 'revolute'", add, "x", "revolut", "crank", "rocker")
     refused("planar", add, "x", None, "crank", "rocker")
     refused("same body 'crank'", add, "x", "revolute", "crank", "crank")
-    refused("stands for the ground", add, "universe", "weld", "rocker", "crank")
+    refused("is the name of the ground", add, "universe", "weld", "rocker", "crank")
     refused("pinocchio.SE3; got list", add, "x", "weld", "rocker", "crank", [0, 0, 0])
     bad = pin.SE3(1.1 * np.eye(3), np.zeros(3))
     refused("placement_child has a rotation", add, "x", "weld", "rocker", "crank", None, bad)
@@ -145,7 +145,7 @@ def test_motors_and_references_that_do_not_fit():
     refused("norm 1", link.mechanism, cut=["j1"], reference={"end": [0, 0, 0, 2]})
     link, _, _ = closed_by("spherical", outwards=False)
     refused(
-        "'body_4' hangs from 'universe'.*'end\\[1\\]' would act in other axes",
+        "'body_4' is carried by 'universe'.*'end\\[1\\]' would act in other axes",
         link.mechanism, cut=["j1"], actuated=["end[1]"],
     )  # fmt: skip
     refused("other axes", link.mechanism, cut=["end"], actuated=["end[1]"])

@@ -14,8 +14,7 @@ from support import closed_states, few, mechanism, shared_partition
 
 import holoctl as hc
 from holoctl.base.linalg import null_space_by_svd
-from holoctl.base.tolerances import CORRECTIONS
-from holoctl.closing.manifold_projection import projected_onto_manifold
+from holoctl.closing.manifold_projection import CORRECTIONS, projected_onto_manifold
 from holoctl.rows.evaluate import constraint_rows, scaled_rows_at
 
 
@@ -74,7 +73,7 @@ def test_from_too_far_or_beside_a_singularity_the_branch_is_not_told():
     with pytest.raises(hc.HoloctlError):  # off by as much as the branches are apart
         hc.corrected(mech, pin.integrate(mech.model, np.zeros(3), np.add(crank, [0, 9e-4, 0])), v)
     for size in (0.3, 1.0, 3.0):
-        with pytest.raises(hc.InconsistentError, match="too far for its error"):
+        with pytest.raises(hc.InconsistentError, match="too long for its error"):
             hc.corrected(mech, q + size * np.array([1.0, -1.0, 0.3]), v)
     with pytest.raises(hc.HoloctlError, match="singular"):
         hc.corrected(mech, np.zeros(3), v)

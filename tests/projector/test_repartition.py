@@ -15,8 +15,7 @@ from support import closed_states, few, mechanism
 from zoo import parallelogram, slider_crank, timed_arm
 
 import holoctl as hc
-from holoctl.base.tolerances import SPLIT_LIMIT
-from holoctl.projector.partition import PREFERENCE, check_partition
+from holoctl.projector.partition import PREFERENCE, SPLIT_LIMIT, check_partition
 from holoctl.projector.repartition import (
     MOTORS_AGAIN,
     ROWS_ILL,

@@ -15,9 +15,9 @@ from support import EPS, closed_states, few, mechanism, relative, shared_partiti
 from zoo import ZOO
 
 import holoctl as hc
-from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_CONDITION, TOLERANCES, VELOCITY_LIMIT
+from holoctl.base.tolerances import CLOSURE_LIMIT, TOLERANCES, VELOCITY_LIMIT
 from holoctl.rows.constraint_residuals import constraint_residuals
-from holoctl.rows.state_limits import allowed_acceleration
+from holoctl.rows.state_limits import MOST_CONDITION, allowed_acceleration
 from holoctl.rows.tick.nonzero_rows import rows_that_open
 
 COMPILED = ["five_bar_revolute", "bennett", "floating_leg", "weld_chain", "geared_slider"]

@@ -13,10 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.body_lines import BodyLine, body_lines, fastened
+from holoctl.app.body_lines import DRAWN_LENGTH, BodyLine, body_lines, fastened
 from holoctl.app.view.shapes import Bar, Shape, ball, capsule, color_of_joint, lying
 from holoctl.base.checks import Vector
-from holoctl.base.tolerances import DRAWN_LENGTH
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Pair
 from holoctl.mechanism.mechanism import Mechanism, workspace

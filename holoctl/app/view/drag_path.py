@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.app.view.dragging import (
+    DRAG_AT_REST,
     drag_model,
     drag_system,
     least_motion,
@@ -25,7 +26,7 @@ from holoctl.app.view.dragging import (
 from holoctl.app.view.stop_reason import locked, row_opens, stop_reason
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest
-from holoctl.base.tolerances import DRAG_AT_REST, LEFT_OPEN
+from holoctl.base.tolerances import LEFT_OPEN
 from holoctl.design.paths.path_continuation import Path, PathNode, System, as_far, node_at
 from holoctl.design.paths.path_system import PathReference
 from holoctl.mechanism.bound_limits import BoundLimits

@@ -22,7 +22,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Indices, Mask, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, pivoted_qr
-from holoctl.base.tolerances import DRAG_AT_REST, DRAG_LOCKED
+from holoctl.base.tolerances import DRAG_LOCKED
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.design.paths.path_continuation import System, system_of
@@ -42,6 +42,9 @@ __all__ = [
     "motions_at",
     "readings",
 ]
+
+DRAG_AT_REST = 1e-9
+"""Motors that move by less than this fraction of the motion are at rest, and are held exactly."""
 
 
 class DragModel(NamedTuple):

@@ -14,11 +14,11 @@ import numpy as np
 
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view.dragging import drag_model, motions_at
-from holoctl.app.view.stop_reason import some
+from holoctl.app.view.stop_reason import LED_SHARE, some
 from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.linalg import largest, null_space_by_svd
-from holoctl.base.tolerances import LED_SHARE, PRINTED_AS_ZERO, UNSEEN_MOTION
+from holoctl.base.tolerances import PRINTED_AS_ZERO, UNSEEN_MOTION
 from holoctl.closing.rank import rank_within
 from holoctl.dynamics.certificate import verdict
 from holoctl.dynamics.inverse import inverse_dynamics

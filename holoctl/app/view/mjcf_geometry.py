@@ -49,7 +49,7 @@ def drawn_in_mjcf(
     LoadError
         If the MJCF cannot be loaded.
     """
-    found = compiled(mjcf_text(text, file, folder, include_root, looks=True), told=words)
+    found = compiled(mjcf_text(text, file, folder, include_root, looks=True), refused=words)
     names, m, made = tree_of(found).body_names, found.model, dict[int, Solid]()
     for i, name in enumerate(names):
         first, seen = m.body_geomadr[i], []

@@ -14,7 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.linalg import singular_values
-from holoctl.base.tolerances import DRAG_LOCKED, LED_SHARE
+from holoctl.base.tolerances import DRAG_LOCKED
 from holoctl.closing.body_graph import Bodies
 from holoctl.design.paths.path_continuation import System
 from holoctl.doctor.mobility_analysis import mobility
@@ -25,6 +25,11 @@ from holoctl.rows.evaluate import rows_at
 from holoctl.tree.kinematics import kinematics
 
 __all__ = ["locked", "row_opens", "some", "stop_reason"]
+
+LED_SHARE = 0.3
+"""In a message about a dead point, coordinates and bodies are named whose component is more than
+this fraction of the largest."""
+
 
 LED_UNSEEN = 0.05
 """A drag stopped at a dead point if the smallest singular value of K is below this."""

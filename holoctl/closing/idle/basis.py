@@ -1,7 +1,7 @@
-"""All idle motions at a closed configuration, whatever drives or measures the mechanism.
+"""All idle motions at a closed configuration, independent of motors and sensors.
 
-An idle motion is the same wherever the mechanism stands; at a singular configuration other motions
-may look like one. So it is looked for at configurations nearby as well, and must go on.
+An idle motion exists at every configuration; at a singular one other motions may look like it. So
+it is computed at configurations nearby too, and must continue as a finite motion.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Held = Array | Callable[[Vector], Array]
 def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = None) -> Array:
     """An orthonormal basis of the idle motions at a closed configuration.
 
-    An idle motion is the spin of a body about an axis that joints with two other bodies, at rest,
-    hold at points apart. It moves that body and the parts of its joints, and nothing else.
+    An idle motion is the spin of a body about an axis of which joints to two other bodies, which
+    are at rest, fix two separate points. It moves only that body and the parts of its joints.
 
     Parameters
     ----------
@@ -40,21 +40,21 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
     t : float, optional
         Time, s.
     held : (h, nv) array, or callable, optional
-        Rates that are at rest, by v, such as those of sensors; in any unit. ``held(q)`` where they
-        depend on the configuration. Motions in which they do not rest are left out; bodies that
-        they hold together are one, such as a leg whose knee is measured. Default: nothing is held,
-        so neither motors nor sensors have a part in it; joints that only slide rest in any case.
+        Rows of rates by v that must be zero, such as those of sensors, in any unit; ``held(q)`` if
+        they depend on the configuration. Motions with other rates are left out; bodies that they
+        fix to each other count as one, such as a leg whose knee is measured. Default: none, so that
+        neither motors nor sensors have an influence. Joints that only slide are always at rest.
 
     Returns
     -------
     (nv, i) array
         In scaled coordinates, ``d' = d / mech.column_scale``, in the kernel of the scaled Jacobian
-        of all rows (where the geometry is rounded, to within ``mech.tolerance``).
+        of all rows (with rounded geometry, to within ``mech.tolerance``).
 
     Raises
     ------
     SingularityError
-        Where q is singular, or a joint made of several is, and not so many are idle as nearby.
+        If q is singular, or a joint made of several is, and fewer motions are idle than nearby.
     """
     tolerance = 0.0 if toleranced_rows(mech, q, t) is None else mech.tolerance
     s = samples(mech, q, t, tolerance)
@@ -74,15 +74,15 @@ def idle_basis(mech: Mechanism, q: Vector, t: float = 0.0, held: Held | None = N
     basis = here.basis(own, t)
     if basis.shape[1] != many:
         raise SingularityError(
-            f"{mech.name}: at this configuration {counted(basis.shape[1], 'motion')} can be told "
-            f"to be idle, nearby {many}: it is singular, or a joint made of several is; move away "
-            "from it"
+            f"{mech.name}: at this configuration {counted(basis.shape[1], 'motion')} can be "
+            f"identified as idle, nearby {many}: it is singular, or a joint made of several "
+            "is; move away from it"
         )
     return basis
 
 
 def _same(here: Idle, nearby: Idle) -> bool:
-    """Whether it is the spin that there is nearby; of its joints parts may happen to rest."""
+    """Whether this spin also exists nearby; parts of its joints may happen to be at rest here."""
     return here.group <= nearby.group and not here.spinning.isdisjoint(nearby.spinning)
 
 
@@ -115,15 +115,15 @@ def _held_bodies(mech: Mechanism, at: Sample, t: float, held: Held | None) -> _H
 
 
 def _sliding(here: Bodies) -> Array:
-    """(h, nv): the rates of joints that only slide. They rest in every spin: so the two halves of a
-    leg are one rod."""
+    """(h, nv): the rates of joints that only slide. They are zero in every spin, so the two halves
+    of a prismatic leg count as one rod."""
     slides = [e for e in here.edges if np.abs(e.free[3:]).max(initial=0.0) <= here.at_rest]
     rows = np.vstack([np.zeros((0, here.mech.nv)), *(e.free.T @ e.rates for e in slides)])
     return np.asarray(rows[np.linalg.norm(rows, axis=1) > here.at_rest])
 
 
 def _of_length_one(rows: Array) -> Array:
-    """Without those that are nothing but rounding."""
+    """Rows of length one, without those that are only rounding."""
     sizes = np.linalg.norm(rows, axis=1)
-    told = sizes > RANK * sizes.max(initial=0.0)
-    return np.asarray(rows[told] / sizes[told, None])
+    not_rounding = sizes > RANK * sizes.max(initial=0.0)
+    return np.asarray(rows[not_rounding] / sizes[not_rounding, None])

@@ -1,6 +1,6 @@
-"""What joints hold: whether one keeps a point of an axis where it is.
+"""Points of an axis that a joint fixes.
 
-A joint is given by the twists that it allows, one body against the other: (6, f), linear first.
+A joint is given by the relative twists of its bodies that it allows: (6, f), linear first.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from holoctl.base.linalg import least_squares
 __all__ = ["can_hold", "held_points"]
 
 MOST_FREE = 4
-"""A joint that holds a point of an axis allows three turns about it and a slide along it."""
+"""A joint that fixes a point of an axis allows three rotations about it and a translation along
+it."""
 
 
 def held_points(free: Array, w: Vector, at_rest: float) -> tuple[float, float] | None:
-    """Which points of the axis of w a joint that allows these twists keeps on the axis.
+    """The points of the axis of w that a joint with these allowed twists keeps on the axis.
 
-    From where to where along it: one point, or all (from -inf to inf), as a hinge does. None where
-    there is no axis, or none of its points is kept.
+    An interval along the axis: one point, or all (from -inf to inf), as for a hinge. None if there
+    is no axis, or none of its points is kept.
     """
     v, omega = w[:3], w[3:]
     size = float(np.linalg.norm(omega))
     if size <= at_rest or abs(v @ omega) > at_rest * size * float(np.linalg.norm(w)):
-        return None  # a slide, or a screw
+        return None  # a translation, or a screw motion
     n, foot = omega / size, np.cross(omega, v) / size**2
 
     def across(u: Array) -> Array:
@@ -41,8 +42,8 @@ def held_points(free: Array, w: Vector, at_rest: float) -> tuple[float, float] |
 
 
 def can_hold(free: Array, at_rest: float) -> bool:
-    """Whether there is an axis of which a joint that allows these twists holds a point: they are
-    turns about a point, and at most one slide, along the axis."""
+    """Whether a joint with these allowed twists fixes a point of some axis: the twists are
+    rotations about a point, and at most one translation, along the axis."""
     if free.shape[1] > MOST_FREE:
         return False
     _, s, vt = np.linalg.svd(free[3:])

@@ -1,8 +1,8 @@
-"""Idle motions: a body that spins between two joints, and moves nothing else.
+"""Idle motions: spins of a body between two joints that move no other body.
 
-The spin of a rod between two ball joints is one. Each joint must hold a point of the axis at rest;
-a link on a hinge and a slide is a pendulum, not a rod. A joint may be made of several, such as a
-ball joint of three hinges: the bodies within move too.
+An example is the spin of a rod between two spherical joints. Each joint must fix a point of the
+axis; a link on a hinge and a slide is a pendulum, not a rod. A joint may be made of several, such
+as a spherical joint of three hinges: the bodies within it move too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from holoctl.closing.sampled_configurations import Sample, goes_on
 __all__ = ["Idle", "idle_motions", "independent_spins"]
 
 IDLE_RANK = 1e-7  # scaled
-"""Smaller singular values of the rows on a few bodies, all others at rest, do not hold them."""
+"""Smaller singular values of the rows on a group of bodies, with all others at rest, do not count
+as constraining the group."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +34,14 @@ class Idle:
     Attributes
     ----------
     group : frozenset of int
-        All that move.
+        All bodies that move.
     spinning : frozenset of int
-        Those that spin between two joints.
+        The bodies that spin between two joints.
     basis : (nv, n) array
         Their motions, scaled.
     apart : (n,) array of bool
-        Where joints hold the axis at points apart. Where all hold it at the same point, as in a
-        spherical linkage, the axis tilts on the way, and other links turn with it.
+        Whether joints fix the axis at separate points. If all fix it at the same point, as in a
+        spherical linkage, the axis tilts during the motion, and other links turn with it.
     """
 
     group: frozenset[int]
@@ -52,7 +53,7 @@ class Idle:
 def idle_motions(
     here: Bodies, at: Sample, held: Array, motions: Array
 ) -> dict[frozenset[int], Idle]:
-    """The idle ones among some motions, by the bodies that move.
+    """The idle motions among some motions, by the bodies that move.
 
     Parameters
     ----------
@@ -60,10 +61,10 @@ def idle_motions(
     at : Sample
         The same configuration.
     held : (h, nv) array
-        Rows of length one by scaled velocities, which are at rest: of motors, of sensors.
+        Rows of length one by scaled velocities that must be zero: of motors, of sensors.
     motions : (nv, n) array
-        Orthonormal basis of the motions with those at rest, scaled. Bodies that do not move
-        against each other in any of them are one.
+        Orthonormal basis, scaled, of the motions in which those are zero. Bodies without relative
+        motion in all of them count as one.
     """
     graph = TiedBodies(here, motions)
     K = np.vstack([at.G, held])
@@ -100,14 +101,14 @@ def idle_motions(
 def independent_spins(
     here: Bodies, at: Sample, spaces: Iterable[Idle], t: float
 ) -> tuple[list[Idle], Array]:
-    """As many spins as are independent and go on, those of few bodies first.
+    """All independent spins that continue as finite motions, those of few bodies first.
 
     Returns
     -------
     spins : list of Idle
-        Each with one motion, of length one.
+        Each has one motion, of length one.
     basis : (nv, n) array
-        Orthonormal, of all of them, scaled.
+        Orthonormal basis of all of them, scaled.
     """
     found, basis = list[Idle](), np.zeros((here.mech.nv, 0))
     for idle in sorted(spaces, key=lambda idle: (len(idle.group), sorted(idle.group))):
@@ -144,7 +145,7 @@ def _alone(here: Bodies, graph: TiedBodies, K: Array, group: set[int]) -> Array:
 
 
 def _rotations(graph: TiedBodies, main: int, basis: Array) -> list[Vector]:
-    """Motions in which the body turns; of those that also slide along the axis, without that."""
+    """Motions in which the body turns, without their translation along the axis."""
     if basis.shape[1] < 2:
         return list(basis.T)
     w = graph.twist(main, basis)

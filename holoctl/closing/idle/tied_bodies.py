@@ -1,7 +1,7 @@
-"""Bodies as the nodes of a graph, with what ties them: where an idle motion is looked for.
+"""Graph of bodies and joints in which idle motions are searched.
 
-A joint may be made of several, such as a ball joint of three hinges: an arm of the graph walks
-over the bodies within.
+A joint may be made of several, such as a spherical joint of three hinges: an arm of the graph
+passes through the bodies within it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["Arm", "Spin", "TiedBodies"]
 
 HELD_APART = 1e-4  # of the size of the mechanism
-"""Points that are nearer to each other do not hold an axis: it may tilt about them."""
+"""Points closer together than this do not fix an axis: it may tilt about them."""
 
 MASS_OF_PARTS = 1e-6
-"""Between the hinges of a ball, bodies of less of the mass of the one that spins are its parts;
-heavier ones are links, and so are all where it has none."""
+"""Bodies between the hinges of a composed spherical joint are parts of the joint if their mass is
+below this fraction of that of the spinning body; heavier ones are links, and so are all if the
+spinning body has no mass."""
 
 
 Arm = Sequence[tuple[Array, int, bool]]
@@ -31,14 +32,15 @@ Arm = Sequence[tuple[Array, int, bool]]
 
 
 class Spin(NamedTuple):
-    """A motion, scaled, and whether its axis is held at points apart: at one alone it may tilt."""
+    """A motion, scaled, and whether its axis is fixed at separate points: at a single one it may
+    tilt."""
 
     x: Vector
     apart: bool
 
 
 class TiedBodies:
-    """Bodies as nodes: those that rest against each other in all of the `motions` are one."""
+    """Bodies as nodes: those without relative motion in all of the `motions` are one node."""
 
     def __init__(self, here: Bodies, motions: Array) -> None:
         self.here = here
@@ -59,7 +61,7 @@ class TiedBodies:
             used = np.abs(edge.rates).max(axis=0) > 0.0
             still = not (used & moving).any()
             if still or np.abs(edge.rates[:, used] @ motions[used]).max() <= here.at_rest:
-                if find(edge.a) and find(edge.b):  # what is tied to the ground keeps its name
+                if find(edge.a) and find(edge.b):  # a node with the ground keeps the ground's index
                     root[find(edge.b)] = find(edge.a)
             else:
                 joining.append(edge)
@@ -76,7 +78,7 @@ class TiedBodies:
                 self.edges[b].append(edge)
 
     def candidates(self) -> Iterator[int]:
-        """Bodies with two joints or more that move."""
+        """Moving bodies with two or more joints."""
         ground = self.node[0]
         yield from (node for node, ties in self.edges.items() if node != ground and len(ties) > 1)
 
@@ -85,8 +87,8 @@ class TiedBodies:
         return b if node == a else a
 
     def arm(self, main: int, edge: Edge) -> Iterator[tuple[Array, int, bool]]:
-        """What can be a joint of several: allowed twists so far, the next body, and whether it
-        may be passed on the way to a farther one: it has two joints, which together can hold a
+        """Joints that may be made of several: the allowed twists so far, the next body, and whether
+        the arm may pass through it to a farther one: it has two joints, which together can fix a
         point of an axis."""
         node, free, seen = self.other(main, edge), edge.free, {main}
         while True:
@@ -103,7 +105,7 @@ class TiedBodies:
             node, edge, free = following, ties[0], wider
 
     def order(self, arms: Sequence[Arm], node: int) -> tuple[int, str]:
-        """Far ones first, for what is to rest; equally far ones by name."""
+        """Sort key: far bodies first, which may be the resting ones; equally far ones by name."""
         depth = min(
             i for arm in arms for i, (_, n, _) in enumerate(arm) if n == node
         )  # fmt: skip
@@ -116,17 +118,17 @@ class TiedBodies:
         return frozenset(body for node in group for body in self.bodies[node])
 
     def spins(self, main: int, arms: Sequence[Arm], group: set[int], x: Vector) -> Spin | None:
-        """How the body turns about an axis that joints with two others at rest hold, if so.
+        """The spin of a body about an axis fixed by joints to two bodies at rest, or None.
 
-        Links with mass may be parts of a joint only where points apart hold the axis. On an axis
-        that a hinge holds, three more hinges through one of its points make a spherical four-bar,
-        and all of its links move; so they do where all points are one.
+        Links with mass may be parts of a joint only if the axis is fixed at separate points. On the
+        axis of a hinge, three more hinges through one of its points make a spherical four-bar, and
+        all of its links move; likewise if all points coincide.
         """
         w = self.twist(main, x)
         ends, points = set[int](), list[float]()
         for edge, arm in zip(self.edges[main], arms, strict=True):
             resting = next((step for step in arm if step[1] not in group), None)
-            if resting is None:  # as in a ring that floats: all of it moves
+            if resting is None:  # as in a floating ring, all bodies move
                 continue
             free, node, _ = resting
             last = self._last(edge, arm, node)
@@ -142,7 +144,7 @@ class TiedBodies:
         return Spin(x, apart)
 
     def _with_links(self, main: int, group: set[int]) -> bool:
-        """Whether others move that are more than parts of a joint: they have mass."""
+        """Whether other bodies with mass move, which are more than parts of a joint."""
         inertias = plain(self.here.mech.model).inertias
 
         def mass(node: int) -> float:
@@ -152,7 +154,7 @@ class TiedBodies:
         return any(mass(node) >= few for node in group - {main})
 
     def _last(self, edge: Edge, arm: Arm, node: int) -> int:
-        """The body itself, of those that make up the node, that the arm ends at."""
+        """The body within the node at which the arm ends."""
         before = None
         for _, found, _ in arm:
             if found == node:

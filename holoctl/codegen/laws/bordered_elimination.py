@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.base.checks import Array, Indices
-from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
+from holoctl.codegen.elimination import LEAST_PIVOT, Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.stabilised_drift import stabilised_drift

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Array, Indices
-from holoctl.base.tolerances import LEAST_PIVOT
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
+from holoctl.codegen.elimination import LEAST_PIVOT, Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.border_expressions import BorderExpressions, Sensing, borders_at
 from holoctl.codegen.laws.measurement_model import (

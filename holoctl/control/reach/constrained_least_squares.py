@@ -25,17 +25,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import in_range, largest, least_squares, null_space_by_svd
-from holoctl.base.tolerances import (
-    AT_LIMIT,
-    DAQP_FEASIBLE,
-    EASIER,
-    HARDER,
-    REACH_BENT,
-    REACH_CLOSED,
-    REACH_KICK,
-    REACH_SADDLE,
-    WITHIN_LIMIT,
-)
+from holoctl.base.tolerances import DAQP_FEASIBLE, EASIER, HARDER, WITHIN_LIMIT
 from holoctl.closing.least_squares import distance
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
@@ -44,6 +34,23 @@ from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["Descent", "PositionBounds", "closed_within", "kinematics_at", "least", "no_bounds"]
+
+REACH_CLOSED = 1e-10  # scaled
+"""Closure error to which the mechanism is closed after each step."""
+
+REACH_BENT = 0.5
+"""A step is shortened if closing moves the mechanism by more than this fraction of the step."""
+
+REACH_SADDLE = 1e-6
+"""An iteration at rest is at a saddle if a second derivative is below minus this fraction of the
+largest."""
+
+REACH_KICK = (0.1, 0.03)  # scaled
+"""Steps with which an iteration leaves a saddle."""
+
+AT_LIMIT = 1e-9  # scaled
+"""A limit at no more than this distance is active: it stops a motion towards it."""
+
 
 REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
 """Longest step on the way to a pose, and steps."""

@@ -20,13 +20,14 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, counted, number, positive, quiet, whole
 from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
-from holoctl.base.tolerances import REACH_CLOSED, REACH_STALLED, WITHIN_LIMIT
+from holoctl.base.tolerances import REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
 from holoctl.closing.toleranced_rows import toleranced_rows
 from holoctl.control.reach.constrained_least_squares import (
+    REACH_CLOSED,
     Descent,
     PositionBounds,
     closed_within,

@@ -13,10 +13,16 @@ import numpy as np
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import AssemblyError, HoloctlError, LimitError
 from holoctl.base.linalg import largest, null_space_by_svd, singular_values
-from holoctl.base.tolerances import REACH_CLOSED, REACH_KICK, WITHIN_LIMIT
+from holoctl.base.tolerances import WITHIN_LIMIT
 from holoctl.closing.newton import Problem, newton
 from holoctl.closing.rank import manifold_rank
-from holoctl.control.reach.constrained_least_squares import Descent, PositionBounds, kinematics_at
+from holoctl.control.reach.constrained_least_squares import (
+    REACH_CLOSED,
+    REACH_KICK,
+    Descent,
+    PositionBounds,
+    kinematics_at,
+)
 from holoctl.control.reach.targets import Target, Targets
 from holoctl.rows.evaluate import constraint_rows
 

@@ -17,7 +17,7 @@ from scipy.linalg import block_diag, lapack
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import cholesky
-from holoctl.base.tolerances import BESIDE_DAMPED, TASK_DAMPED, TASK_DOUBT
+from holoctl.base.tolerances import TASK_DAMPED, TASK_DOUBT
 from holoctl.control.task_space.law import (
     TaskLaw,
     TaskRequest,
@@ -31,6 +31,11 @@ from holoctl.dynamics.tick.acceleration_task import Context, MotionOfTask
 from holoctl.laws.task import TaskResult, by_priority, task_motion
 
 __all__ = ["pivots_are_large", "prepare_task"]
+
+BESIDE_DAMPED = 0.9
+"""With damping requested, a real-time task hands over to the general path from this fraction of
+where damping begins."""
+
 
 Product = Callable[[Vector], Vector]
 

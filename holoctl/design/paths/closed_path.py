@@ -12,10 +12,11 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import BranchError, InputError
-from holoctl.base.tolerances import PATH_STALLED, SETTLED_TICK
+from holoctl.base.tolerances import SETTLED_TICK
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.inputs import CheckedPath
 from holoctl.design.paths.path_continuation import (
+    PATH_STALLED,
     Path,
     PathNode,
     System,

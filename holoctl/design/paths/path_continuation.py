@@ -20,7 +20,6 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import BranchError
 from holoctl.base.linalg import largest, turned_over
-from holoctl.base.tolerances import PATH_STALLED
 from holoctl.closing.continuation import Steps, corrected, determinant_kept
 from holoctl.design.paths.path_system import (
     UNFACTORED,
@@ -48,6 +47,10 @@ __all__ = [
     "system_of",
     "with_rows_of",
 ]
+
+PATH_STALLED = 1e-11  # scaled
+"""Newton's method on a path that no longer contracts is accepted at this residual."""
+
 
 PATH_SHORTEST = 1e-4
 """A path ends if a step of this share of the interval to its next point is not accepted."""

@@ -1,4 +1,4 @@
-"""FDgq: forward dynamics under explicit constraints q = gamma(y), as spatial_v2 calls it."""
+"""Forward dynamics under explicit constraints q = gamma(y): FDgq of spatial_v2."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def fdgq(
 ) -> Vector:
     """Acceleration of a tree under an explicit constraint ``q = gamma(y)``.
 
-    A reference, kept apart from mechanisms: what spatial_v2's FDgq computes, with Pinocchio's
-    H and C. The stabilisation is the callback's own.
+    A reference implementation without a `Mechanism`: the computation of spatial_v2's FDgq, with
+    Pinocchio's H and C. The stabilisation is the callback's own.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _base_forces(mech: Mechanism, q: Vector, f_ext: Any) -> Vector:
     if f.shape != (bodies, 6) or not np.isfinite(f).all():
         raise InputError(f"f_ext must be finite, with shape ({bodies}, 6); got shape {f.shape}")
     J = pin.computeJointJacobians(mech.model, mech.model.createData(), q).reshape(6, mech.nv)
-    wrenches = np.hstack([f[:, 3:], f[:, :3]])  # linear part first, as Pinocchio has it
+    wrenches = np.hstack([f[:, 3:], f[:, :3]])  # linear part first, as in Pinocchio
     on = np.array([support(mech.model, j + 1) for j in range(bodies)])
     efforts: Vector = (on * (wrenches @ J)).sum(axis=0)
     return efforts

@@ -1,7 +1,7 @@
-"""Pinocchio's own constrained dynamics, for the constraints that it can express whole.
+"""Pinocchio's own constrained dynamics, for the constraints that it can express.
 
 The proximal algorithm iterates towards the solution with a small regularisation, which makes
-redundant rows harmless. It is there to compare with, and for its speed.
+redundant rows harmless. It is for comparison, and for its speed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from holoctl.rows.terms import Terms
 __all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
 
 PROXIMAL_MU, PROXIMAL_ITERATIONS, PROXIMAL_ACCURACY = 1e-10, 30, 1e-13
-"""Of Pinocchio's constrained dynamics: regularisation, most iterations, and the accuracy at
-which they end."""
+"""Pinocchio's constrained dynamics: regularisation, most iterations, and the accuracy at which they
+end."""
 
 PROXIMAL_CLOSED = 1e-6  # scaled
-"""The proximal method takes states up to this scaled error."""
+"""Largest scaled error of a state for the proximal method."""
 
 REFINEMENTS, REFINED = 3, 1e-13
-"""Of the sparse factorisation: steps of refinement at most, and to what its rows and its
-equations of motion then hold, each relative to the largest of their terms."""
+"""The sparse factorisation: most steps of refinement, and the largest residuals of its rows and of
+its equations of motion, each relative to the largest of their terms."""
 
 ANCHOR_BLIND = 1e6
-"""Condition number from which on rows of ours do not tell those of an anchor."""
+"""Condition number from which the rows of the mechanism do not determine those of an anchor."""
 
 
 def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
@@ -46,7 +46,7 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
     error = largest(mech.row_scale * T.error)
     if error > PROXIMAL_CLOSED:
         raise InconsistentError(
-            f"{mech.name}: method 'proximal' has rows that are ours on the manifold only; the "
+            f"{mech.name}: the rows of method 'proximal' are exact on the manifold only; the "
             f"largest scaled error is {error:.1e}: assemble the state, or use another method",
             residual=error,
         )
@@ -63,13 +63,11 @@ def proximal(T: Terms, efforts: Vector) -> tuple[Vector, float]:
 
 
 def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
-    """``a`` by Pinocchio's sparse factorisation of the whole system, where all rows are whole
-    anchors: see rows/pinocchio_rows.py.
-
-    The factorisation is of a system with `PROXIMAL_MU` in the place of the zero block, so that
-    redundant anchors do no harm; refinement with the true system, which is not put together for
-    it, removes what that changed. Returns None where rows make up no anchors, or the refined
-    solution is not exact: the dense form serves.
+    """``a`` by Pinocchio's sparse factorisation of the whole system, if all rows form anchors: see
+    rows/pinocchio_rows.py. The factored system has `PROXIMAL_MU` in place of the zero block, so
+    that redundant anchors do no harm; refinement with the true system, whose matrix is not formed,
+    removes the difference. Returns None if some rows form no anchor, or the refined solution is not
+    exact: then the dense form is used.
     """
     mech, model = T.mechanism, T.mechanism.model
 
@@ -109,7 +107,8 @@ def direct_by_anchors(T: Terms, efforts: Vector) -> tuple[Vector, float] | None:
 def _rows_of_anchors(
     T: Terms, found: Sequence[Anchor]
 ) -> tuple[NDArray[np.float64], Vector] | None:
-    """J and the right-hand side of ``J a = right`` from our rows; None where they do not tell."""
+    """J and the right-hand side of ``J a = right`` from the rows of the mechanism; None if they do
+    not determine it."""
     if T.rows.wrenches is None:
         return None
     ours = np.column_stack([T.jacobian, -(T.drift + T.stabilisation)])
@@ -117,7 +116,8 @@ def _rows_of_anchors(
     points = [i for i, anchor in enumerate(found) if anchor.rows.size == 3]
     if points:  # all at once
         rows = np.array([found[i].rows for i in points])
-        axes = np.array([found[i].tables[0].a for i in points])  # their T, constant and regular
+        # the T of the points, constant and regular
+        axes = np.array([found[i].tables[0].a for i in points])
         theirs[ends[points, None] + [-3, -2, -1]] = np.linalg.solve(axes, ours[rows])
     for anchor, end in zip(found, ends, strict=True):
         if anchor.rows.size == 6:
@@ -129,7 +129,7 @@ def _rows_of_anchors(
 
 
 def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
-    """The constraints of a mechanism as Pinocchio has them.
+    """The constraints of a mechanism as Pinocchio's constraint models.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
         if not weld and not is_point(rows):
             others.append(name)
             continue
-        # the body first: the world as the first body is a trap of some of Pinocchio's algorithms
+        # the body first: some of Pinocchio's algorithms fail with the world as the first body
         b, a = rows.frames2[0], rows.frames1[0]
         if b.joint == 0:
             a, b = b, a
@@ -161,6 +161,6 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
         raise InputError(
             f"{mech.name}: method 'proximal' is for points with three rows (spherical closures, "
             f"contacts with two tangents) and welds; it cannot express {listing(others)}; any "
-            "other method serves"
+            "other method can"
         )
     return models

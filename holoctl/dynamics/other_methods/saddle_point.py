@@ -1,11 +1,11 @@
-"""The saddle-point system of constrained dynamics, by three methods side by side.
+"""The saddle-point system of constrained dynamics, by three methods.
 
     [M  G^T] [  x     ]   [f]        M symmetric, positive definite where G x = 0;
     [G   0 ] [-lambda ] = [k]        G of full row rank
 
-Forward dynamics has x = a, f = tau - h, k = -drift; an impact has x = v+, f = M v-, k = v_plus.
-All quantities are scaled (M by the column scales, G by both). None of the methods is the best:
-direct needs no definite M, range-space uses the sparsity of M, null-space wants few motions.
+Forward dynamics has x = a, f = tau - h, k = -drift; an impact has x = v+, f = M v-, k = v_plus. All
+quantities are scaled (M by the column scales, G by both). Each method has its use: direct needs no
+definite M, range-space uses the sparsity of M, null-space is efficient for few motions.
 References: R. Featherstone, Rigid Body Dynamics Algorithms, section 8.5 (direct and range-space
 forms); M. Benzi, G. Golub, J. Liesen, Numerical solution of saddle point problems, on the
 null-space method.
@@ -26,7 +26,7 @@ __all__ = ["Solution", "direct", "null_space", "range_space"]
 
 
 class Solution(NamedTuple):
-    """x, lambda, and the condition number of the matrix that was solved with."""
+    """x, lambda, and the condition number of the factored matrix."""
 
     x: Vector
     multipliers: Vector
@@ -36,7 +36,7 @@ class Solution(NamedTuple):
 def direct(M: Array, G: Array, f: Vector, k: Vector) -> Solution:
     """The whole system at once, by symmetric indefinite factorisation (Bunch and Kaufman).
 
-    M is brought to unit diagonal and G to entries of the same size, which is a change of units.
+    M is scaled to unit diagonal and G to entries of the same size, which is a change of units.
     """
     n, r = M.shape[0], G.shape[0]
     s = 1.0 / np.sqrt(np.maximum(np.diag(M), _least(M)))
@@ -58,7 +58,7 @@ def range_space(
     """First lambda, from ``G M^-1 G^T lambda = k - G M^-1 f``, then x.
 
     `solve` applies the inverse of the unscaled inertia matrix to columns; `c` are the column
-    scales. M itself tells where it is singular, which the rows alone do not show.
+    scales. M is checked too, because the rows alone do not show whether it is singular.
     """
     columns = solve(np.column_stack([G.T, f]) / c[:, None]) / c[:, None]
     W, free = columns[:, :-1], columns[:, -1]  # M^-1 G^T, and x without constraints
@@ -83,5 +83,5 @@ _TINY = float(np.finfo(float).tiny)
 
 
 def _least(M: Array) -> float:
-    """What a coordinate without inertia is scaled by: it must not be scaled up at will."""
+    """Lower bound for the scale of a coordinate with little or no inertia."""
     return max(1e-12 * float(np.diag(M).max(initial=0.0)), _TINY)

@@ -1,8 +1,8 @@
-"""A task on the level of accelerations, in the place of a target of the motors.
+"""A task at acceleration level, in the place of a target of the motors.
 
-A law that asks for something else than accelerations of the motors, such as that of a frame, needs
-the constraints to say which motion that is. It is prepared with a tick, and asked between the
-constraints and the efforts; where the general path decides, it is asked there.
+A law that commands other accelerations than those of the motors, such as that of a frame, needs the
+constraints to determine the motion. It is prepared with a tick, and evaluated between the
+constraints and the efforts, or within the general path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["AccelerationTask", "Context", "MotionOfTask"]
 
 
 class Context(NamedTuple):
-    """What a task is prepared with: the state of a tick, whose kept rows are factored."""
+    """The context of a task: the state of a tick, whose kept rows are factored."""
 
     mech: Mechanism
     split: Split
@@ -39,21 +39,21 @@ class Context(NamedTuple):
 
 
 MotionOfTask = Callable[[Vector, Vector, float, Any], TaskResult | None]
-"""motion(q, v, t, request) in the coordinates of K; None where the general path is to decide."""
+"""motion(q, v, t, request) in the coordinates of K; None if the general path must be used."""
 
 
 class AccelerationTask(NamedTuple):
-    """A law of motions; its requests are no arrays.
+    """A law of motions; its requests are not arrays.
 
     Attributes
     ----------
     rows : Beside or None
-        Rows that a tick is to evaluate beside those of constraints.
+        Rows that a tick evaluates in addition to those of constraints.
     prepare : function (context) -> MotionOfTask or None
-        For one thread; None where only the general path serves.
+        For one thread; None if only the general path can be used.
     general : function (P, act, request, known) -> TaskResult
         By the general path, under known efforts: accelerations and rates of the motors (nu,), and
-        efforts on the coordinates (nv,). It raises what is to be raised.
+        efforts on the coordinates (nv,). It raises the errors of the task.
     """
 
     rows: Beside | None

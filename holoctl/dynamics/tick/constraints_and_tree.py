@@ -1,13 +1,13 @@
-"""The constraints and the tree of a tick in numbers: what laws are written over.
+"""The constraints and the tree of a tick: the NumPy backend of laws/operators.py.
 
-With the kept rows split into dependent and independent columns, c being the independent rates,
+With the kept rows split into dependent and independent columns, and c the independent rates,
 
     G_dep a_dep = -drift - G_ind c          K a = [-drift; c]
     x = w_ind - G_ind' y                    G_dep' y = w_dep
 
-so that a motion and the efforts along it take one solve each, and gamma is formed only where a law
-asks for it. Everything that does not change is prepared once, for one thread. The interface is that
-of laws/operators.py; derivation: docs/derivations.md, "In a tick".
+so that a motion and the efforts along it take one solve each, and gamma is formed only if a law
+uses it. Constants are prepared once, for one thread.
+Derivation: docs/derivations.md, "In a tick".
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from holoctl.tree.live_motion import LiveMotion
 __all__ = ["NumericConstraints", "NumericTree", "TickState", "numeric_constraints", "numeric_tree"]
 
 UNEQUAL_PIVOTS = 1e8
-"""By so much the pivots of weighted motors may differ in a tick."""
+"""Largest ratio of the pivots of weighted motors in a tick."""
 
 
 class TickState:
-    """The state that a tick stands at, and whether anything is doubtful there."""
+    """The state of a tick, and whether some result is in doubt there."""
 
     __slots__ = ("doubtful", "known", "q", "t", "v")
     q: Vector
@@ -47,14 +47,14 @@ class TickState:
     doubtful: bool
 
     def at(self, q: Vector, v: Vector, t: float, known: Vector | None) -> None:
-        """Move on."""
+        """Set the state, without doubts."""
         self.q, self.v, self.t, self.known, self.doubtful = q, v, t, known, False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NumericConstraints:
-    """`laws.contract.Constraints` in numbers. Vectors that it returns change with the next call of
-    the same function."""
+    """`laws.operators.Constraints` in numbers. The next call of a function overwrites its
+    result."""
 
     factor: Callable[[], bool] | None
     of_motors: Callable[[Vector], Vector]
@@ -72,7 +72,7 @@ class NumericConstraints:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NumericTree:
-    """`laws.contract.Tree` in numbers."""
+    """`laws.operators.Tree` in numbers."""
 
     here: TickState
     friction: bool
@@ -135,10 +135,10 @@ def numeric_tree(
         return solve
 
     def friction_change(at: Vector) -> Vector | None:
-        """What friction is more at v than at another velocity."""
+        """Friction at v minus friction at another velocity; None if it is zero."""
         if friction is None or at is here.v:
             return None
-        change = friction(here.q, here.v, here.t).copy()  # both are written into one place
+        change = friction(here.q, here.v, here.t).copy()  # the next call overwrites the array
         change -= friction(here.q, at, here.t)
         return change
 
@@ -151,8 +151,9 @@ def numeric_constraints(
     mech: Mechanism, part: Partition, split: Split, here: TickState, own: bool,
     weights: Vector | None, inconsistent: str,
 ) -> NumericConstraints:  # fmt: skip
-    """K of one thread. Where the motors are the first independent coordinates of the split (`own`)
-    c is theirs, then that of motions that no motor drives; else c is that of these coordinates."""
+    """K of one thread. If the motors are the first independent coordinates of the split (`own`), c
+    are the rates of the motors followed by those of passive motions; else c are the rates of the
+    independent coordinates."""
     solve, solve_transposed = split.solve, split.solve_transposed
     right, G_ind = split.right, split.G_ind
     dependent, independent, kept_by = split.dependent, split.independent, split.kept_by
@@ -173,7 +174,7 @@ def numeric_constraints(
         return a
 
     def velocity(c: Vector) -> Vector:
-        if timed:  # the rows bring no phi_t
+        if timed:  # the rows have no phi_t
             here.doubtful = True
         G_ind.dot(c, v_dep)
         np.negative(v_dep, v_dep)
@@ -194,8 +195,8 @@ def numeric_constraints(
         return N
 
     def rows(J: tuple[Array, Array]) -> tuple[Array, Vector, float]:
-        """Of dependent and independent columns; J_c takes the place of the latter. Rows that move
-        where c is zero bring no rate, see `velocity`."""
+        """For dependent and independent columns; J_c overwrites the latter. The rate of c = 0 is
+        returned as zero: `velocity` handles rows that depend on time."""
         dep, ind = J
         solve_transposed(dep.T)  # G_dep' Z = J_dep'
         return np.subtract(ind, dep.dot(G_ind), ind), dep.dot(right), 0.0
@@ -220,8 +221,8 @@ def numeric_constraints(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _MotorMaps:
-    """From motors to motions and back; `factor`, where there is something to factor, is for the
-    state whose rows are factored."""
+    """Maps between motors and motions. `factor`, if it is needed, must be called after the rows are
+    factored at a state."""
 
     factor: Callable[[], bool] | None
     of_motors: Callable[[Vector], Vector]
@@ -231,7 +232,7 @@ class _MotorMaps:
 
 
 def _own_motors(mech: Mechanism, split: Split) -> _MotorMaps:
-    """Each motor drives a coordinate of its own."""
+    """Maps for motors that each drive one independent coordinate."""
     nv, nu, k = mech.nv, mech.nu, split.independent.size
     if nu == k:
         return _MotorMaps(None, _same, _same, _same, None)
@@ -289,7 +290,7 @@ def _any_motors(
         return bool(np.abs(triangle.diagonal()).min() > 1.0 / INVERSE_DOUBT)
 
     def solved(wanted: Vector) -> tuple[Vector, Vector]:
-        """c of ``Y' c = wanted``, and what is left of it."""
+        """c of ``Y' c = wanted``, and the residual."""
         if square is not None:
             square.solve_transposed(wanted)
             return unit * wanted, wanted[k:]

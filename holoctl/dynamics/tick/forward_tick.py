@@ -1,13 +1,13 @@
-"""Forward dynamics in a tick: everything that does not change is laid out once.
+"""Forward dynamics in a tick, with all constants prepared once.
 
 The whole system at once, scaled by constants, so that its pivots are of order one:
 
     [M   G'] [   a    ]   [tau + F - h]
     [G   0 ] [-lambda ] = [  -drift   ]        kept rows only
 
-by Pinocchio's sparse factorisation where the rows are those of anchors (rows/pinocchio_rows.py),
-by a dense LU otherwise, or where the sparse one is ill-conditioned. The general path, `accelerate`,
-gives the same numbers, and takes over where the dense one is ill-conditioned too.
+by Pinocchio's sparse factorisation if the rows are those of anchors (rows/pinocchio_rows.py), by a
+dense LU otherwise, or if the sparse one is ill-conditioned. The general path, `accelerate`, gives
+the same numbers, and is used if the dense one is ill-conditioned too.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from holoctl.tree.live_motion import live_motion
 __all__ = ["Response", "Tick", "prepare", "sparse_tick"]
 
 HEAVY = 1e3
-"""Forward dynamics in a tick: the general path takes over where the inertias, scaled by those at
-the reference, are larger: the pivots then have no common measure."""
+"""Inertias, relative to those at the reference, above which the general path is used: the pivots
+are then not comparable."""
 
 FORWARD_DOUBT = 1e6
-"""There too: the general path takes over where a scaled pivot is smaller than one over this."""
+"""The general path is used if a scaled pivot is smaller than one over this."""
 
 
 Response = Callable[[Any], Vector]
 """a(tau): the acceleration at one state, for any efforts."""
 
 Tick = Callable[[Vector | None, Vector | None, Vector | None, float], Vector | Response | None]
-"""a of (q, v, tau, t); with None for tau the response; with None for q and v a once more at the
-state of the last call, where that had an a for an answer. None where it has doubts."""
+"""a of (q, v, tau, t); with None for tau the response; with None for q and v the acceleration at
+the state of the last call, if that returned one. None if the result is in doubt."""
 
 _SparseTick = Callable[[Vector | None, Vector | None, Vector, float], Vector | None]
 
 
 def prepare(mech: Mechanism, part: Partition) -> Tick | None:
-    """The tick of one thread, or None where only the general path serves."""
+    """The tick of one thread, or None if only the general path can be used."""
     dense = _dense(mech, part)
     sparse = None if dense is None else sparse_tick(mech, part)
     if dense is None or sparse is None:
@@ -79,7 +79,7 @@ def prepare(mech: Mechanism, part: Partition) -> Tick | None:
 
 
 def sparse_tick(mech: Mechanism, part: Partition) -> _SparseTick | None:
-    """The tick where all rows are kept and are those of anchors: Pinocchio's factorisation.
+    """The tick by Pinocchio's factorisation, if all rows are kept and are those of anchors.
 
     Its pivots are, up to the sign, parts of J M^-1 J' and of M. They are compared with the
     diagonals of these two at the reference.
@@ -177,7 +177,8 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     scale = 1.0 / np.sqrt(np.maximum(diagonal, least))
     there = rows_at(mech, mech.reference, np.zeros(n))
     size = np.abs(mech.row_scale[:, None] * there.jacobian * scale)[part.rows].max(axis=1)
-    size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)  # a row that vanishes there
+    # a row may vanish at the reference
+    size = np.maximum(size, 1e-3 * size.max(initial=0.0) + 1e-300)
     unit = np.concatenate([scale, 1.0 / size])
     units = np.asfortranarray(unit * unit[:, None])
     units_of_M, units_of_GT = units[:n, :n], units[:n, n:]
@@ -193,7 +194,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     def factored(
         q: Vector, v: Vector, t: float
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], Vector] | None:
-        """Factors, their order, and h - F."""
+        """Returns the factors, their order, and h - F."""
         if not evaluate(q, v, t):
             return None
         np.multiply(crba(model, data, q), units_of_M, M_here)
@@ -239,7 +240,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     def response(
         factors: NDArray[np.float64], order: NDArray[np.int32], h: Vector, scaled_right: Vector
     ) -> Response:
-        """Owns its arrays: later calls do not reach into it."""
+        """The response with its own arrays: later calls do not change them."""
 
         @quiet
         def a(tau: Any) -> Vector:

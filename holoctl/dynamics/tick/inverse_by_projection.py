@@ -1,7 +1,8 @@
-"""The general path of a tick: where the fast one has doubts, it decides.
+"""The general path of a tick, used if the result of the fast one is in doubt.
 
 It solves by the projector, as `inverse_dynamics` and `forward_dynamics` do, an order of magnitude
-slower; and it judges what it found, so that there is the exact answer or the error that explains.
+slower than the fast path; and it checks the residuals, so that the result is exact, or an error
+explains why there is none.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ def general_efforts(
     known: Vector | None = None,
     rates: Vector | None = None,
 ) -> Vector:
-    """The motor efforts for a target of the motors; without one, those that hold still.
+    """The motor efforts for a target of the motors; without one, those that hold at rest.
 
-    `known` are efforts besides those of the mechanism's forces; with `rates`, of the motors,
-    friction is that of the motion that has these. What is no array is a request of the task.
+    `known` are efforts in addition to those of the mechanism's forces. With `rates` of the motors,
+    friction is evaluated at the motion with these rates. A target that is not an array is a request
+    of the task.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def general_efforts(
     check_finite(T)
     off = constraint_residuals(T)
     options.limits.check(mech.name, *off)
-    if target is None and v.any():  # the state is judged as it is, and held at rest
+    if target is None and v.any():  # the state is checked with its v, and held at rest
         T = terms_at(mech, q, np.zeros(mech.nv), t)
     P = projection_of(T, part)
     act = actuation(P, options.weights)
@@ -80,19 +82,19 @@ def general_efforts(
     if not np.isfinite(u).all():
         raise InputError("the torque is not finite: an input or the model is out of range")
     broken = missing = 0.0
-    if target is not None:  # else nothing moves, and what the motors cannot hold is left out
+    if target is not None:  # at rest, the part that motors cannot hold is left out
         reached = mech.B @ u + known
-        # by the rows themselves: near a singularity the basis is not at right angles to them
+        # by the rows themselves: near a singularity the basis is not orthogonal to them
         constraint = constraint_effort(T, part, w - reached)
         broken, missing = off_rows(T, a), off_dynamics(T, w, reached, constraint)
     if part.tolerance > 0.0:
-        off = constraint_residuals(T, part.rows)  # what rows left out are off is no noise
+        off = constraint_residuals(T, part.rows)  # errors of rows left out are not noise
     check_solution(mech.name, *off, broken, missing, act.condition, T.stiffness * part.tolerance)
     return u
 
 
 def _at_other_rates(T: Terms, v: Vector) -> Vector:
-    """What changes of the efforts where friction is that of the velocity v."""
+    """The change of the efforts if friction is evaluated at the velocity v."""
     friction = [force for force in T.mechanism.bound_forces if force.friction]
     if not friction:
         return np.zeros(T.mechanism.nv)

@@ -1,4 +1,4 @@
-"""Inverse dynamics in a tick: everything that does not change is laid out once.
+"""Inverse dynamics in a tick, with all constants prepared once.
 
 With the kept rows split into dependent and independent columns,
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Indices, Vector, listing
-from holoctl.base.tolerances import INVERSE_DOUBT, PASSIVE_DOUBT
+from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.estimation.estimator_system import EstimatorSystem
@@ -38,16 +38,20 @@ __all__ = [
     "why_general",
 ]  # fmt: skip
 
+PASSIVE_DOUBT = 3e2
+"""With passive coordinates, real-time inverse dynamics hands over at this norm already: their
+motion depends on gamma' M gamma, whose condition number is that of G_dep squared."""
+
 
 Tick = Callable[[Vector, Vector, Any, float, Vector | None, Vector | None], Vector | None]
-"""tick(q, v, target, t, efforts, rates) -> u, or None where the general path is to decide. Without
-a target, u holds the mechanism at rest, and v is judged only. With rates, of the motors, friction
-is that of the motion that has these; see dynamics/friction_velocity.py. A target that is no array
-is a request of the task."""
+"""tick(q, v, target, t, efforts, rates) -> u, or None if the general path must be used. Without a
+target, u holds the mechanism at rest, and v is only checked. With rates of the motors, friction is
+evaluated at the motion with these rates; see dynamics/friction_velocity.py. A target that is not an
+array is a request of the task."""
 
 
 class Options(NamedTuple):
-    """What inverse dynamics are prepared with besides a partition; as `PreparedInverseDynamics`."""
+    """Options of inverse dynamics, as in `PreparedInverseDynamics`."""
 
     weights: Vector | None
     inconsistent: str
@@ -56,20 +60,21 @@ class Options(NamedTuple):
 
 
 class LastSolve(NamedTuple):
-    """What more can be asked at the state of the last tick that gave an answer.
+    """Further results at the state of the last successful tick.
 
     Attributes
     ----------
     efforts : Tick
-        Once more, for another target; the state must be the same.
+        The efforts for another target at the same state.
     acceleration : function (q, v, t) -> (nv,) array or None
-        What the last answer for a target causes; it changes with the next one. Where friction is
-        compensated at the reference that is not what was asked for, for v has friction of its own.
+        The acceleration caused by the last efforts for a target; the next call overwrites it. If
+        friction is compensated at the reference, this is not the target, because the friction at v
+        differs.
     response : function (q) -> (H, Y) or None
-        What efforts cause there, as in dynamics/effort_response.py, which is the oracle; None where
-        some motion has no inertia.
+        The response to efforts, as in dynamics/effort_response.py, with which tests compare; None
+        if some motion has no inertia.
     mobility : function (q) -> H or None
-        The first of these alone.
+        Only H of the response.
     """
 
     efforts: Tick
@@ -79,14 +84,14 @@ class LastSolve(NamedTuple):
 
 
 class InverseTick(NamedTuple):
-    """A tick of one thread, and what may be asked after it."""
+    """A tick of one thread, and the further results after it."""
 
     tick: Tick
     last: LastSolve
 
 
 def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = None) -> str:
-    """Why the fast path does not serve; empty where it does. `motion` as in `why_not`."""
+    """Why the fast path cannot be used; empty if it can. `motion` as in `why_not`."""
     rho, k = part.actuation_rank, part.independent.size
     if rows := why_not(mech, motion):
         return rows
@@ -98,14 +103,14 @@ def why_general(mech: Mechanism, part: Partition, motion: LiveMotion | None = No
 
 
 def coupled(mech: Mechanism) -> str:
-    """Which motors add no motion, as words behind others; empty where couplings tie none."""
+    """The motors that add no motion, as the end of a sentence; empty if couplings tie none."""
     tied = coupled_motors(mech)
     which = f" ({listing(tied)}: couplings tie what they drive to what other motors drive)"
     return which if tied else ""
 
 
 def prepare(mech: Mechanism, part: Partition, options: Options) -> InverseTick | None:
-    """The tick of one thread, or None where only the general path serves."""
+    """The tick of one thread, or None if only the general path can be used."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or why_general(mech, part, motion):
         return None
@@ -126,9 +131,10 @@ def prepare_for_estimate(
     sensors: MeasurementModel,
     options: Options,
 ) -> InverseTick | None:  # fmt: skip
-    """The tick at the state that an estimate has just found: G_dep is factored there already.
+    """The tick at the state of the last estimate, where G_dep is factored already.
 
-    None where what is measured is not what is independent here, or not in the order of the motors.
+    None if the measured coordinates are not the independent ones, or not in the order of the
+    motors.
     """
     fast, motion, unseen, columns = see.rows.fast, see.rows.motion, see.unknown, sensors.columns
     if fast is None or motion is None or not see.known or see.bordered:
@@ -153,7 +159,7 @@ def prepare_for_estimate(
 
 
 def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
-    """The coordinate of each motor, if each drives an independent one of its own, at ratio 1."""
+    """The coordinate of each motor, if each drives one independent coordinate at ratio 1."""
     motors: Indices = np.argmax(mech.B, axis=0)
     if not set(motors.tolist()) <= set(part.independent.tolist()):
         return None
@@ -166,7 +172,7 @@ def _motor_coordinates(mech: Mechanism, part: Partition) -> Indices | None:
 def _tick(
     mech: Mechanism, part: Partition, split: Split, motion: LiveMotion, own: bool, options: Options
 ) -> InverseTick | None:
-    """One tick: the laws over numbers, where the rows are factored."""
+    """One tick: the laws with the NumPy operators."""
     here = TickState()
     K = numeric_constraints(mech, part, split, here, own, options.weights, options.inconsistent)
     tree = numeric_tree(mech, split.data, motion, here)
@@ -209,7 +215,7 @@ def _tick(
         elif undriven is None:
             u = holding(K, tree)
         else:
-            return None  # what rest leaves unbalanced takes the general path's least squares
+            return None  # an unbalanced remainder needs the least squares of the general path
         return None if here.doubtful else u
 
     def acceleration(q: Vector, v: Vector, t: float) -> Vector | None:

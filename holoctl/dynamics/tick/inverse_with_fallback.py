@@ -1,7 +1,7 @@
-"""The efforts at a state: by the fast path, or where that gives nothing finite by the general one.
+"""The efforts at a state by the fast path, or by the general one if the fast result is not finite.
 
-A controller asks for them where the whole state is given, or where an estimate has just found it;
-then rows and factors of the estimate serve the efforts too.
+The state is given by a caller, or is the last result of an estimator; in the second case the rows
+and factors of the estimator are used for the efforts too.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ __all__ = ["EstimatedPaths", "InversePaths", "Paths", "check_rates"]
 
 
 class Paths(Protocol):
-    """What a controller goes through."""
+    """The interface by which a controller computes efforts."""
 
     def efforts(
         self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
         known: Vector | None,
     ) -> Vector:  # fmt: skip
-        """The motor efforts, as `PreparedInverseDynamics` has them; without a target, those that
-        hold still. `known` are other efforts on the coordinates; with rates, of the motors,
-        friction is that of the motion that has these."""
+        """The motor efforts, as in `PreparedInverseDynamics`; without a target, those that hold at
+        rest. `known` are other efforts on the coordinates. With rates of the motors, friction is
+        evaluated at the motion with these rates."""
         ...
 
     def last(self) -> LastSolve | None:
-        """What may be asked after the last answer; None where only the general path had it."""
+        """Further results after the last efforts; None if the general path computed them."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class InversePaths:
-    """`Paths` at a state that was checked; each thread has a tick of its own."""
+    """`Paths` at a checked state; each thread has its own tick."""
 
     mech: Mechanism
     partition: Partition
@@ -75,7 +75,7 @@ class InversePaths:
         )
 
     def prepared(self) -> Tick | None:
-        """A tick for this thread, if the fast path serves."""
+        """A tick for this thread, if the fast path can be used."""
         found = prepare(self.mech, self.partition, self.options)
         self.local.last = found.last if found else None
         return found.tick if found else None
@@ -87,26 +87,26 @@ class InversePaths:
 
 
 def check_rates(v_motors: Any) -> None:
-    """Raise `InputError` where a torque is asked for without rates."""
+    """Raise `InputError` for a torque requested without rates."""
     if v_motors is None:
         raise InputError(
-            "v_motors must be given: without rates nothing damps. hc.RateFilter makes rates from "
-            "positions"
+            "v_motors must be given: without rates there is no damping. "
+            "hc.RateFilter makes rates from positions"
         )
 
 
 @dataclass(eq=False)
 class EstimatedPaths:
-    """`Paths` at the state of an estimate, for one loop.
+    """`Paths` at the state of an estimator, for one loop.
 
-    Where the motors are what is measured, and what is independent, the rows that the estimate
-    evaluated last and their factors serve the torque too.
+    If the motors are both the measured and the independent coordinates, the last evaluated rows of
+    the estimator and their factors are used for the torque too.
 
     Attributes
     ----------
     otherwise : InversePaths
     estimator : ClosedStateEstimator
-        Remembers where the mechanism is.
+        The estimator, which stores the last state.
     """
 
     otherwise: InversePaths
@@ -117,12 +117,12 @@ class EstimatedPaths:
     _at: Vector | None = field(init=False, default=None, repr=False)
 
     def state(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
-        """The closed state, not to be written to; `efforts` is for it.
+        """The closed state, read-only; `efforts` is evaluated there.
 
         Raises
         ------
         InputError
-            Without rates; else as `ClosedStateEstimator.state`.
+            If rates are missing; else as `ClosedStateEstimator.state`.
         """
         check_rates(v_measured)
         self._at, v = self.estimator.state_in_place(q_measured, v_measured, t)
@@ -132,9 +132,9 @@ class EstimatedPaths:
         self, target: Any, rates: Vector | None, q: Vector, v: Vector, t: float,
         known: Vector | None,
     ) -> Vector:  # fmt: skip
-        """See `Paths`; at the state that was found last."""
+        """See `Paths`; at the state of the last estimate."""
         see = self.estimator.system
-        if see is not self._see:  # the first time, or rows were decided anew
+        if see is not self._see:  # the first call, or rows were reselected
             self._see, self._own = see, self._prepared(see)
         own = self._own if q is self._at is self.estimator.place.q else None
         u = None if own is None else own.tick(q, v, target, t, known, rates)
@@ -148,7 +148,8 @@ class EstimatedPaths:
         return self._own.last if self._shared and self._own else self.otherwise.last()
 
     def _prepared(self, see: EstimatorSystem) -> InverseTick | None:
-        """The tick that shares what the estimate has; None where nothing can be shared."""
+        """The tick that shares rows and factors with the estimator; None if nothing can be
+        shared."""
         own, estimator = self.otherwise, self.estimator
         if not np.array_equal(estimator.partition.rows, own.partition.rows):
             return None

@@ -1,6 +1,6 @@
-"""Forward dynamics for loops and simulations: what users hold.
+"""Forward dynamics for loops and simulations: the public class.
 
-The fast path is dynamics/tick/forward_tick.py; the general one takes over where that has doubts.
+The fast path is dynamics/tick/forward_tick.py; the general one is used if its result is in doubt.
 """
 
 from __future__ import annotations
@@ -29,17 +29,16 @@ __all__ = ["PreparedForwardDynamics", "at_once", "with_other_efforts"]
 
 @dataclass(frozen=True, eq=False)
 class PreparedForwardDynamics:
-    """`forward_dynamics` at the rate of a control loop or of an integrator: a alone.
+    """`forward_dynamics` at the rate of a control loop or of an integrator: only a.
 
-    The same numbers to rounding, without certificate and multipliers. States that are
-    ill-conditioned, or input that is not usable, go through the general path, which takes an
-    order of magnitude longer.
+    The same numbers to rounding, without certificate and multipliers. Ill-conditioned states and
+    invalid input take the general path, which is an order of magnitude slower.
 
     Parameters
     ----------
     mech : Mechanism
     partition : Partition, optional
-        Default: decided at the configuration assembled from ``mech.reference``.
+        Default: determined at the configuration assembled from ``mech.reference``.
 
     Raises
     ------
@@ -62,7 +61,7 @@ class PreparedForwardDynamics:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
         check_mechanism(self.mech)
         if self.partition is None:
             object.__setattr__(self, "partition", partition(self.mech, assemble(self.mech)[0]))
@@ -75,7 +74,7 @@ class PreparedForwardDynamics:
 
     @property
     def general(self) -> str:
-        """Why every call goes through the general path; empty where the fast one serves."""
+        """Why every call takes the general path; empty if the fast one can be used."""
         return why_not(self.mech)
 
     @quiet
@@ -84,7 +83,7 @@ class PreparedForwardDynamics:
     ) -> Vector:
         """The acceleration that efforts on the coordinates cause.
 
-        The first call in a thread lays out the workspaces of that thread.
+        The first call in a thread prepares the workspaces of that thread.
 
         Parameters
         ----------
@@ -97,7 +96,7 @@ class PreparedForwardDynamics:
         t : float, optional
             Time, s, for constraints that depend on it.
         out : (nv,) array, optional
-            Takes the result; left as it is where an error is raised.
+            Filled with the result; unchanged if an error is raised.
 
         Returns
         -------
@@ -119,7 +118,7 @@ class PreparedForwardDynamics:
 
     @quiet
     def at(self, q: Any, v: Any, t: float = 0.0) -> Response:
-        """The same at one state for many efforts: everything but tau is solved once.
+        """The acceleration at one state for many efforts: all factors are computed once.
 
         Parameters
         ----------
@@ -129,8 +128,8 @@ class PreparedForwardDynamics:
         Returns
         -------
         function (tau) -> a
-            tau and a of shape (nv,), as in `acceleration`. It keeps what it needs: later calls,
-            at other states, do not touch it.
+            tau and a of shape (nv,), as in `acceleration`. It owns its data: later calls at other
+            states do not change it.
 
         Raises
         ------
@@ -143,13 +142,14 @@ class PreparedForwardDynamics:
         if response is not None and not isinstance(response, np.ndarray):
             return response
         mech, part = self.mech, self.partition
-        general_acceleration(mech, part, q, v, np.zeros(mech.nv), t)  # raises, if anything does
+        # raises the errors of this state
+        general_acceleration(mech, part, q, v, np.zeros(mech.nv), t)
         q, v = q.copy(), v.copy()
         return lambda tau: general_acceleration(mech, part, q, v, as_given("tau", tau, mech.nv), t)
 
     @quiet
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> PreparedForwardDynamics:
-        """This one, or where its partition is no longer good one with other rows or coordinates.
+        """This object, or one with a better partition if its own is ill-conditioned at a state.
 
         As `PreparedInverseDynamics.repartitioned`.
 
@@ -161,7 +161,7 @@ class PreparedForwardDynamics:
         Returns
         -------
         PreparedForwardDynamics
-            Itself where nothing is to be changed.
+            Itself if nothing changes.
 
         Raises
         ------
@@ -173,7 +173,8 @@ class PreparedForwardDynamics:
         if part is self.partition:
             return self
         other = replace(self, partition=part)
-        if np.array_equal(part.rows, self.partition.rows):  # ticks here know no split
+        # ticks of forward dynamics do not use the split
+        if np.array_equal(part.rows, self.partition.rows):
             object.__setattr__(other, "_local", self._local)
         else:
             prepared_now(other._local, other._prepared_tick)
@@ -182,7 +183,7 @@ class PreparedForwardDynamics:
     def _tick(
         self, q: Any, v: Any, tau: Vector | None, t: Any
     ) -> tuple[Vector | Response | None, Vector, Vector, float]:
-        """The answer of the fast path, if it has one, and the state as it was checked."""
+        """The result of the fast path, or None, and the checked state."""
         q, v, t = state_in_a_tick(self.mech, q, v, t)
         found = in_own_workspace(self._local, self._prepared_tick, q, v, tau, t)
         return found, q, v, t
@@ -195,7 +196,8 @@ def at_once(prepared: PreparedForwardDynamics) -> Callable[[Vector, Vector, Vect
     """`acceleration` for callers that have checked q, v, tau and t, and keep numpy quiet."""
     mech, local, prepare = prepared.mech, prepared._local, prepared._prepared_tick
     if mech.slides:
-        return prepared.acceleration  # which looks how far it has got
+        # `acceleration` itself, whose fast path is chosen at each call
+        return prepared.acceleration
 
     def acceleration(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:
         a = in_own_workspace(local, prepare, q, v, tau, t)
@@ -208,10 +210,10 @@ def at_once(prepared: PreparedForwardDynamics) -> Callable[[Vector, Vector, Vect
 
 
 def with_other_efforts(prepared: PreparedForwardDynamics, tau: Vector) -> Vector | None:
-    """The acceleration once more, at the state of the last call in this thread: a solve only.
+    """The acceleration for other efforts, at the state of the last call in this thread: one solve.
 
-    None where that was not answered by the fast path, or the result is not finite. Between the two
-    nothing else may have used `prepared`.
+    None if the fast path did not answer that call, or the result is not finite. No other call may
+    have used `prepared` in between.
     """
     a = in_own_workspace(prepared._local, prepared._prepared_tick, None, None, tau, 0.0)
     return a if isinstance(a, np.ndarray) and finite(a) else None

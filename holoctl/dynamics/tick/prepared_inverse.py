@@ -1,4 +1,4 @@
-"""Inverse dynamics for a control loop: what users hold.
+"""Inverse dynamics for a control loop: the public class.
 
 Both paths, the fast one and the general one, are in dynamics/tick/inverse_with_fallback.py.
 """
@@ -36,23 +36,23 @@ __all__ = ["PreparedInverseDynamics", "with_task"]
 class PreparedInverseDynamics:
     """`inverse_dynamics` for a target of the motors, at the rate of a control loop.
 
-    The same numbers to rounding, and no certificate, multipliers or copies of anything. States
-    that are ill-conditioned, or input that is not usable, go through the general path, which
-    takes an order of magnitude longer and gives the exact answer or the error that explains.
+    The same numbers to rounding, without certificate, multipliers and copies. Ill-conditioned
+    states and invalid input take the general path, which is an order of magnitude slower and
+    returns the exact result or raises an error that explains the cause.
 
     Parameters
     ----------
     mech : Mechanism
     partition : Partition, optional
-        Default: decided at the configuration assembled from ``mech.reference``.
+        Default: determined at the configuration assembled from ``mech.reference``.
     weights : (nu,) array_like, optional
         For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0.
     inconsistent : str, optional
-        What to do with a target that the constraints do not allow: ``"raise"``, or
-        ``"project"`` to the nearest one that they do.
+        What to do with a target that the constraints do not allow: ``"raise"``, or ``"project"`` to
+        the nearest one that they allow.
     closure_limit, velocity_limit : float or None, optional
-        There is no torque where the state is open, or slides along a row, by more than this:
-        `closure` and `velocity` of the certificate, over all rows. None: by any amount.
+        No torque is given if the closure or velocity error of the state is larger: `closure` and
+        `velocity` of the certificate, over all rows. None: no limit.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class PreparedInverseDynamics:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
         mech = self.mech
         check_mechanism(mech)
         one_of("inconsistent", self.inconsistent, POLICIES)
@@ -113,8 +113,8 @@ class PreparedInverseDynamics:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._paths.options.task is not None:
             raise InputError(
-                f"{self.mech.name}: the inverse dynamics inside a law of tasks are neither copied "
-                "nor pickled without it; copy or pickle the controller"
+                f"{self.mech.name}: the inverse dynamics inside a law of tasks cannot be copied "
+                "or pickled without it; copy or pickle the controller"
             )
         return PreparedInverseDynamics, (
             self.mech, self.partition, self.weights, self.inconsistent, self.closure_limit,
@@ -123,9 +123,9 @@ class PreparedInverseDynamics:
 
     @property
     def general(self) -> str:
-        """Why every tick goes through the general path; empty where the fast one serves.
+        """Why every tick takes the general path; empty if the fast one can be used.
 
-        `holding` goes through the general path also where some motion is passive.
+        `holding` also takes the general path if some motion is passive.
         """
         return why_general(self.mech, self.partition)
 
@@ -142,7 +142,7 @@ class PreparedInverseDynamics:
     ) -> Vector:
         """The motor efforts that cause the accelerations `target` of the motors.
 
-        The first call in a thread lays out the workspaces of that thread.
+        The first call in a thread prepares the workspaces of that thread.
 
         Parameters
         ----------
@@ -155,8 +155,8 @@ class PreparedInverseDynamics:
         t : float, optional
             Time, s, for constraints that depend on it.
         efforts : (nv,) array_like, optional
-            Known efforts on the coordinates besides the motors' and those of the mechanism's own
-            `forces`, such as external forces ``J' f``, N m or N.
+            Known efforts on the coordinates in addition to those of the motors and of the
+            mechanism's `forces`, such as external forces ``J' f``, N m or N.
         out : (nu,) array, optional
             Takes the result; left as it is where an error is raised.
 
@@ -170,12 +170,12 @@ class PreparedInverseDynamics:
         InputError
             For wrong shapes, or numbers that are not finite.
         SingularityError
-            Where the split or the actuation is singular, or nearly: condition numbers from a
-            tenth of what the certificate tolerates; no torque is given there.
+            If the split or the actuation is singular, or nearly: from a tenth of the condition
+            number that the certificate allows no torque is given.
         InconsistentError
-            If the state is past `closure_limit` or `velocity_limit`; if rows left out as
-            redundant do not allow the motion at this state; if the constraints do not allow the
-            target and ``inconsistent="raise"``.
+            If the state exceeds `closure_limit` or `velocity_limit`; if rows left out as redundant
+            do not allow the motion at this state; if the constraints do not allow the target and
+            ``inconsistent="raise"``.
         """
         mech = self.mech
         q, v, t = state_in_a_tick(mech, q, v, t)
@@ -195,16 +195,16 @@ class PreparedInverseDynamics:
         *,
         out: Vector | None = None,
     ) -> Vector:
-        """`torque` where only the motors are measured: state and torque in one tick.
+        """`torque` from measured motors only: state and torque in one tick.
 
-        The state is that of a `ClosedStateEstimator` of this thread, which starts at the reference,
-        with its errors. For other sensors, or another start, find the state by one of your own, or
-        take a `ComputedTorque` with an ``estimator=``.
+        The state is that of a `ClosedStateEstimator` of this thread, which starts at the reference
+        and raises its errors. For other sensors, or another start, use your own estimator, or a
+        `ComputedTorque` with an ``estimator=``.
 
         Parameters
         ----------
         q_motors, v_motors : (nu,) array_like
-            Positions, rad or m, and rates of the motors; in front of them those of a floating base.
+            Positions, rad or m, and rates of the motors; before them those of a floating base.
         target : (nu,) array_like
             Accelerations of the motors, ``B' a``, rad/s^2 or m/s^2.
         t : float, optional
@@ -220,8 +220,8 @@ class PreparedInverseDynamics:
         Raises
         ------
         InputError, SingularityError, InconsistentError
-            As `torque`; also for a general actuation matrix, whose motors have no positions, and
-            where the motors do not tell how the mechanism moves.
+            As `torque`; also for a general actuation matrix, whose motors have no positions, and if
+            the motors do not determine the motion of the mechanism.
         BranchError, AssemblyError
             As `ClosedStateEstimator.state`.
         """
@@ -233,7 +233,7 @@ class PreparedInverseDynamics:
         return u if out is None else stored("out", out, u)
 
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """Tell where the mechanism is, for `torque_from_motors` in this thread.
+        """Set the configuration of the mechanism, for `torque_from_motors` in this thread.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class PreparedInverseDynamics:
     def holding(self, q: Any, t: float = 0.0, *, out: Vector | None = None) -> Vector:
         """The motor efforts that hold the mechanism at rest, as far as the motors can.
 
-        Where some motion is passive this takes the general path, at its cost.
+        If some motion is passive, this takes the slower general path.
 
         Parameters
         ----------
@@ -273,8 +273,8 @@ class PreparedInverseDynamics:
         Returns
         -------
         u : (nu,) array
-            N m or N: with a = v = 0, ``gamma' B u = gamma' g(q)``; what no motor can balance
-            is left out (see ``unbalanced`` of `inverse_dynamics`).
+            N m or N: with a = v = 0, ``gamma' B u = gamma' g(q)``; the part that no motor can
+            balance is left out (see ``unbalanced`` of `inverse_dynamics`).
 
         Raises
         ------
@@ -287,13 +287,13 @@ class PreparedInverseDynamics:
 
     @quiet
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> PreparedInverseDynamics:
-        """This one, or where its partition is no longer good one with other rows or coordinates.
+        """This object, or one with a better partition if its own is ill-conditioned at a state.
 
-        For between two ticks of a loop: ``prepared = prepared.repartitioned(q, v)``. A partition is
-        decided at one configuration; far from there its rows may get dependent, or its coordinates
-        determine the others no longer, although the mechanism is as regular as before. The torques
-        are the same before and after, on the constraints; beside them they differ by about as
-        much as the state is off. It takes a bounded time: see docs/realtime.md.
+        For use between two ticks of a loop: ``prepared = prepared.repartitioned(q, v)``. A
+        partition is determined at one configuration; far from there its rows may become dependent,
+        or its coordinates no longer determine the others, although the mechanism is as regular as
+        before. On the constraints the torques before and after are the same; off them they differ
+        by about the error of the state. It takes a bounded time: see docs/realtime.md.
 
         Parameters
         ----------
@@ -303,9 +303,9 @@ class PreparedInverseDynamics:
         Returns
         -------
         PreparedInverseDynamics
-            Itself where nothing is to be changed, where nothing would be better, as close to a
-            singular configuration, and where the state is not finite. Another one is laid out for
-            this thread already; its weights, limits and the rest are those of this one.
+            Itself if nothing changes, if no choice is better, as close to a singular configuration,
+            and if the state is not finite. Another one is prepared for this thread already; its
+            weights, limits and other options are those of this one.
 
         Raises
         ------
@@ -324,7 +324,8 @@ class PreparedInverseDynamics:
 def with_task(
     prepared: PreparedInverseDynamics, task: AccelerationTask | None
 ) -> PreparedInverseDynamics:
-    """One that was just made, and is nobody's yet, with a task; then targets are its requests."""
+    """Add a task to an object that was just made and is not in use yet; its targets are then
+    requests of the task."""
     paths = prepared._paths
     paths = InversePaths(paths.mech, paths.partition, paths.options._replace(task=task))
     object.__setattr__(prepared, "_paths", paths)

@@ -1,4 +1,4 @@
-"""A workspace for each thread, which one call at a time may use."""
+"""A workspace for each thread, used by one call at a time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ __all__ = ["in_own_workspace", "prepared_now"]
 
 
 def in_own_workspace(local: threading.local, prepare: Callable[[], Any], *args: Any) -> Any:
-    """``tick(*args)`` with the tick that ``prepare()`` made for this thread; None without
-    one, or where the caller has numpy raise its floating-point errors and it did.
-
-    While it runs it cannot be called again in the same thread: its workspace is in use.
+    """``tick(*args)`` with the tick that ``prepare()`` made for this thread; None without one, or
+    if the caller has set numpy to raise floating-point errors and one was raised. During the call
+    it cannot be called again in the same thread, because its workspace is in use.
     """
     try:
         tick = local.tick
@@ -33,7 +32,7 @@ def in_own_workspace(local: threading.local, prepare: Callable[[], Any], *args: 
 
 
 def prepared_now(local: threading.local, prepare: Callable[[], Any]) -> None:
-    """Prepare the workspace of this thread before the first call asks for it."""
+    """Prepare the workspace of this thread before the first call."""
     local.tick = prepare()
 
 

@@ -1,4 +1,4 @@
-"""Affine maps and selections of what Pinocchio keeps, each one product or one gather."""
+"""Affine maps and selections of Pinocchio's results, each one product or one gather."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["affine_map", "both_and_difference", "difference", "workspace"]
 
 
 DENSE = 1200
-"""An affine map with up to this many entries is one dense product, a larger one a gather."""
+"""An affine map with at most this number of entries is one dense product, a larger one a gather."""
 
 
 def both_and_difference(
@@ -99,7 +99,7 @@ def affine_map(coefficients: Array, X: Array, out: Array) -> Callable[[], None]:
 def workspace(
     shapes: dict[str, tuple[int, ...]],
 ) -> tuple[Vector, dict[str, Array], dict[str, int]]:
-    """One flat array, its named parts as views, and where they start."""
+    """One flat array, views of its named parts, and the index at which each starts."""
     sizes = [int(np.prod(shape)) for shape in shapes.values()]
     starts = np.cumsum([0, *sizes])
     work = np.zeros(starts[-1])

@@ -26,7 +26,8 @@ def composed(
 ) -> PreparedRows:
     """Functions of rows along vectors, by the chain rule: see constraints/kinds.py."""
     of_row = {row: (row, kind, at) for row, kind, at in table.composed}
-    wanted = [of_row[row] for row in i.tolist()]  # in the order of i, which need not be theirs
+    # in the order of i, which may differ from that of the table
+    wanted = [of_row[row] for row in i.tolist()]
     parts, right, off = table.parts, np.zeros(i.size), np.zeros((2, i.size))
     count, flat_off = len(parts.labels), off.reshape(-1)
     WJ_x = np.zeros((count, WJ.shape[1]))

@@ -1,24 +1,25 @@
-"""The rows once more, laid out for a control tick: G and -drift in some twenty calls.
+"""Rows prepared for a control tick: G and -drift in some twenty calls.
 
-The rows are those of constraints/wrench_rows.py, which is the oracle of this module in the tests.
-Here all rows are lines of one table, and the motion of the bodies is read where Pinocchio keeps it,
-in world axes at the world origin: placements X, velocities V, bias accelerations A. A row between
-bodies 1 and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
+The rows are those of constraints/wrench_rows.py, with which tests compare them. Here all rows are
+lines of one table, and the motion of the bodies is read directly from Pinocchio's memory, in world
+axes at the world origin: placements X, velocities V, bias accelerations A. A row between bodies 1
+and 2 is the wrench w = (n, s x n) on body 2 (direction rows: (0, s x n)), with
 
     n, s     affine in X: n = R_n a, rod: n = (p2 - p1) / L; s = p_s, direction: s = R_s b
     U        V2 - V1, with angular part omega_U
     e        U at s                                        (direction: omega_U x s)
-    sdot     rate of s seen from the world: V_s at s       (direction: omega_s x s)
+    sdot     rate of s in world axes: V_s at s              (direction: omega_s x s)
 
-with the bodies n and s that constraints/kinds.py names (1 and 2, slot: 2 and 1), and then
+with the bodies n and s as in constraints/kinds.py (1 and 2, slot: 2 and 1), and then
 
     G = (w J) * S
     -drift = w . (A1 - A2) + (n x omega_n) . e + (omega_U x n) . sdot - |e|^2 / L (rods only)
     rate = w . U    error = n . d    d: p2 - p1 (direction: s; rod: (p2 - p1) / 2, less L / 2)
 
-Error and rate judge the state, those of redundant rows too: see `StateLimits`. They come out of
-the same product as -drift, so that they cost next to nothing. All cross products of a tick are
-one product of two gathered tables. Derivation: docs/derivations.md, "Rows in a tick".
+Error and rate, also of redundant rows, decide whether the state is accepted: see `StateLimits`.
+They come from the same product as -drift, at almost no cost. All cross products of a tick are one
+product of two gathered tables.
+Derivation: docs/derivations.md, "Rows in a tick".
 """
 
 from __future__ import annotations
@@ -49,27 +50,27 @@ class FastRows:
     Attributes
     ----------
     evaluate : function (q, v, t) -> bool
-        Fills the two arrays below, which are the same at every call; False where it cannot, or
-        where the state is past its limits, and then they hold nothing of use.
+        Fills the two arrays below, which are the same objects at every call. Returns False if it
+        fails, or if the state exceeds its limits; the arrays are then invalid.
     entries : array
-        The entries of the scaled G that were asked for, in the shape that was asked for.
+        The wanted entries of the scaled G, in the shape of `wanted`.
     right : (r,) array
         -drift, scaled.
     kept_by : function (v, a) -> bool, or None
-        Whether an acceleration keeps the redundant rows, as far as the state that was evaluated
-        last allows; None where there are none to ask.
+        Whether an acceleration satisfies the redundant rows, as accurately as the last evaluated
+        state allows; None without redundant rows.
     off : function () -> (2, ..) array
-        Rates and errors of the rows, scaled, over their limits, and behind them those of the
-        redundant ones; only with limits. It may change with the next evaluation.
+        Rates and errors of the rows, scaled, over their limits, followed by those of the redundant
+        ones; only with limits. The next evaluation may overwrite it.
     moved : function (q, v, t) -> bool
-        As `evaluate` at the same q, but `entries` are left as they are.
+        As `evaluate` at the same q, but it does not fill `entries`.
     live : bool
-        Whether what `off` gives is filled by the evaluation itself, and need not be asked for.
+        Whether the evaluation itself fills the array of `off`, so that `off` need not be called.
     placed : function (q), or None
-        Fills `entries` and the errors alone; nothing is judged, not even whether it is finite. None
-        where some rows need a velocity or the time.
+        Fills `entries` and the errors only; nothing is checked, not even whether it is finite. None
+        if some rows need a velocity or the time.
     more : MoreRows or None
-        Of rows that are not those of constraints.
+        The additional rows, which are not those of constraints.
     """
 
     evaluate: Callable[[Vector, Vector, float], bool]
@@ -84,7 +85,7 @@ class FastRows:
 
 
 class MoreRows(NamedTuple):
-    """Rows that are evaluated with those of constraints, and not judged.
+    """Rows that are evaluated with those of constraints, and not compared with limits.
 
     Attributes
     ----------
@@ -100,16 +101,16 @@ class MoreRows(NamedTuple):
 
 
 def why_not(mech: Mechanism, motion: LiveMotion | None = None) -> str:
-    """Why the rows of a mechanism cannot be laid out for a tick; empty where they can.
+    """Why the rows of a mechanism cannot be prepared for a tick; empty if they can.
 
-    `motion` of the mechanism, where there is one already, shows that it can be had.
+    A `motion` of the mechanism shows that Pinocchio's memory can be read directly.
     """
     if mech.chart is not None:
         return "an explicit chart moves the state"
     if mech.stabilised:
         return "a constraint is stabilised"
     if motion is None and live_motion(mech.model, mech.model.createData()) is None:
-        return "this build of Pinocchio keeps its results in another layout"
+        return "this build of Pinocchio stores its results in another layout"
     return ""
 
 
@@ -122,47 +123,51 @@ def fast_rows(
     tolerance: float = 0.0,
     more: Beside | None = None,
 ) -> FastRows:
-    """Lay out rows of a mechanism; see `why_not`.
+    """Prepare rows of a mechanism for evaluation; see `why_not`.
 
     Parameters
     ----------
     mech : Mechanism
     motion : LiveMotion
-        Of a workspace that nobody else uses.
+        Of a workspace that no other function uses.
     rows : (r,) int array
-        Which rows, in the order wanted.
+        The indices of the rows, in the wanted order.
     wanted : int array
-        Entries of G, as positions in G flattened row by row; -1 asks for a zero.
+        Entries of G, as indices into G flattened row by row; -1 for a zero.
     limits : StateLimits, optional
-        How far all rows of the mechanism may be off; without, the state is not judged.
+        Limits of the errors of all rows of the mechanism; by default the state is not checked.
     tolerance : float, optional
-        That of the partition: by how much redundant rows may be broken where geometry is rounded.
+        That of the partition: the violation of redundant rows that is allowed with rounded
+        geometry.
     more : Beside, optional
-        Rows along vectors that are evaluated too, such as those of a task; with limits only. Their
-        entries of G are wanted behind all rows that are judged, in the order of `judged_rows`.
+        Rows along vectors that are evaluated too, such as those of a task; with limits only. In
+        `wanted`, they follow all checked rows, which are in the order of `judged_rows`.
     """
     model, data, nv, r = mech.model, motion.data, mech.nv, rows.size
     judged = rows if limits is None else judged_rows(mech, rows)
     parts, order, WJ, S = layout(mech, motion, judged, mech.row_scale[judged], limits, more)
-    extra = 0 if more is None else more.scale.size
+    rest = np.zeros(nv)
 
-    row_in_WJ = np.argsort(order)  # the rows stand in WJ kind by kind
+    # entries of G: gathered from WJ, whose rows are grouped by kind
+    row_in_WJ = np.argsort(order)
     position = np.where(wanted < 0, 0, row_in_WJ[wanted // nv] * nv + wanted % nv)
     factor = np.where(wanted < 0, 0.0, S.reshape(-1)[position])
-    entries, flat, rest = np.zeros(wanted.shape), WJ.reshape(-1), np.zeros(nv)
+    entries, flat = np.zeros(wanted.shape), WJ.reshape(-1)
+
+    # -drift: that of the only part if its rows are in the wanted order, else gathered
     in_order = len(parts) < 2 and np.array_equal(order, np.arange(order.size))
     rights, place = [p.right for p in parts], row_in_WJ[:r]
     right_of_all = parts[0].right if parts and in_order else np.zeros(order.size)
     result = right_of_all[:r] if in_order else np.zeros(r)
-    evaluators, judge = [p.evaluate for p in parts], limits is not None
-    of_judged = slice(judged.size)  # those that are not judged stand last
-    noisy = (order < r if tolerance > 0.0 else np.ones(order.size, dtype=bool))[of_judged]
-    limits = limits or StateLimits()
-    all_judged = WJ[of_judged], S[of_judged], right_of_all[of_judged]
-    within, kept_by = _judges(parts, *all_judged, limits, tolerance, noisy)
 
-    as_they_are = len(parts) == 1 and np.array_equal(order, np.arange(judged.size))
-    all_off = parts[0].off if as_they_are else np.zeros((2, judged.size))
+    # errors: those of `more`, which come last, are not checked
+    evaluators, judge, checked = [p.evaluate for p in parts], limits is not None, slice(judged.size)
+    reference = (order < r if tolerance > 0.0 else np.ones(order.size, dtype=bool))[checked]
+    all_judged = WJ[checked], S[checked], right_of_all[checked]
+    limits = limits or StateLimits()
+    within, kept_by = _judges(parts, *all_judged, limits, tolerance, reference)
+    one_part_in_order = in_order and len(parts) == 1 and order.size == judged.size
+    all_off = parts[0].off if one_part_in_order else np.zeros((2, judged.size))
 
     def moved(q: Vector, v: Vector, t: float) -> bool:
         pin.computeForwardKinematicsDerivatives(model, data, q, v, rest)
@@ -193,25 +198,26 @@ def fast_rows(
         np.multiply(entries, factor, entries)
 
     def off_rows() -> Array:
-        if not as_they_are and parts:
+        if not one_part_in_order and parts:
             np.concatenate([part.off for part in parts], 1).take(row_in_WJ, 1, all_off, "clip")
         return all_off
 
-    told = parts[-1].told if more is not None else None
+    added = None
+    if more is not None and parts[-1].unchecked is not None:
+        added = MoreRows(parts[-1].right[-more.scale.size :], *parts[-1].unchecked)
     return FastRows(
         evaluate, entries, result, kept_by if judged.size > r else None, off_rows, moved,
-        as_they_are, placed if len(placers) == len(parts) else None,
-        None if told is None else MoreRows(parts[-1].right[-extra:], *told),
+        one_part_in_order, placed if len(placers) == len(parts) else None, added,
     )  # fmt: skip
 
 
 def judged_rows(mech: Mechanism, rows: Indices) -> Indices:
-    """These rows, and behind them the redundant ones, by which a state is judged too."""
+    """These rows, followed by the redundant ones, whose errors are checked too."""
     return np.concatenate([rows, _redundant(mech, rows)])
 
 
 def _redundant(mech: Mechanism, rows: Indices) -> Indices:
-    """The other rows, but for those that are zero always, whatever the configuration."""
+    """The other rows, except those that are zero at every configuration."""
     others = rows_that_open(mech).copy()
     others[rows] = False
     return np.flatnonzero(others)
@@ -224,12 +230,12 @@ def _judges(
     right: Vector,
     limits: StateLimits,
     tolerance: float,
-    noisy: NDArray[np.bool_],
+    reference: NDArray[np.bool_],
 ) -> tuple[Callable[[Vector], bool], Callable[[Vector, Vector], bool]]:
-    """Two functions of the state that was evaluated last, in the measures of the certificate.
+    """Two functions of the last evaluated state, with the residuals of the certificate.
 
-    `within(v)`: whether it is within its limits. `kept_by(v, a)`: whether an acceleration keeps
-    all rows, as far as the state allows, by the `noisy` ones of its rows.
+    `within(v)`: whether the state is within its limits. `kept_by(v, a)`: whether an acceleration
+    satisfies all rows, as accurately as the errors of the rows `reference` allow.
     """
     G, residual = np.zeros(WJ.shape), np.zeros(len(right))
     per_velocity, per_closure = per_limit(limits)
@@ -251,7 +257,7 @@ def _judges(
         if residual.dot(residual) <= least**2:
             return True
         size = 1.0 + np.abs(G).dot(np.abs(a)).max() + np.abs(right).max()
-        allowed = allowed_acceleration(*measured(v, noisy), tolerance)
+        allowed = allowed_acceleration(*measured(v, reference), tolerance)
         return bool(np.abs(residual).max() <= allowed * size)
 
     return within, kept_by

@@ -1,7 +1,7 @@
-"""All rows of some kind at once: which file lays them out, and where they stand in the result.
+"""Prepares all rows of each sort together, and records their order in the result.
 
-In: rows of a mechanism by their indices, and the motion of the bodies where Pinocchio keeps it.
-Out: `PreparedRows`s, one for each sort of row, that fill one matrix W J and one vector each.
+In: rows of a mechanism by their indices, and views of the motion of the bodies. Out: values of
+`PreparedRows`, one for each sort of row, that fill one matrix W J and one vector each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.tick.composed_rows import composed
 from holoctl.rows.tick.orientation_rows import turning
 from holoctl.rows.tick.prepared_rows import PreparedRows
-from holoctl.rows.tick.user_rows import BlockRows, given
+from holoctl.rows.tick.user_rows import BlockRows, rows_of_blocks
 from holoctl.rows.tick.vector_rows import along
 from holoctl.tree.live_motion import LiveMotion
 
@@ -32,18 +32,19 @@ _Prepare = Callable[
 ]
 
 PREPARED: dict[type, _Prepare] = {Along: along, Orientation: turning, Composed: composed}
-"""How rows between two bodies are laid out, sort by sort. Others are asked for their `rows`."""
+"""The function that prepares the rows between two bodies, for each sort. Other rows are evaluated
+by their `rows`."""
 
 
 class Layout(NamedTuple):
-    """Rows laid out for one thread.
+    """Rows prepared for one thread.
 
     Attributes
     ----------
     parts : list of PreparedRows
         One for each sort of row, to be evaluated in this order.
     order : (n,) int array
-        Which of the rows asked for stands where: the rows of a part stand together.
+        The index of each row among the requested ones: the rows of a part are contiguous.
     WJ, S : (n, nv) arrays
         In this order; ``G = WJ * S``. The first is filled by the parts, the second is constant.
     """
@@ -55,7 +56,7 @@ class Layout(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Rows along vectors that are to be evaluated with those of constraints.
+    """Rows along vectors that are evaluated together with those of constraints.
 
     Attributes
     ----------
@@ -75,17 +76,16 @@ def layout(
     scale: Vector,
     limits: StateLimits | None,
     more: Beside | None = None,
-    oracle: bool = False,
+    without_ticks: bool = False,
 ) -> Layout:
-    """Lay out rows of a mechanism, with a factor for each; rows `more` stand last.
+    """Prepare rows of a mechanism, with a factor for each; rows `more` come last.
 
     Parameters
     ----------
     limits : StateLimits or None
-        What rates and errors are counted by; None where nobody asks for them.
-    oracle : bool, optional
-        Whether rows by somebody's own functions and classes are asked for as they are defined,
-        whatever tick they offer.
+        Rates and errors are divided by these; None if they are not used.
+    without_ticks : bool, optional
+        Whether user-defined rows are evaluated by their `rows` even if they offer a `tick`.
     """
     groups, others = _groups(mech, rows)
     own_scale = np.zeros(0) if more is None else more.scale
@@ -98,8 +98,8 @@ def layout(
     parts: list[PreparedRows] = []
     stop = sum(g.here.size for g in others)
     if others:
-        asked = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
-        parts.append(given(mech, motion, asked, WJ[:stop], limits, oracle))
+        blocks = [BlockRows(g.block, g.which, scale[g.here]) for g in others]
+        parts.append(rows_of_blocks(mech, motion, blocks, WJ[:stop], limits, without_ticks))
     for table, here, which, prepare in groups:
         at, stop = slice(stop, stop + here.size), stop + here.size
         S[at] = table.S[table.pair[which]]
@@ -124,7 +124,7 @@ def _with_more(groups: list[_RowsOfSort], more: WrenchRows, count: int) -> list[
 
 
 class _RowsOfSort(NamedTuple):
-    """Rows of one sort in the table of rows between bodies; `here` are their places among all."""
+    """Rows of one sort in the table of rows between bodies; `here` are their indices among all."""
 
     table: WrenchRows
     here: Indices
@@ -133,7 +133,7 @@ class _RowsOfSort(NamedTuple):
 
 
 class _Other(NamedTuple):
-    """Rows of a block that no layout is known for."""
+    """Rows of a block that is not a table of rows between bodies."""
 
     block: BoundRows
     here: Indices
@@ -141,7 +141,7 @@ class _Other(NamedTuple):
 
 
 def _groups(mech: Mechanism, rows: Indices) -> tuple[list[_RowsOfSort], list[_Other]]:
-    """The rows by what they are laid out as."""
+    """The rows, grouped by sort."""
     groups, others = list[_RowsOfSort](), list[_Other]()
     for block in mech.blocks:
         here = np.flatnonzero(np.isin(rows, block.where))

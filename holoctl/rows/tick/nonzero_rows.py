@@ -1,4 +1,4 @@
-"""Which rows can be off at all: the others are zero whatever the configuration."""
+"""Rows that can be open: the others are zero at every configuration."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["rows_that_open"]
 
 ALWAYS_CLOSED = 1e-11  # scaled
-"""A row between bodies whose scaled error is below this at random configurations is zero always."""
+"""A row between bodies whose scaled error is below this at random configurations is always zero."""
 
 
 def rows_that_open(mech: Mechanism) -> NDArray[np.bool_]:
-    """Which of the m rows can be off at all; the others are zero whatever the configuration.
+    """Mask (m,) of the rows that can be open; the others are zero at every configuration.
 
-    Such as the rows of a hinge that keep a planar loop in its plane. Rows between bodies are
-    analytic functions of q: one that vanishes at several random q does so everywhere. Kinds of
-    somebody's own need not be. Looked at once; not to be written to.
+    For example, a hinge has rows that keep a planar loop in its plane, which are zero. Rows between
+    bodies are analytic functions of q: one that vanishes at several random q vanishes everywhere.
+    User-defined kinds need not be analytic. Computed once; read-only.
     """
     return mech.per_thread("rows_that_open", lambda: read_only(_opening(mech)))
 

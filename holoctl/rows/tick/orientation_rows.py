@@ -59,7 +59,7 @@ def turning(
     to_rate, to_error, flat_off = np.full(3, per_velocity), 2.0 * per_closure, off.reshape(-1)
 
     def turn() -> float:
-        """Quaternion and moments; more than `most` close to half a turn."""
+        """Fill quaternion and moments; the result is larger than `most` near half a turn."""
         affine()  # R1, R2
         all_axes.take(gather_axes, None, both_axes, "clip")
         np.multiply(products, axes_2, products)
@@ -123,7 +123,7 @@ def _axes(table: WrenchRows, pairs: Indices, bodies: int) -> Array:
 
 
 class _OrientationTables(NamedTuple):
-    """Where each number stands that an evaluation gathers."""
+    """The indices of the numbers that an evaluation gathers."""
 
     axes: Indices  # (2, count, 28): pairs of components whose products make R1^T R2; and ones
     moments: Indices  # (m, 3): the moment of each row, among those of its pair

@@ -1,4 +1,4 @@
-"""Rows of one sort in a tick: what they fill in, and what their errors are counted by."""
+"""Rows of one sort in a tick: the arrays that they fill, and the scale of their errors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ __all__ = ["PreparedRows", "per_limit"]
 
 
 class PreparedRows(NamedTuple):
-    """Rows of one kind: (m,) -drift and (2, m) rates and errors over their limits, scaled.
+    """Rows of one sort: (m,) -drift and (2, m) rates and errors over their limits, scaled.
 
-    `evaluate` fills them and the part's rows of WJ. It returns the sum of the squares of `off`,
-    or what is not a number where it cannot evaluate. `place`, where there is one, fills the errors
-    and WJ alone, from placements and J. `told`, where there are such, are rates and errors of the
-    last rows, which are not judged: not scaled, and zero in `off`. `wrenches` (m, 6), where all
-    rows are such, gives what was multiplied with J, scaled; it may change with the next evaluation.
+    `evaluate` fills them and the rows of WJ of this part. It returns the sum of the squares of
+    `off`, or nan if the evaluation fails. `place`, if not None, fills only the errors and WJ, from
+    placements and J. `unchecked`, if not None, are rates and errors of the last rows, which are not
+    compared with limits: not scaled, and zero in `off`. `wrenches`, if all rows are wrenches,
+    returns those (m, 6) that were multiplied with J, scaled; the next evaluation may overwrite
+    them.
     """
 
     evaluate: Callable[[Vector, Vector, float], float]
     right: Vector
     off: Array
     place: Callable[[], None] | None = None
-    told: Array | None = None
+    unchecked: Array | None = None
     wrenches: Callable[[], Array] | None = None
 
 

@@ -1,7 +1,7 @@
-"""Rows known through the contract of constraints alone, in a tick.
+"""Rows in a tick that are known only by the interface of constraints.
 
 Those that offer a `tick` fill their arrays themselves; the others are evaluated by their `rows`,
-which takes the kinematics once more. See constraints/constraint_protocol.py.
+which computes the kinematics again. See constraints/constraint_protocol.py.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ from holoctl.rows.tick.prepared_rows import PreparedRows, per_limit
 from holoctl.tree.kinematics import kinematics
 from holoctl.tree.live_motion import LiveMotion, live_motion
 
-__all__ = ["BlockRows", "check_ticks", "given"]
+__all__ = ["BlockRows", "check_ticks", "rows_of_blocks"]
 
 
 class BlockRows(NamedTuple):
-    """Rows of one block: which of them, and their scales."""
+    """Rows of one block: their indices, and their scales."""
 
     block: BoundRows
     which: Indices
     scale: Vector
 
 
-def given(
+def rows_of_blocks(
     mech: Mechanism,
     motion: LiveMotion,
     blocks: Sequence[BlockRows],
     WJ: Array,
     limits: StateLimits | None,
-    oracle: bool = False,
+    without_ticks: bool = False,
 ) -> PreparedRows:
-    """Lay out rows one block after the other. As an oracle, rows by somebody's own functions are
-    asked for as they are defined: their ticks may be other functions."""
-    ticks = [_tick(b.block, oracle) for b in blocks]
+    """Prepare rows one block after the other. With `without_ticks`, user-defined rows are evaluated
+    by their `rows`, because their `tick` may be a different function."""
+    ticks = [_tick(b.block, without_ticks) for b in blocks]
     counts = [len(b.block.labels) for b in blocks]
     starts = np.cumsum([0, *counts])
     rates_errors, drift = np.zeros((2, starts[-1])), np.zeros(starts[-1])
-    G, fills, asked = np.zeros((starts[-1], mech.nv)), list[Evaluate](), []
+    G, fills, by_rows = np.zeros((starts[-1], mech.nv)), list[Evaluate](), []
     for (block, _, _), tick, start, count in zip(blocks, ticks, starts, counts, strict=False):
         at = slice(start, start + count)
         rows = Rows(rates_errors[1, at], rates_errors[0, at], G[at], drift[at])
         if tick:
             fills.append(tick(motion, rows))
         else:
-            asked.append((block, rows))
+            by_rows.append((block, rows))
     which = np.concatenate([b.which + start for b, start in zip(blocks, starts, strict=False)])
     scale = np.concatenate([b.scale for b in blocks])
     factors, column = np.outer(per_limit(limits), scale), scale[:, None]
     right, off = np.zeros(which.size), np.zeros((2, which.size))
     flat_off, linear = off.reshape(-1), all(_is_linear(b.block) for b in blocks)
-    moving = bool(asked) or not linear
+    moving = bool(by_rows) or not linear
 
     def scaled() -> None:
         G.take(which, 0, WJ, "clip")
@@ -76,15 +76,15 @@ def given(
 
     if not moving:
         scaled()
-        if limits is None:  # constant rows, and nobody judges the state
+        if limits is None:  # constant rows, and the state is not checked
             return PreparedRows(lambda q, v, t: 0.0, right, off)
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         for fill in fills:
             fill(q, v, t)
-        if asked:
+        if by_rows:
             kin = kinematics(mech.model, motion.data, q, v, t)
-            for block, rows in asked:
+            for block, rows in by_rows:
                 _copy(checked_rows(block, block.rows(kin), mech.nv), rows)
         if moving:
             scaled()
@@ -95,14 +95,14 @@ def given(
     return PreparedRows(evaluate, right, off)
 
 
-def _tick(block: BoundRows, oracle: bool) -> Callable[..., Evaluate] | None:
-    if oracle and not (of_library(block) and _is_linear(block)):
+def _tick(block: BoundRows, without_ticks: bool) -> Callable[..., Evaluate] | None:
+    if without_ticks and not (of_library(block) and _is_linear(block)):
         return None
     return offered(block, "tick")
 
 
 def _is_linear(block: BoundRows) -> bool:
-    """Whether Jacobian and drift are constant, as a tick that is offered says."""
+    """Whether Jacobian and drift are constant, according to a block that offers a `tick`."""
     return offered(block, "tick") is not None and bool(getattr(block, "linear", False))
 
 
@@ -112,10 +112,10 @@ def _copy(found: Rows, rows: Rows) -> None:
 
 
 def check_ticks(mech: Mechanism) -> None:
-    """Raise `InputError` where a tick that is offered is not that of the rows, by name.
+    """Raise `InputError`, which names the constraint, if an offered `tick` differs from the rows.
 
-    Those of the library are compared by its tests. The states are gone through twice, for a tick
-    may leave something behind. Once for each mechanism and thread: what was right stays so.
+    Those of the library are compared by its tests. Each state is evaluated twice, because a tick
+    may keep state between calls. The comparison is made once for each mechanism and thread.
     """
     mech.per_thread("ticks_are_right", lambda: _compared(mech))
 
@@ -145,7 +145,7 @@ def _compared(mech: Mechanism) -> bool:
                          f"v = {v.round(4).tolist()}, t = {t:g}")  # fmt: skip
         except InputError:
             raise
-        except Exception as error:  # of a function that somebody else wrote
+        except Exception as error:  # user code may raise anything
             raise InputError(f"{owner} raised {type(error).__name__}: {error}") from error
     return True
 
@@ -164,7 +164,7 @@ def _compare(owner: str, bound: BoundRows, ticked: Rows, by_rows: Rows, where: s
 
 
 def _seen(mech: Mechanism, bound: BoundRows) -> list[tuple[Vector, Vector, float, Rows]]:
-    """Seeded states off the manifold, with the rows there; those where they are not defined are
+    """Seeded states off the manifold, with the rows there; states at which rows are undefined are
     left out."""
     found = []
     for q, v, t, _ in seeded_states(mech.model, mech.reference):

@@ -1,4 +1,4 @@
-"""Rows along a vector in a tick: see the head of rows/tick/fast_rows.py."""
+"""Rows along a vector in a tick: see the docstring of rows/tick/fast_rows.py."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def along(
     motion: LiveMotion,
     WJ: Array,
     limits: StateLimits | None,
-    unjudged: Vector | None = None,
+    unchecked: Vector | None = None,
 ) -> PreparedRows:
-    """Rows along a vector n: see the head of rows/tick/fast_rows.py. The last ones, of these
-    scales, are not judged."""
+    """Rows along a vector n: see the docstring of rows/tick/fast_rows.py. The last ones, with the
+    scales `unchecked`, are not compared with limits."""
     m, line, judged = i.size, table.lines(i), limits is not None
     frames1, frames2 = ([frames[c] for c in line.pair] for frames in (table.frames1, table.frames2))
     coefficients = _vectors(line, scale, frames1, frames2, motion.bodies)[: 3 if judged else 2]
@@ -47,7 +47,7 @@ def along(
                         part["n_s_d"])  # fmt: skip
     bodies1, bodies2 = [f.joint for f in frames1], [f.joint for f in frames2]
     V, crosses, factors = part["V"], part["crosses"], np.zeros((2, 2, 5, 3, m))
-    # what is multiplied, term by term: A, e and sdot, U and d; with the wrenches on the left
+    # the factors, term by term: A, e and sdot, U and d; with the wrenches on the left
     count, gather_factors, gather_terms = at.products, at.factors, at.terms
     terms, products = np.zeros((2 + len(gather_terms), 3, m)), np.zeros((3 * count + 1, m))
     on_right, on_left, gathered = terms[:count], terms[count:], terms[2:]
@@ -65,10 +65,10 @@ def along(
     (P, Q), (P1, P2) = factors, factors[0]
     turning = crosses[3:]
     W, J = on_left[:2].reshape(6, m).T, motion.J
-    their_own = off[:, m - (0 if unjudged is None else unjudged.size) :]
-    told, per_unit = np.zeros(their_own.shape), None
-    if unjudged is not None:
-        per_unit = 1.0 / (np.array(per_limit(limits))[:, None] * unjudged)
+    of_unchecked = off[:, m - (0 if unchecked is None else unchecked.size) :]
+    rates_and_errors, per_unit = np.zeros(of_unchecked.shape), None
+    if unchecked is not None:
+        per_unit = 1.0 / (np.array(per_limit(limits))[:, None] * unchecked)
 
     def evaluate(q: Vector, v: Vector, t: float) -> float:
         affine()  # n, s, d
@@ -85,12 +85,12 @@ def along(
             np.subtract(right, per_length * (e * e).sum(axis=0), right)
         W.dot(J, WJ)
         if per_unit is not None:
-            np.multiply(their_own, per_unit, told)
-            their_own[:] = 0.0
+            np.multiply(of_unchecked, per_unit, rates_and_errors)
+            of_unchecked[:] = 0.0
         return float(flat_off.dot(flat_off))
 
-    if unjudged is not None:
-        return PreparedRows(evaluate, right, off, None, told)
+    if unchecked is not None:
+        return PreparedRows(evaluate, right, off, None, rates_and_errors)
     if not judged:
         return PreparedRows(evaluate, right, off, wrenches=lambda: W)
     _, per_closure = per_limit(limits)
@@ -103,7 +103,7 @@ def _placing(
     at: _VectorTables, work: Vector, n_s_d: Array, errors: Vector, per_closure: float,
     constants: Vector | None,
 ) -> Callable[[Callable[[], None], Array, Array], None]:  # fmt: skip
-    """A function (affine, WJ, J) that fills the errors and WJ alone."""
+    """A function (affine, WJ, J) that fills only the errors and WJ."""
     m = errors.size
     factors = np.ascontiguousarray(at.factors[:, :, 0])
     both, wrenches = np.zeros(factors.shape), np.zeros((2, 3, m))
@@ -151,10 +151,10 @@ def _vectors(
 
 
 class _VectorTables(NamedTuple):
-    """Where in the workspace each vector stands, component by component: (3, m) arrays."""
+    """The indices of each vector in the workspace, component by component: (3, m) arrays."""
 
     factors: Indices  # (2, 2, 5, 3, m): of the five cross products, y z - z y
-    terms: Indices  # (.., 3, m): e, sdot, [U, omega_U, d], then what they are multiplied with
+    terms: Indices  # (.., 3, m): e, sdot, [U, omega_U, d], then their factors
     force: Indices  # (3, m): the force of the wrench
     products: int
 
@@ -174,7 +174,8 @@ def _tables(line: Lines, start: dict[str, int], judged: bool) -> _VectorTables:
     factors = [[first[:, YZX], first[:, ZXY]], [second[:, ZXY], second[:, YZX]]]
     direction = ~line.point
     force = np.where(direction, zero, n)
-    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v_s)]  # less what turns
+    # e and sdot without their rotational parts
+    e_sdot = [np.where(direction, zero, u), np.where(direction, zero, v_s)]
     left, right_side = [force, s_x_n, n_x_omega_n, omega_u_x_n], list[Indices]()
     if judged:  # rate = w . U, error = n . d
         left, right_side = [*left, force, s_x_n, n], [u, omega_u, d]
@@ -183,7 +184,7 @@ def _tables(line: Lines, start: dict[str, int], judged: bool) -> _VectorTables:
 
 
 def _sums(count: int, limits: StateLimits | None) -> Array:
-    """What is added up of `count` products of vectors and a constant: -drift, rate and error."""
+    """The matrix that sums `count` products of vectors and a constant to -drift, rate and error."""
     chosen = np.zeros((1 if limits is None else 3, 3 * count + 1))
     chosen[0, :12] = 1.0
     if limits is not None:
