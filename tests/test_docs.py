@@ -301,7 +301,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where it changes by more than {} (scaled) a tick",
      "momentum_observer.TURNED_TICK"),
     (DERIVATIONS, "q may be {} (scaled) off the mean rate", "momentum_observer.STEP_MISSED"),
-    (DERIVATIONS, "(pivots up to {} of the largest column", "frame_wrench.UNTOLD_WRENCH"),
+    (DERIVATIONS, "(pivots up to {} of the largest column", "frame_wrench.UNDETERMINED_WRENCH"),
     (DERIVATIONS, "factorisation of the system with -{} in the place",
      "pinocchio_constraints.PROXIMAL_MU"),
     (DERIVATIONS, "with a regularisation of {}.", "pinocchio_constraints.PROXIMAL_MU"),

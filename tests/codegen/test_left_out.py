@@ -223,7 +223,7 @@ def test_options_of_a_controller_need_its_gains(bar, export, option):
 @pytest.mark.parametrize(
     ("name", "motor", "options", "reason"),
     [
-        ("five_bar", "motor_left", (), "'motor_left', does not tell how"),
+        ("five_bar", "motor_left", (), "'motor_left', do not determine how"),
         ("four_bar", "rocker", ("--set", "crank=0.685"), "noise would be amplified by"),
     ],
 )

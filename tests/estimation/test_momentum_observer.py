@@ -621,7 +621,7 @@ def test_refusals():
     u = [0.0, 0.0]
     assert not observer.update(q, v, u, 1.0).any()  # the start
     for t in (1.0, 0.5):
-        refused(lambda t=t: observer.update(q, v, u, t), hc.InputError, "go on", "reset")
+        refused(lambda t=t: observer.update(q, v, u, t), hc.InputError, "increase", "reset")
     for dt in (0.0, -1e-3, np.nan):
         refused(lambda dt=dt: observer.update(q, v, u, dt=dt), hc.InputError, "dt")
     refused(lambda: observer.update(q, v, u, np.inf), hc.InputError, "t")
