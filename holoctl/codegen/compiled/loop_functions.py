@@ -20,7 +20,7 @@ from holoctl.codegen.compiled.estimator import CompiledEstimator, not_compiled
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.loop import LoopFunctions, handed_over
+from holoctl.control.loop import LoopFunctions, hand_over
 from holoctl.control.loop_memory import Memory
 from holoctl.dynamics.tick.inverse_with_fallback import check_rates
 
@@ -57,10 +57,10 @@ def loop_functions(
     def torque(q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
         u = tick(q, v, *reference, **more)
         more.pop("out", None)
-        memory.untold = tuple(map(_kept, (q, v, *reference))), more
+        memory.unreported = tuple(map(_kept, (q, v, *reference))), more
         return u
 
-    def behind(found: CompiledEstimator) -> Tick:
+    def torque_with_estimator(found: CompiledEstimator) -> Tick:
         nonlocal unknown
         unknown = silent
         return at_once(found)
@@ -68,18 +68,18 @@ def loop_functions(
     def report(assembly: Any) -> Any:
         if unknown:
             raise InputError(
-                "machine code does not tell what limits or damps a tick of a loop; a loop of the "
+                "machine code does not report what limits or damps a tick of a loop; a loop of the "
                 "controller in Python does, and what track(reference) makes"
             )
-        if memory.untold is not None:
-            given, more = memory.untold
+        if memory.unreported is not None:
+            given, more = memory.unreported
             answer(*given, **more)
-            memory.untold = None
+            memory.unreported = None
         return python.report(assembly)
 
     return python._replace(
-        torque=torque if silent else tick, behind=behind, estimator=lambda _: estimator(),
-        report=report,
+        torque=torque if silent else tick, torque_with_estimator=torque_with_estimator,
+        estimator=lambda _: estimator(), report=report,
     )  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def repartitioned(self: Any, q: Any, v: Any, t: float = 0.0) -> Any:
     other = controller.repartitioned(q, v, t)
     if other is controller:
         return self
-    handed_over(self, other)
+    hand_over(self, other)
     return other
 
 
