@@ -2,7 +2,7 @@
 
 The order is decided on numbers, at several configurations: of the pivots that are large enough
 at all of them, the one that fills in least (Markowitz' count). What was large there may be small
-at another state, so the elimination comes with a number that tells:
+at another state, so the elimination has a measure of its accuracy:
 
     doubt = sum (multiplier / GROWTH)^2 + sum (least pivot / scaled pivot)^2
 

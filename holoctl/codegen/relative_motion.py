@@ -88,7 +88,7 @@ def mirrored(pair: Pair) -> Pair:
 
 
 def _ancestors(tree: TreeSteps, step: int) -> list[int]:
-    """The step, what it stands on, and so on down to the world."""
+    """The step, its parent, and so on down to the world."""
     found = [step]
     while found[-1]:
         found.append(tree.steps[found[-1]].parent)
@@ -137,8 +137,8 @@ def see(
 
 
 def _from_above(tree: TreeSteps, i: int, v: SX) -> StepMotion:
-    """What step i stands on, seen from it: it moves the other way. The motions of the step's
-    joint are constant in its own axes, so that they have no acceleration of their own there."""
+    """The parent of step i, seen from step i: it moves the other way. The motions of the step's
+    joint are constant in its own axes, so they have no acceleration there."""
     ca, s = casadi_module(), tree.steps[i]
     zero = ca.SX.zeros(3)
     columns, turn, slide = [], zero, zero

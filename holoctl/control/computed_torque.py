@@ -432,7 +432,7 @@ def state_limits_of(
         )
     if closure_limit is not NOT_GIVEN or velocity_limit is not NOT_GIVEN:
         raise InputError(
-            "a controller has its own closure_limit and velocity_limit; give them to "
+            "a controller brings its own closure_limit and velocity_limit; give them to "
             "hc.ComputedTorque"
         )
     return StateLimits(controller.closure_limit, controller.velocity_limit)

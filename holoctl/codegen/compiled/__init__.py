@@ -1,5 +1,5 @@
 """The laws in machine code, called from Python.
 
-In: expressions. Out: a `Compiled`; where its guard refuses, the path in Python answers.
-Each such call is counted.
+Input: expressions. Output: a `Compiled`; if its guard refuses, the Python path computes the result,
+and the call is counted.
 """
