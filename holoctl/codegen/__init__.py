@@ -1,5 +1,5 @@
 """Machine code: the laws as expressions of CasADi, and C made of them.
 
-Input: a `Mechanism` or a controller. Output: expressions, and plain C.
+In: a `Mechanism` or a controller. Out: expressions, and plain C.
 `compiled` runs the C in this process, `exported` writes it for the robot's computer.
 """

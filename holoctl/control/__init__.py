@@ -1,5 +1,5 @@
 """Controllers: laws of motors and of tasks, limits, and the loop itself.
 
-Input: a `Mechanism`, gains, limits, and (q, v) at every tick. Output: motor efforts.
+In: a `Mechanism`, gains, limits, and (q, v) at every tick. Out: motor efforts.
 `realtime` runs a loop at a fixed rate, without garbage collection.
 """

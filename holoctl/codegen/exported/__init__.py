@@ -1,5 +1,5 @@
 """A controller as C99 that needs no library but libm.
 
-Input: expressions. Output: a folder of sources, with a self-test. If the guard refuses, a status is
-returned, and the last torque is held for a limited number of calls.
+In: expressions. Out: a folder of sources, with a self-test.
+If the guard refuses, a status is returned, and the last torque held for a limited time.
 """

@@ -9,8 +9,8 @@
     gamma, per_effort
                gamma and W^-1 A, whose product is Y of all coordinates, where velocities are limited
 
-with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others if it is
-beyond a limit, or near one of velocity: then the law is also evaluated a tick later, at a state that
+with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others beyond a
+limit or near one of velocity: then the law is also evaluated a tick later, at a state that
 `tick_on` gives. The oracles are control/limit_policies.py, mechanism/limited_coordinates.py and
 dynamics/effort_response.py.
 """
