@@ -395,9 +395,10 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     yield f"Sensors: {who} {verb(s.measured, 'suffices', 'suffice')}; {they} {seen}{idle}."
     then = _gain(s.more_gain, s.more_nearby_gain)
     if s.gain == INF and not bifurcation:
-        sensors_are = verb(s.measured, "the sensor: it does", "the sensors: they do")
-        text = f"  - This is a dead point of {sensors_are} not determine the direction of motion"
-        yield f"{text}; {more} it is, at a noise gain of {then}." if s.more else f"{text} here."
+        one = "the sensor: it does not determine"
+        them = verb(s.measured, one, "the sensors: they do not determine")
+        text = f"  - This is a dead point of {them} the direction of motion"
+        yield f"{text}; {more} they do, at a noise gain of {then}." if s.more else f"{text}."
         return
     text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
     text += f"{then} {more}, which helps most." if s.more else "no sensor lowers it by a tenth."
