@@ -527,7 +527,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
       "io.reader_limits.MOST_CLASSES")),
     ("docs/file-formats.md", "{} closures,", "io.reader_limits.MOST_CONSTRAINTS"),
     ("docs/file-formats.md", "{} in size: lengths", "io.reader_limits.LARGEST"),
-    ("holoctl/control/realtime.py", "at most {} % too high ({} us stands",
+    ("holoctl/control/realtime.py", "at most {} % too high ({} us for all",
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
 
