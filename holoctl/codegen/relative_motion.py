@@ -2,7 +2,7 @@
 
 Rows between two bodies do not change under a common motion, so each pair of frames is seen from the
 nearest body that carries both (the joints above it drop out), or from a free body or ball that
-stands on that: its motions are constant in its own axes. All at zero acceleration of coordinates.
+is a child of that: its motions are constant in its own axes. All at zero joint acceleration.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def see(
     tree: TreeSteps, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], StepMotion]
 ) -> StepMotion:
     """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
-    coordinates. The root is the base, or stands on it."""
+    coordinates. The root is the base, or a child of it."""
     ca = casadi_module()
     root, base = start
     if (root, i) in seen:

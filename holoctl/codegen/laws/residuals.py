@@ -45,7 +45,7 @@ class Measures:
 
     The kept rows of the law may stand along other axes than those of the constraint. Errors and
     rates are of the rows as they are defined; what they are compared with is taken along the axes
-    of the law, where it is computed already, and divided by `TURNED` to be on the safe side.
+    of the law, for which it is computed already, and divided by `TURNED` as a safety factor.
 
     Attributes
     ----------
