@@ -169,7 +169,7 @@ LONGER = {
         "test_the_heading_of_a_robot_does_not_matter[contact]",
     ),
     "codegen/test_left_out.py": (
-        "test_a_closed_state_that_the_motors_do_not_tell[five_bar-motor_left-options0-'motor_left', does not tell how]",  # noqa: E501
+        "test_a_closed_state_that_the_motors_do_not_tell[five_bar-motor_left-options0-'motor_left', do not determine how]",  # noqa: E501
         "test_a_joint_that_is_set_is_not_held",
         "test_constraints_that_are_switched_off",
         "test_every_kind_of_limit_is_compared",

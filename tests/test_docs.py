@@ -301,7 +301,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where it changes by more than {} (scaled) a tick",
      "momentum_observer.TURNED_TICK"),
     (DERIVATIONS, "q may be {} (scaled) off the mean rate", "momentum_observer.STEP_MISSED"),
-    (DERIVATIONS, "(pivots up to {} of the largest column", "frame_wrench.UNTOLD_WRENCH"),
+    (DERIVATIONS, "(pivots up to {} of the largest column", "frame_wrench.UNDETERMINED_WRENCH"),
     (DERIVATIONS, "factorisation of the system with -{} in the place",
      "pinocchio_constraints.PROXIMAL_MU"),
     (DERIVATIONS, "with a regularisation of {}.", "pinocchio_constraints.PROXIMAL_MU"),
@@ -528,7 +528,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
       "io.reader_limits.MOST_CLASSES")),
     ("docs/file-formats.md", "{} closures,", "io.reader_limits.MOST_CONSTRAINTS"),
     ("docs/file-formats.md", "{} in size: lengths", "io.reader_limits.LARGEST"),
-    ("holoctl/control/realtime.py", "at most {} % too high ({} us stands",
+    ("holoctl/control/realtime.py", "at most {} % too high ({} us for all",
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""Straight-line C whose slow functions are computed several at once, in a part of libm's time.
+"""Straight-line C whose slow functions are computed together, in a fraction of libm's time.
 
 Sines and cosines of all angles become one call, and all quotients by a value one division. Friction
-has hyperbolic tangents and exponentials for every joint: those that do not wait for each other
-stand in lines one behind the other (see `c_source`), and become functions without branches, which a
-processor works on side by side; many become one call, which a compiler can vectorise.
+has hyperbolic tangents and exponentials for every joint: those that are independent of each other
+are placed in consecutive lines (see `c_source`), and become functions without branches, which a
+processor executes in parallel; many become one call, which a compiler can vectorise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AT_ONCE = 4
 """Numbers are filled up with zeros to a multiple of this, for processors that take several."""
 
 _FEW = 8
-"""So many are quicker one by one: what goes through an array waits until it has arrived there."""
+"""Up to this number they are faster one by one: values in an array must be stored and loaded."""
 
 _LINE = re.compile(r"  const double (x\d+) = (tanh|exp)\((\S+)\);")
 _NAMES = {"tanh": "tangent", "exp": "exponential"}
@@ -56,8 +56,8 @@ def batched_source(
 def _shared(source: str) -> str:
     """Sines and cosines of all angles together; one division for all quotients by a value.
 
-    A product is there three times as soon as a quotient, and most of a tick is waiting for what
-    was computed before. Within each C function, for its values are its own.
+    A product is available three times as soon as a quotient, and most of a tick is waiting for
+    earlier results. Values are shared within each C function only.
     """
     return "\n".join(map(_shared_in, source.split("\n}\n")))
 
@@ -90,7 +90,7 @@ def _shared_in(function: str) -> str:
 
 
 def _without_unused(lines: list[str], angles: list[str]) -> Iterator[str]:
-    """Angles are read from their array now; elsewhere they may be needed still, or not."""
+    """Remove the loads of angles that are only read from their array now."""
     uses = Counter(re.findall(r"\bx\d+\b", "\n".join(lines)))
     for line in lines:
         load = _LOAD.fullmatch(line)

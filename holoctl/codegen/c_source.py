@@ -49,8 +49,8 @@ _FORMATS = {
 _COMMUTE = ("ADD", "MUL", "EQ", "NE", "AND", "OR", "FMIN", "FMAX", "HYPOT")
 _COMMUTING = frozenset(_FORMATS[op] for op in _COMMUTE)
 _GATHERED = (_FORMATS["TANH"], _FORMATS["EXP"])
-"""Slow steps that stand one behind the other where they can: `batched_tanh_exp` has one call for
-them."""
+"""Slow operations that are placed in consecutive lines if possible: `batched_tanh_exp` makes one
+call of them."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class _CProgram:
     operands: list[tuple[int, ...]] = field(default_factory=list)
     outputs: list[tuple[int, int, int]] = field(default_factory=list)  # output, entry, value
     known: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
-    comments: dict[int, str] = field(default_factory=dict)  # what stands before a value
+    comments: dict[int, str] = field(default_factory=dict)  # the comment before a value
 
 
 def parameters(function: Any) -> str:
@@ -83,11 +83,11 @@ def c_function(
     name : str, optional
         Default: the name of the function.
     qualifier : str, optional
-        What stands before ``void``; also before that of the parts it is split into.
+        The text before ``void``, of the function and of the parts that it is split into.
     symbols : casadi.Function, optional
-        With it, a comment stands before each block of instructions and says which symbol it is
-        on the way to: an output of `function`, or one of `symbols` that `function` happens to
-        compute too. Inputs of the same name are the same.
+        With it, a comment before each block of instructions names the symbol that it contributes
+        to: an output of `function`, or one of `symbols` that `function` also computes. Inputs of
+        the same name are the same.
 
     Returns
     -------
@@ -117,7 +117,7 @@ class Stages:
     ----------
     source : str
     size : int
-        How many numbers they share.
+        The number of values that the stages share.
     """
 
     source: str
@@ -355,7 +355,7 @@ def _gathered(program: _CProgram) -> _CProgram:
 
 
 def _reordered(program: _CProgram, order: Iterable[int]) -> _CProgram:
-    """The same with its values, each behind its operands, in this order of old ones."""
+    """The program with its values in this order, each after its operands."""
     old_values = list(order)
     new = {old: k for k, old in enumerate(old_values)}
     found = _CProgram(outputs=[(o, entry, new[k]) for o, entry, k in program.outputs])
@@ -430,7 +430,7 @@ def _mark(program: _CProgram, function: Any, symbols: Any) -> None:
 
 
 def _by_rows(sparsity: Any) -> list[int]:
-    """Where each stored entry stands in a dense matrix, row by row."""
+    """The index of each stored entry in a dense matrix, row by row."""
     rows, columns = sparsity.get_triplet()
     return [i * sparsity.size2() + j for i, j in zip(rows, columns, strict=True)]
 

@@ -1,12 +1,12 @@
 """Texts of C: templates to fill, numbers and arrays as C reads them.
 
-The templates are in ``templates/``. In them stand
+The templates are in ``templates/``. Their syntax:
 
     @{name}             a value, or a tolerance of base/tolerances.py
-    @?name{text}        text where the value is true; @?!name{text} where it is not
-    @if name            lines where it is true, `@if !name` where it is not; to @else or @end
+    @?name{text}        text if the value is true; @?!name{text} if it is not
+    @if name            lines if it is true, `@if !name` if it is not; to @else or @end
     @include file       another template
-    @# text             what a value is; not in what is made
+    @# text             a comment on the values; not in the output
 """
 
 from __future__ import annotations

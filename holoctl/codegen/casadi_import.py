@@ -25,7 +25,7 @@ def casadi_module() -> Any:
 
 
 def result_asked(owner: str, function: Callable[[], Any]) -> Any:
-    """What a function that somebody else wrote returns; an `InputError` where it raises."""
+    """The result of a user-defined function; an `InputError` if it raises an exception."""
     try:
         return function()
     except InputError:
@@ -35,7 +35,7 @@ def result_asked(owner: str, function: Callable[[], Any]) -> Any:
 
 
 def column_asked(owner: str, function: Callable[[], Any], size: int) -> SX:
-    """The same of one that returns expressions: as a column, (size, 1)."""
+    """The result of a user-defined function that returns expressions, as a column (size, 1)."""
     ca, x = casadi_module(), result_asked(owner, function)
     if type(x) is not ca.SX or x.numel() != size or min(x.shape) != 1:
         given = x.shape if type(x) is ca.SX else type(x).__name__

@@ -1,7 +1,7 @@
-"""C that follows the closed state from what is measured, around the functions of its law.
+"""C that estimates the closed state from measured joints, around the functions of its law.
 
-The driver is one text, `templates/closed_state.c.in`, in exported libraries and behind
-`hc.compile` alike. It needs `largest` and, for quaternions, `normalise_all` in front of it.
+The driver is one template, `templates/closed_state.c.in`, for exported libraries and for
+`hc.compile`. `largest` and, for quaternions, `normalise_all` must be defined before it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holoctl.codegen.laws.closed_state import ClosedState
 __all__ = ["laws_of", "memory_type", "state_values"]
 
 NEARLY_SETTLED = 2e-7  # scaled
-"""After a correction of this size compiled code takes the rows for closed, and looks."""
+"""After a correction of this size compiled code expects the rows to be closed, and checks them."""
 
 
 def laws_of(law: ClosedState) -> list[object]:

@@ -2,7 +2,7 @@
 
 The order is decided on numbers, at several configurations: of the pivots that are large enough
 at all of them, the one that fills in least (Markowitz' count). What was large there may be small
-at another state, so the elimination comes with a number that tells:
+at another state, so the elimination has a measure of its accuracy:
 
     doubt = sum (multiplier / GROWTH)^2 + sum (least pivot / scaled pivot)^2
 
@@ -116,9 +116,9 @@ def pivot_order(samples: Array) -> tuple[tuple[int, int], ...]:
         least = size.min(axis=0)
         # a pivot alone in its row or column spoils nothing, whatever its neighbours are
         alone = (in_row[:, None] == 1) | (in_column == 1)
-        worth = np.where(alone, np.minimum(1.0, least / 0.05), ratio)
+        quality = np.where(alone, np.minimum(1.0, least / 0.05), ratio)
         cost = (in_row[:, None] - 1.0) * (in_column - 1.0)
-        good = live & (worth >= PIVOT_THRESHOLD) & (least > 10.0 * LEAST_PIVOT)
+        good = live & (quality >= PIVOT_THRESHOLD) & (least > 10.0 * LEAST_PIVOT)
         if good.any():
             rank = np.where(good, cost - 1e-3 * np.minimum(ratio, 1.0), np.inf)
             i, j = np.unravel_index(int(np.argmin(rank)), rank.shape)

@@ -26,7 +26,7 @@ UNIT_NORM = 5e11
 """One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
 
 PIVOT_SAMPLES = 8
-"""Pivots are chosen at so many closed configurations near the reference, besides it."""
+"""The number of closed configurations near the reference at which pivots are chosen, besides it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The forces of a mechanism as expressions: F of q, v and t, friction apart from the rest.
 
 A force says what it is by its `expression`; frames are seen from the nearest body that carries
-both, as for rows (codegen/relative_motion.py). Friction stands apart, for a controller may take it
+both, as for rows (codegen/relative_motion.py). Friction is separate, because it may be taken
 at another velocity than the measured one; see dynamics/friction_velocity.py.
 """
 
@@ -101,7 +101,7 @@ def symbolic_forces(
     tree : TreeSteps
     v, t : (nv, 1) symbols, symbol
     samples : (s, nq) array
-        Configurations near which expressions of one's own are compared with the forces.
+        Configurations near which user-defined expressions are compared with the forces.
 
     Raises
     ------
@@ -186,12 +186,12 @@ def _compare(mech: Mechanism, bound: BoundForce, owner: str, samples: Array, fun
                 away = np.abs(np.array(F).reshape(-1) - expected).max()
                 if not away <= FORCES_AGREE * (1.0 + np.abs(expected).max()):
                     raise InputError(
-                        f"{owner} is not the force: it is off by {away:.2g} where the force is "
+                        f"{owner} is not the force: its error is {away:.2g}, the force is "
                         f"{np.abs(expected).max():.4g} at most, at q = {q.round(4).tolist()}, "
                         f"v = {v.round(6).tolist()}, t = {t:g}"
                     )
     if not compared:
         raise InputError(
             f"{owner} could not be compared with the force: at none of the configurations that "
-            "the law is laid out for both are defined; give the Mechanism another reference="
+            "the law is prepared for both are defined; give the Mechanism another reference="
         )

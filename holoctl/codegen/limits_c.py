@@ -1,7 +1,7 @@
-"""C that keeps limits: what it knows of them, and the driver around the stages of a law.
+"""C that keeps limits: their numbers, and the driver around the stages of a law.
 
-The texts `templates/limits.c.in`, `nearest.c.in` and `limited.c.in` are the same in exported
-libraries and behind `hc.compile`. They need NU and HOLOCTL_DIVIDES in front of them.
+The templates `templates/limits.c.in`, `nearest.c.in` and `limited.c.in` are the same in exported
+libraries and for `hc.compile`. NU and HOLOCTL_DIVIDES must be defined before them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class LimitedC:
 
 
 def nearest_c(nu: int, n: int) -> str:
-    """What finds the nearest point, of `nu` numbers, within their bounds and those of n rows."""
+    """The C that finds the nearest point, of `nu` numbers, within their bounds and those of n
+    rows."""
     return filled("nearest.c", _nearest(nu, n))
 
 
@@ -50,13 +51,13 @@ def _nearest(nu: int, n: int) -> dict[str, object]:
 
 
 def limits_c(law: LimitsLaw) -> str:
-    """What is known of the limits, and the functions that need no law."""
+    """The numbers of the limits, and the functions that need no law."""
     *braking, at_both_ends = (
         c_function(f, qualifier="static inline") for f in bounding_functions(law.dt)
     )
     bound = law.bound
     curves = [np.zeros((2, 0)) if c is None else c for c in bound.curves]
-    points = np.hstack([*curves, np.zeros((2, 1))])  # one more, that nobody reads
+    points = np.hstack([*curves, np.zeros((2, 1))])  # one more, which is never read
     return filled("limits.c", {
         **_nearest(law.mech.nu, len(bound.names)), "scaled": law.policy == "scale",
         "moving": law.fast, "braking": "".join(braking), "at_both_ends": at_both_ends,
@@ -75,10 +76,10 @@ def limits_c(law: LimitsLaw) -> str:
 def limited_c(
     found: LimitedLaw, law: LimitsLaw, doubtful: str, qualifier: str = "static", symbols: Any = None
 ) -> LimitedC:
-    """The C of a law with limits: at every tick what is asked for, then what the policy needs.
+    """The C of a law with limits: at every tick the command, then the stages that the policy needs.
 
-    `doubtful` is what becomes of a tick where what held efforts cause is in doubt: ``NO_WAY`` gives
-    it up, ``found`` goes on without. `qualifier` and `symbols` are those of `c_stages`.
+    `doubtful` is the result of a tick in which the response to held efforts is in doubt: ``NO_WAY``
+    refuses it, ``found`` continues without. `qualifier` and `symbols` are those of `c_stages`.
     """
     f, scaled = found.function, law.policy == "scale"
     name = f.name()

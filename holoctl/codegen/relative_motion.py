@@ -2,7 +2,7 @@
 
 Rows between two bodies do not change under a common motion, so each pair of frames is seen from the
 nearest body that carries both (the joints above it drop out), or from a free body or ball that
-stands on that: its motions are constant in its own axes. All at zero acceleration of coordinates.
+is a child of that: its motions are constant in its own axes. All at zero joint acceleration.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def mirrored(pair: Pair) -> Pair:
 
 
 def _ancestors(tree: TreeSteps, step: int) -> list[int]:
-    """The step, what it stands on, and so on down to the world."""
+    """The step, its parent, and so on down to the world."""
     found = [step]
     while found[-1]:
         found.append(tree.steps[found[-1]].parent)
@@ -99,7 +99,7 @@ def see(
     tree: TreeSteps, start: tuple[int, int], i: int, v: SX, seen: dict[tuple[int, int], StepMotion]
 ) -> StepMotion:
     """Step i seen from the step ``start = (root, base)``; all at zero acceleration of the
-    coordinates. The root is the base, or stands on it."""
+    coordinates. The root is the base, or a child of it."""
     ca = casadi_module()
     root, base = start
     if (root, i) in seen:
@@ -137,8 +137,8 @@ def see(
 
 
 def _from_above(tree: TreeSteps, i: int, v: SX) -> StepMotion:
-    """What step i stands on, seen from it: it moves the other way. The motions of the step's
-    joint are constant in its own axes, so that they have no acceleration of their own there."""
+    """The parent of step i, seen from step i: it moves the other way. The motions of the step's
+    joint are constant in its own axes, so they have no acceleration there."""
     ca, s = casadi_module(), tree.steps[i]
     zero = ca.SX.zeros(3)
     columns, turn, slide = [], zero, zero

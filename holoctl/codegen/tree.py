@@ -49,7 +49,7 @@ class Step:
     Attributes
     ----------
     parent : int
-        Index of the step it stands on; step 0 is the world.
+        Index of the parent step; step 0 is the world.
     R, p : (3, 3), (3,) expressions
         Its axes and its origin in those of the parent.
     columns : tuple of Column

@@ -88,7 +88,7 @@ def rotor_inertia(tree: TreeSteps) -> SX:
 
 def composite_wrenches(tree: TreeSteps) -> Iterator[tuple[int, int, SX, SX]]:
     """Of each coordinate its step, its index, and the force and moment that its unit acceleration
-    takes there, with all that stands on the step as one body; the last steps first.
+    takes there, with all bodies that the step carries as one body; the last steps first.
     The armature stays apart."""
     ca, cross = casadi_module(), casadi_module().cross
     mass = [s.mass for s in tree.steps]

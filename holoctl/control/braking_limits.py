@@ -1,14 +1,14 @@
-"""How hard coordinates with a limit of position can be braked: what is said, else what motors give.
+"""Braking accelerations of coordinates with a limit of position: as given, else from the motors.
 
-Where no limit of acceleration says it: the accelerations that the motors can cause at rest in the
-reference configuration. Alone, a coordinate has all motors,
+Without a limit of acceleration, they are the accelerations that the motors can cause at rest in the
+reference configuration. A coordinate that brakes alone can use all motors,
 
-    alone = min over both directions of  a0 + sum of what each motor adds
+    alone = min over both directions of  a0 + sum of the contributions of the motors
 
-but several may have to be braked at once, in any directions, so each has the same part of that:
+but several may have to brake at once, in any directions, so each gets the same fraction of that:
 
-    part = min over motors of  room / (|X| alone)        Y X Y = Y,  room = what the box leaves to
-                                                         the efforts that hold all of them still
+    part = min over motors of  room / (|X| alone)        Y X Y = Y,  room = distance of the efforts
+                                                         that hold all of them still to their limits
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ from holoctl.projector.projection import projected
 __all__ = ["braking_limits"]
 
 LEAST_PART = 1e-2
-"""Coordinates that have less than this part of their braking at once are not known to be braked."""
+"""The least fraction `part` with which coordinates count as able to brake together."""
 
 NO_SHARE = 1e-12
-"""A motor without a limit brakes no coordinate that an effort of it moves by less than this share
-of what the same effort of another one does."""
+"""A motor without a limit brakes a coordinate only if its effort accelerates it by more than this
+fraction of the acceleration by the same effort of another motor."""
 
 
 def braking_limits(mech: Mechanism, bound: BoundLimits) -> Array:
-    """(2, n): how hard each limited coordinate can be accelerated downwards and upwards, both above
-    zero; inf where nothing asks for it.
+    """The accelerations (2, n) that each limited coordinate can have downwards and upwards, rad/s^2
+    or m/s^2, both above zero; inf if they are not needed.
 
     Raises
     ------
     InputError
-        Where that is not known, or nothing.
+        If they are not known, or zero.
     AssemblyError, SingularityError
         If it is needed, and the reference configuration cannot be assembled, or is singular.
     """
-    said = np.abs(bound.acceleration)
-    asked = np.isfinite(bound.position).any(axis=0) & ~np.isfinite(said).all(axis=0)
-    if not asked.any():
-        return said
+    braking = np.abs(bound.acceleration)
+    needed = np.isfinite(bound.position).any(axis=0) & ~np.isfinite(braking).all(axis=0)
+    if not needed.any():
+        return braking
     q, rest = assemble(mech)[0], np.zeros(mech.nv)
     P = projected(mech, q, rest, 0.0, partition(mech, q))
     response = effort_response(P, actuation(P), P.terms.F)
     here = coordinates_at(mech, bound, q, rest, 0.0)
     Y, a0 = here.J @ response.Y, here.accelerations(response.a0)
     lower, upper = bound.effort
-    alone = np.zeros(asked.size)
-    for i in np.flatnonzero(asked).tolist():
+    alone = np.zeros(needed.size)
+    for i in np.flatnonzero(needed).tolist():
         y, size = Y[i], np.abs(Y[i])
         finite = np.isfinite(lower) & np.isfinite(upper)
         used = size > np.where(finite, 0.0, NO_SHARE * size.max())
@@ -72,29 +72,30 @@ def braking_limits(mech: Mechanism, bound: BoundLimits) -> Array:
         name = bound.names[i]
         if not 0.0 < given < np.inf:
             why = (
-                "the motors have no limits of effort that would say it"
+                "the motors have no limits of effort that determine it"
                 if given == np.inf
-                else f"at the reference the motors cause {least:.3g} to {most:.3g} of it alone"
+                else "at the reference the motors can accelerate this coordinate alone by "
+                f"{least:.3g} to {most:.3g}"
             )
             raise InputError(
                 f"{mech.name}: limits: position of {name!r}: how hard it can be braked is not "
                 f"known: {why}; give acceleration={{{name!r}: ...}}"
             )
         alone[i] = given
-    part = _together(Y[asked], a0[asked], alone[asked], bound)
+    part = _together(Y[needed], a0[needed], alone[needed], bound)
     if not part >= LEAST_PART:
-        names = [bound.names[i] for i in np.flatnonzero(asked)]
+        names = [bound.names[i] for i in np.flatnonzero(needed)]
         raise InputError(
             f"{mech.name}: limits: positions of {listing(names)}: how hard they can be braked "
             "together is not known: the motors hardly hold the mechanism still at the reference; "
             "give acceleration={...}"
         )
-    said[:, asked] = np.minimum(said[:, asked], part * alone[asked])
-    return said
+    braking[:, needed] = np.minimum(braking[:, needed], part * alone[needed])
+    return braking
 
 
 def _together(Y: Array, a0: Vector, alone: Vector, bound: BoundLimits) -> float:
-    """The part of what each coordinate can be braked with alone that they have at once."""
+    """The fraction of their accelerations alone that all coordinates can have at once."""
     if alone.size == 1:
         return 1.0
     lower, upper = bound.effort

@@ -31,7 +31,7 @@ from holoctl.control.limited_tick import LimitedTick
 from holoctl.control.loop import (
     LoopFunctions,
     estimator_of,
-    handed_over,
+    hand_over,
     loop_of_thread,
     new_loop,
     reset,
@@ -63,7 +63,8 @@ COMPENSATIONS = ("full", "gravity")
 
 
 class MotorFeedback(NamedTuple):
-    """The law of a controller in numbers, with its errors; `rest` are no accelerations."""
+    """The law of a controller in numbers, with the functions for its errors and motor rates;
+    `rest` are zero accelerations (nu,)."""
 
     law: TorqueLaw
     error_of: Callable[[Vector, Any], Vector]
@@ -82,10 +83,10 @@ class ComputedTorque:
         gamma' B u = gamma' (M a + h - F)        with B' a = a_cmd
 
     so that a perfect model leaves ``e'' + kd e' + kp e = 0``; loops may add the integral of e.
-    Where limits are given u is kept within them. ``compensation="gravity"`` is
-    the simpler law ``u = u_gravity(q) + kd (v_ref - B' v) + kp e``, with gains in N m/rad and
-    N m s/rad; it needs no velocity in the model and a_ref, which must be finite, has no part in it.
-    Springs hold there too, friction has no part in it.
+    If limits are given u is kept within them. ``compensation="gravity"`` is the simpler law
+    ``u = u_gravity(q) + kd (v_ref - B' v) + kp e``, with gains in N m/rad and N m s/rad; it needs
+    no velocity in the model. It compensates springs too, but not friction, and does not use a_ref,
+    which must be finite.
 
     Motor accelerations that contradict each other (more motors than motions) are projected on
     the nearest possible ones; passive motions follow the dynamics.
@@ -98,32 +99,34 @@ class ComputedTorque:
     compensation : str, optional
         ``"full"`` or ``"gravity"``.
     partition : Partition, optional
-        Default: decided at the configuration assembled from ``mech.reference``.
+        Default: chosen at the configuration assembled from ``mech.reference``.
     weights : (nu,) array_like, optional
-        For more motors than motions: the efforts of least ``sum w_i u_i^2``, w_i > 0.
+        For more motors than motions: the efforts minimise ``sum w_i u_i^2``, w_i > 0.
     closure_limit, velocity_limit : float or None, optional
-        There is no torque where the state is open, or slides, by more: see
-        `PreparedInverseDynamics`.
+        The largest closure error and velocity error of a state; beyond them no torque is given:
+        see `PreparedInverseDynamics`.
     friction_at : str, optional
-        Where friction of the mechanism's `forces` is compensated: ``"reference"``, at the motion
-        whose motors have the rates v_ref, while motions that no motor drives keep the momentum
-        that is measured; or ``"measured"``, at v, which chatters where a Coulomb friction changes
-        its side with the noise of a rate near zero. Springs and dampers are taken as measured in
-        any case.
+        The rates at which friction of the mechanism's `forces` is compensated: ``"reference"``, at
+        the motion whose motors have the rates v_ref, while motions that no motor drives keep the
+        measured momentum; or ``"measured"``, at v, which chatters if a Coulomb friction changes
+        its sign with the noise of a rate near zero. Springs and dampers are always taken as
+        measured.
     estimator : ClosedStateEstimator, optional
-        How the state is found where only some joints are measured, by `torque_from_motors`. Each
-        loop goes its own way from its start. Default: the motors are measured, and the start is
+        The estimator of the state in `torque_from_motors`, if only some joints are measured. Each
+        loop continues from a copy of its start. Default: the motors are measured, and the start is
         assembled from ``mech.reference``.
     limits : Limits, optional
-        What the motors can give and joints may do: see `limited_inverse_dynamics`. Efforts are
-        never beyond theirs. ``hc.limits_of(mech)`` are those of a description. Default: none,
-        also where the mechanism carries some.
+        Limits of motors and joints: see `limited_inverse_dynamics`. Efforts never exceed theirs.
+        ``hc.limits_of(mech)`` are those of a description. Default: none, also if the mechanism
+        carries some.
     policy : str, optional
-        What to do past a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as there.
+        What to do beyond a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as in
+        `limited_inverse_dynamics`.
     ki : float or (nu,) array_like, optional
-        Gain of the integral of e, 1/s^3 ("full") or N m/(rad s), at least 0: for loops and what
-        `track` makes, which remember. That of a motor at its limit is not pushed further; where a
-        joint limits, or "scale" slows down, all of it waits. Not with more motors than motions.
+        Gain of the integral of e, 1/s^3 ("full") or N m/(rad s), at least 0: for loops and
+        trackings, which have a memory. The integral of a motor at its limit is not increased; if a
+        limit of a joint is active, or "scale" slows down, all integrals are held. Not for more
+        motors than motions.
     dt : float, optional
         The tick, s: of the integral, and over which limits of joints are kept.
 
@@ -168,7 +171,7 @@ class ComputedTorque:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
         mech = self.mech
         check_mechanism(mech)
         if mech.nu == 0:
@@ -224,8 +227,8 @@ class ComputedTorque:
     ) -> Vector:
         """The motor efforts for one tick.
 
-        The first call in a thread lays out the workspaces of that thread; see
-        `PreparedInverseDynamics` for what happens where a state is ill-conditioned.
+        The first call in a thread prepares the workspaces of that thread; see
+        `PreparedInverseDynamics` for ill-conditioned states.
 
         Parameters
         ----------
@@ -236,7 +239,7 @@ class ComputedTorque:
         q_ref : (nu,) or (nq,) array_like
             Positions of the motors as ``mech.motor_positions(q)`` gives them, rad or m (the error
             of a continuous joint is wrapped to half a turn); or a whole configuration, then the
-            error is ``B' difference(q, q_ref)``. Where nu = nq it is read as the former.
+            error is ``B' difference(q, q_ref)``. If nu = nq it is read as motor positions.
         v_ref, a_ref : (nu,) array_like
             Motor rates ``mech.motor_rates(v)`` and accelerations ``B' a`` to follow.
         t : float, optional
@@ -244,9 +247,9 @@ class ComputedTorque:
         f_ext : mapping or pin.StdVec_Force, optional
             Known external forces, as `inverse_dynamics` takes them, to be compensated too.
         efforts : (nv,) array_like, optional
-            Known efforts on the coordinates, N m or N, likewise.
+            Known efforts on the coordinates, N m or N, to be compensated too.
         out : (nu,) array, optional
-            Takes the result; left as it is where an error is raised.
+            Array for the result; unchanged if an error is raised.
 
         Returns
         -------
@@ -258,12 +261,12 @@ class ComputedTorque:
         InputError
             For wrong shapes, or input that is not finite.
         SingularityError
-            Where the split or the actuation is singular, or nearly; no torque is given there.
+            If the split or the actuation is singular, or nearly; no torque is given there.
         InconsistentError
-            Where the state is past its limits, or rows left out as redundant do not allow the
+            If the state is beyond its limits, or rows left out as redundant do not allow the
             motion.
         LimitError
-            With the policy "raise", past one of `limits`.
+            With the policy "raise", beyond one of `limits`.
         """
         if self._remembers:
             check_memory(self.ki)
@@ -275,7 +278,7 @@ class ComputedTorque:
         self, memory: Memory | None, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any,
         t: float = 0.0, *, f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
     ) -> Vector:  # fmt: skip
-        """`torque`, by a loop that remembers."""
+        """`torque` with the memory of a loop."""
         mech = self.mech
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
@@ -294,7 +297,7 @@ class ComputedTorque:
         self, found: EstimatedPaths, memory: Memory, q_motors: Any, v_motors: Any, q_ref: Any,
         v_ref: Any, a_ref: Any, t: float = 0.0, *, out: Vector | None = None,
     ) -> Vector:  # fmt: skip
-        """`torque` where only some joints are measured."""
+        """`torque` if only some joints are measured."""
         nu, t = self.mech.nu, instant(t)
         v_ref, a_ref = as_given("v_ref", v_ref, nu), as_given("a_ref", a_ref, nu)
         q, v = found.state(q_motors, v_motors, t)
@@ -320,7 +323,7 @@ class ComputedTorque:
         if limited is not None and not limited.within(u):
             u, found = limited.kept(u, paths, q, v, t, known, *base(law, v_ref, rest))
         u = u if out is None else stored("out", out, u)
-        if memory is not None:  # nothing can go wrong any more
+        if memory is not None:  # no error can occur after this
             memory.last = found
             memory.integrate(e)
         return u
@@ -341,7 +344,7 @@ class ComputedTorque:
         Parameters
         ----------
         q_motors, v_motors, q_ref, v_ref, a_ref, t, out
-            As there.
+            As in `Loop.torque_from_motors`.
 
         Returns
         -------
@@ -351,7 +354,7 @@ class ComputedTorque:
         Raises
         ------
         InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
-            As there, and as `loop`.
+            As `Loop.torque_from_motors` and `loop`.
         """
         loop = loop_of_thread(self)
         return loop.torque_from_motors(q_motors, v_motors, q_ref, v_ref, a_ref, t, out=out)
@@ -362,11 +365,11 @@ class ComputedTorque:
     reset = reset
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> ComputedTorque:
-        """This controller, or where its partition is no longer good one with other rows or
-        coordinates.
+        """This controller, or one with other rows or coordinates if its partition is
+        ill-conditioned.
 
-        For between two ticks of a loop, ``ctl = ctl.repartitioned(q, v)``; never needed for less
-        than a long motion. See `PreparedInverseDynamics.repartitioned`.
+        For use between two ticks of a loop, ``ctl = ctl.repartitioned(q, v)``; only needed in long
+        motions. See `PreparedInverseDynamics.repartitioned`.
 
         Parameters
         ----------
@@ -376,7 +379,7 @@ class ComputedTorque:
         Returns
         -------
         ComputedTorque
-            Itself where nothing is to be changed.
+            This one if no change is needed.
 
         Raises
         ------
@@ -387,12 +390,12 @@ class ComputedTorque:
         if prepared is self._prepared:
             return self
         other = replace(self, partition=prepared.partition)
-        object.__setattr__(other, "_prepared", prepared)  # which is laid out
-        handed_over(self, other)
+        object.__setattr__(other, "_prepared", prepared)  # has its workspaces
+        hand_over(self, other)
         return other
 
     def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
-        """What loops and trackings need."""
+        """The functions that loops and trackings need."""
         ki, dt = self.ki, self.dt
         if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
             memory = Memory(ki, dt)
@@ -400,15 +403,17 @@ class ComputedTorque:
         return LoopFunctions(
             memory=memory,
             torque=partial(self._at_state, memory),
-            behind=lambda found: partial(self._at_estimate, EstimatedPaths(paths, found), memory),
+            torque_with_estimator=lambda found: partial(
+                self._at_estimate, EstimatedPaths(paths, found), memory
+            ),
             estimator=lambda before: estimator_of(*given, before),
             report=partial(report_of, memory),
-            spread=_wanted,
+            spread=_spread,
         )
 
 
-def _wanted(wanted: Any) -> tuple[Any, Any, Any]:
-    """What a reference gives, which must be three."""
+def _spread(wanted: Any) -> tuple[Any, Any, Any]:
+    """The three arguments of `torque` that a reference returns."""
     if not isinstance(wanted, (tuple, list)) or len(wanted) != 3:
         raise InputError(
             "reference(t) must return (q_ref, v_ref, a_ref); got "
@@ -422,7 +427,7 @@ def state_limits_of(
     closure_limit: float | NotGiven | None,
     velocity_limit: float | NotGiven | None,
 ) -> StateLimits:
-    """The limits that are given, or the usual ones; beside a controller its own, and no others."""
+    """The given limits of a state, or the default ones; with a controller only its own."""
     if controller is None:
         return state_limits(
             CLOSURE_LIMIT if closure_limit is NOT_GIVEN else closure_limit,
@@ -437,7 +442,7 @@ def state_limits_of(
 
 
 def check_memory(ki: Vector) -> None:
-    """Raise `InputError` where a torque without a memory is asked for an integral."""
+    """Raise `InputError` for a torque with an integral but without a memory."""
     if ki.any():
         raise InputError(
             "the integral action ki remembers from tick to tick, which torque does not: take a "
@@ -446,13 +451,13 @@ def check_memory(ki: Vector) -> None:
 
 
 def check_integral(mech: Mechanism, part: Partition, ki: Vector) -> None:
-    """Raise `InputError` for an integral of errors that contradict each other: what no motion can
-    take back would grow for ever."""
+    """Raise `InputError` for an integral with redundant motors: contradicting errors, which no
+    motion can reduce, would be integrated without bound."""
     if ki.any() and part.actuation_rank < mech.nu:
         raise InputError(
             f"{mech.name}: ki is not for redundant motors: its {mech.nu} drive "
             f"{part.actuation_rank} independent motions, so the errors of their sensors contradict "
-            "each other, and the integral of that grows for ever; integrate in the reference"
+            "each other, and their integral grows without bound; integrate in the reference"
         )
 
 

@@ -1,4 +1,4 @@
-"""The law of limits for a controller, made once; and what is said then."""
+"""The limits law of a controller, made once, and its warnings at the reference."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["limits_law_of"]
 
 HELD_STILL = 1e-4  # rad/s^2, m/s^2
-"""Limits exclude holding still where they leave more than this acceleration."""
+"""Limits exclude holding still if they leave more than this acceleration."""
 
 
 log = logging.getLogger(__name__)
 
 
 def limits_law_of(mech: Mechanism, limits: Limits, policy: str, dt: float) -> LimitsLaw:
-    """The law of these limits; a warning is logged where they exclude holding still at the
-    reference.
+    """The law of these limits; a warning is logged if they exclude holding still at the reference.
 
     Raises
     ------
     InputError
-        For limits that do not fit the mechanism, or of positions that nothing can brake.
+        For limits that do not fit the mechanism, or of positions that the motors cannot brake.
     AssemblyError
         If a position is limited, no acceleration, and the reference cannot be assembled.
     """
@@ -49,7 +48,7 @@ def limits_law_of(mech: Mechanism, limits: Limits, policy: str, dt: float) -> Li
 
 
 def _warn_of_the_reference(law: LimitsLaw, limits: Limits) -> None:
-    """Say which limits exclude holding still at the reference, if any does."""
+    """Log which limits exclude holding still at the reference."""
     mech, bound = law.mech, law.bound
     rest, still = np.zeros(mech.nv), np.zeros(mech.nu)
     try:
@@ -68,7 +67,7 @@ def _warn_of_the_reference(law: LimitsLaw, limits: Limits) -> None:
             inconsistent="project",
         )  # fmt: skip
     except HoloctlError:
-        return  # what is wrong there is said where it matters
+        return  # the error is raised where it matters, by the controller
     missed = float(np.abs(found.a - held.a).max())
     if missed > HELD_STILL:
         log.warning(

@@ -1,4 +1,4 @@
-"""What motors can give at their present speed, and the least that they must.
+"""Bounds of the motor efforts at the present speeds.
 
 lower <= u <= upper             always
 |u| <= curve(|rate|)            where a motor drives: u and rate of one sign
@@ -16,7 +16,7 @@ __all__ = ["effort_bounds", "effort_bounds_at_any_rate", "least_efforts"]
 
 
 def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of the efforts where the motors have these rates, each (nu,)."""
+    """Lower and upper bounds of the efforts at these rates of the motors, each (nu,)."""
     lower, upper = bound.effort.copy()
     for i, curve in enumerate(bound.curves):
         if curve is None:
@@ -31,7 +31,7 @@ def effort_bounds(bound: BoundLimits, rates: Vector) -> tuple[Vector, Vector]:
 
 
 def effort_bounds_at_any_rate(bound: BoundLimits) -> tuple[Vector, Vector]:
-    """The same for what a motor gives however fast it turns."""
+    """Lower and upper bounds of the efforts that hold at all speeds, each (nu,)."""
     lower, upper = bound.effort.copy()
     for i, curve in enumerate(bound.curves):
         if curve is not None:

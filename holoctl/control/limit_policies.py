@@ -1,14 +1,14 @@
-"""The law of limits, the same for every path: what was asked for, as it is or as near as it may be.
+"""The limits law: the commanded efforts if they are within all limits, else by a policy.
 
     within all limits     unchanged, bit by bit
     "nearest"             the nearest efforts by Gauss's principle: nearest_efforts.py
-    "scale"               slower along what was asked for: the largest s in [0, 1] of
-                          base + s (asked - base) within all bounds; else the nearest
+    "scale"               the commanded motion, slower: the largest s in [0, 1] with
+                          base + s (u_cmd - base) within all bounds; else the nearest
     "raise"               an error that names the limits
 
 Limits of efforts are hard. Limits of joints are bounds of accelerations (viability_kernel.py), and
-give way where the motors cannot keep them. In scaled efforts, with S the largest effort of each
-motor,
+are softened (violated by a slack) if the motors cannot keep them. In scaled efforts, with S the
+largest effort of each motor,
 
     H~ = nu S H S / trace(S H S) + EFFORT_REGULAR
 
@@ -44,41 +44,43 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["LIMIT_POLICIES", "LimitRequest", "LimitsLaw", "LimitsOutcome", "effort_sizes"]
 
 ACTIVE_LIMIT = 1e-14
-"""A limit counts as acting where its multiplier is above this share of the largest: where motors
-are redundant, multipliers are as small as what their efforts are worth of their own."""
+"""A limit is active if its multiplier is above this fraction of the largest. Multipliers of
+redundant motors are small, of the order of the regularisation."""
 
-GIVEN_WAY = 1e-6
-"""A limit of a joint counts as given way where the acceleration is past its bound by this share."""
+SOFTENED = 1e-6
+"""A limit of a joint is softened if the acceleration is beyond its bound by this fraction."""
 
 WIDE_OPEN = 1e7  # N m, N
-"""Limits of efforts from here on are as good as none: they are no unit to count efforts in."""
+"""Larger limits of efforts do not scale efforts, as if there were none."""
 
 
 LIMIT_POLICIES = ("nearest", "scale", "raise")
 LAST_BEFORE_ONE = float(np.nextafter(1.0, 0.0))
 _NONE = np.zeros(0)
-_LOOKS = 2  # at the end of a tick
+_END_OF_TICK_ITERATIONS = 2
 
 
 class LimitRequest(NamedTuple):
-    """What was asked for at a state, and what may be asked about it.
+    """Commanded efforts at a state, and the functions that a policy needs there.
 
     Attributes
     ----------
     u : (nu,) array
+        The commanded efforts, N m or N.
     v : (nv,) array
+        The velocity.
     a : (nv,) array or None
-        What u causes; None where no joint is limited.
+        The acceleration that u causes; None if no joint is limited.
     at : LimitedCoordinates or None
-        Those that are limited; None where none is.
+        The limited coordinates; None if there are none.
     response : function () -> (H, Y)
-        (nu, nu) and (nv, nu): what efforts are worth, and what they do; only the first where no
-        joint is limited. It may be asked twice.
+        The Hessian of the cost of efforts (nu, nu), and the accelerations by the efforts (nv, nu);
+        only H is used if no joint is limited. It may be called twice.
     base : function () -> u
-        The efforts of the motion that leaves the rates of the motors as they are.
+        The efforts of the motion that does not accelerate the motors.
     change : function (u, a) -> (n,) array
-        By how much the accelerations of limited coordinates change within a tick where these
-        efforts are held, which cause a (nv,).
+        The change of the accelerations of limited coordinates within a tick in which the efforts u
+        are held, which cause a (nv,) at its start.
     """
 
     u: Vector
@@ -105,28 +107,28 @@ class Bounds(NamedTuple):
 
 
 class LimitsOutcome(NamedTuple):
-    """What came of it.
+    """Efforts within limits.
 
     Attributes
     ----------
     u : (nu,) array
-        Within the limits of efforts, exactly.
+        The efforts, exactly within their limits.
     scale : float
-        1 where nothing was limited, s of "scale", nan where it is the nearest.
+        1 if nothing was limited, s of "scale", nan for the nearest efforts.
     multipliers : (nu + n,) array
-        Not zero for what limits: above zero where it is the upper bound, below where the lower.
-    given_way : (n,) array
-        By how much each acceleration is past its bound, of those that gave way; else zero.
+        Multipliers of the bounds: above zero at an upper bound, below zero at a lower one.
+    slack : (n,) array
+        The violation of each softened bound of an acceleration; zero for the others.
     """
 
     u: Vector
     scale: float
     multipliers: Vector
-    given_way: Vector
+    slack: Vector
 
     @property
     def limiting(self) -> Vector:
-        """The multipliers, without those that are zero but for rounding."""
+        """The multipliers; those that are zero up to rounding are set to zero."""
         sizes = np.abs(self.multipliers)
         least = ACTIVE_LIMIT * float(sizes.max(initial=0.0))
         return np.where(sizes > least, self.multipliers, 0.0)
@@ -141,14 +143,15 @@ class LimitsLaw:
     mech : Mechanism
     bound : BoundLimits
     braking : (2, n) array
-        How hard each limited coordinate can be accelerated downwards and upwards.
+        The accelerations of each limited coordinate downwards and upwards: `braking_limits`.
     policy : str
-        Of `LIMIT_POLICIES`.
+        One of `LIMIT_POLICIES`.
     metric : (nu, nu) array or None
-        Instead of H.
+        A metric of efforts instead of H.
     dt : float
-        A tick, s.
+        The tick, s.
     solver : Solver
+        The solver of the quadratic program.
     """
 
     mech: Mechanism
@@ -163,84 +166,89 @@ class LimitsLaw:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_constants", _constants(self.bound, self.dt))
 
-    def bounds(self, asked: LimitRequest) -> Bounds:
-        """At the present positions and rates."""
+    def bounds(self, request: LimitRequest) -> Bounds:
+        """The bounds at the present positions and rates."""
         lower, upper, least, most = self._constants.box
         if self._constants.curved:
-            lower, upper = effort_bounds(self.bound, self.mech.B.T.dot(asked.v))
-        if asked.at is not None:
-            least, most = acceleration_bounds(self.bound, self.braking, *asked.here, self.dt)
+            lower, upper = effort_bounds(self.bound, self.mech.B.T.dot(request.v))
+        if request.at is not None:
+            least, most = acceleration_bounds(self.bound, self.braking, *request.here, self.dt)
         return Bounds(lower, upper, least, most)
 
-    def outcome(self, asked: LimitRequest) -> LimitsOutcome:
-        """Efforts within limits; near a limit of velocity, or where they lead there, also at the
-        end of the tick.
+    def outcome(self, request: LimitRequest) -> LimitsOutcome:
+        """Efforts within limits; near a limit of velocity, or if they lead there, also at the end
+        of the tick.
+
+        The acceleration changes within the tick under held efforts, by an amount that depends on
+        the efforts. So the bounds are narrowed by the changes found so far, and the efforts are
+        found again, at most twice, or until the accelerations stay the same.
 
         Raises
         ------
         InputError
-            Where what is asked for is out of range of the program.
+            If the commanded efforts are out of range of the program.
         LimitError
-            With the policy "raise", past a limit.
+            With the policy "raise", beyond a limit.
         """
-        bounds, k, (_, v) = self.bounds(asked), self._constants, asked.here
-        a, at = asked.a, asked.at
-        found = self._within(asked, bounds)
+        bounds, k, (_, v) = self.bounds(request), self._constants, request.here
+        a, at = request.a, request.at
+        found = self._within(request, bounds)
         if a is None or at is None or not k.fast:
             return found
-        rise, fall, before = k.none_yet
+        largest_change, least_change, previous = k.no_changes
         near = k.side * v > k.near
-        for _ in range(_LOOKS):
-            moved = a
+        for _ in range(_END_OF_TICK_ITERATIONS):
+            caused_a = a
             if found.scale != 1.0:
-                moved = caused(a, asked.response()[1], found.u, asked.u)
-            here = at.accelerations(moved)
-            near |= k.side * (v + k.ahead * here) > k.near
-            if before is None:
+                caused_a = caused(a, request.response()[1], found.u, request.u)
+            present = at.accelerations(caused_a)
+            near |= k.side * (v + k.ahead * present) > k.near
+            if previous is None:
                 if True not in near.ravel().tolist():
                     break
-            elif (np.abs(here - before) <= k.other).all():
+            elif (np.abs(present - previous) <= k.other).all():
                 break
-            change, before = asked.change(found.u, moved), here
-            rise, fall = np.maximum(rise, change), np.minimum(fall, change)
-            least, most = narrowed(*bounds[2:], near, v, rise, fall, self.dt)
-            found = self._within(asked, Bounds(*bounds[:2], least, most))
+            change, previous = request.change(found.u, caused_a), present
+            largest_change = np.maximum(largest_change, change)
+            least_change = np.minimum(least_change, change)
+            least, most = narrowed(*bounds[2:], near, v, largest_change, least_change, self.dt)
+            found = self._within(request, Bounds(*bounds[:2], least, most))
         return found
 
-    def _within(self, asked: LimitRequest, bounds: Bounds) -> LimitsOutcome:
+    def _within(self, request: LimitRequest, bounds: Bounds) -> LimitsOutcome:
         """Efforts within these bounds."""
-        u, a = asked.u, _NONE
-        if asked.at is not None and asked.a is not None:
-            a = asked.at.accelerations(asked.a)
+        u, a = request.u, _NONE
+        if request.at is not None and request.a is not None:
+            a = request.at.accelerations(request.a)
         lower, upper, least, most = bounds
         if _is_within(u, lower, upper) and _is_within(a, least, most):
             return LimitsOutcome(u, 1.0, np.zeros(u.size + a.size), np.zeros(a.size))
         if self.policy == "raise":
             past = _past(u, lower, upper), _past(a, least, most)
-            names = self.names(*asked.here, np.concatenate(past))
+            names = self.names(*request.here, np.concatenate(past))
             raise LimitError(
-                f"{self.mech.name}: what is asked for is past {listing(names)}; ask for less, or "
-                "take the policy 'nearest' or 'scale'",
+                f"{self.mech.name}: the commanded motion exceeds the limits of {listing(names)}; "
+                "command less, or take the policy 'nearest' or 'scale'",
                 names=names,
             )
         response = None
         if self.policy == "scale":
             if a.size:
-                response = self._response(asked)
-            found = _slower(asked, a, bounds, response)
+                response = self._response(request)
+            found = _slower(request, a, bounds, response)
             if found is not None:
                 return found
-        H, Y = response or self._response(asked)
+        H, Y = response or self._response(request)
         return self._nearest(u, a, bounds, H, Y)
 
-    def _response(self, asked: LimitRequest) -> tuple[Array, Array]:
-        """H, and what efforts do to the limited coordinates."""
-        H, Y = asked.response()
-        return H, Y if asked.at is None else asked.at.moved(Y)
+    def _response(self, request: LimitRequest) -> tuple[Array, Array]:
+        """H, and the accelerations of the limited coordinates by the efforts."""
+        H, Y = request.response()
+        return H, Y if request.at is None else request.at.moved(Y)
 
     def nearest_in_box(self, u: Vector, H: Array) -> LimitsOutcome:
-        """`outcome` of efforts that are past limits which are the same at all speeds, as if nothing
-        else were limited."""
+        """The nearest efforts to u within limits of efforts that hold at all speeds, without limits
+        of joints."""
         box, n = self._constants.box, len(self.bound.names)
         found = self._nearest(u, box.least, box, H, self._constants.no_rows[0])
         if not n:
@@ -255,7 +263,7 @@ class LimitsLaw:
 
     @property
     def curved(self) -> bool:
-        """Whether limits of efforts change with the speed."""
+        """Whether limits of efforts depend on the speed."""
         return self._constants.curved
 
     def scaled_metric(self, H: Array) -> Array:
@@ -275,17 +283,17 @@ class LimitsLaw:
         x_cmd = u * k.per_S
         if not max(map(abs, x_cmd.tolist())) <= FARTHEST_ASKED:
             raise InputError(
-                f"{self.mech.name}: the efforts asked for are {np.abs(x_cmd).max():.2g} times "
-                f"their limits; beyond {FARTHEST_ASKED:g} times the nearest is lost in rounding: "
-                "an input or a gain is out of range"
+                f"{self.mech.name}: the commanded efforts are {np.abs(x_cmd).max():.2g} times "
+                f"their limits; beyond {FARTHEST_ASKED:g} times rounding makes the nearest efforts "
+                "inaccurate: an input or a gain is out of range"
             )
         x_lower, x_upper = (k.x_lower, k.x_upper) if not k.curved else (lower / k.S, upper / k.S)
         rows, y_lower, y_upper = k.no_rows
         if a.size:
             rows = Y * k.S
-            _, worth, _ = lapack.dposv(scaled, rows.T)
-            norms = np.sqrt(np.einsum("ji,ij->j", rows, worth))
-            moved = np.abs(rows).max(axis=1) > UNMOVED  # else motors can do nothing about it
+            _, rows_per_H, _ = lapack.dposv(scaled, rows.T)  # H~^-1 y'
+            norms = np.sqrt(np.einsum("ji,ij->j", rows, rows_per_H))
+            moved = np.abs(rows).max(axis=1) > UNMOVED  # else the motors cannot accelerate it
             norms = np.where(moved, norms, 1.0)
             rows /= norms[:, None]
             here = rows.dot(x_cmd)
@@ -298,33 +306,33 @@ class LimitsLaw:
                 "numbers here: an input, a gain or a limit is out of range"
             )
         x = np.minimum(np.maximum(k.S * found.x, lower), upper)
-        given_way = y_upper
+        slack = y_upper
         if a.size:
             reached = caused(a, Y, x, u)
             missed = reached - np.minimum(np.maximum(reached, least), most)
             size = 1.0 + np.minimum(np.abs(a), np.abs(reached))
-            given_way = np.where(np.abs(missed) > GIVEN_WAY * size, missed, 0.0)
+            slack = np.where(np.abs(missed) > SOFTENED * size, missed, 0.0)
         acts = found.multipliers
-        if not acts.any():  # past by less than a solver tells, or where motors can do nothing
+        if not acts.any():  # violations below the solver's accuracy, or that no motor can reduce
             acts = np.concatenate([_past(u, lower, upper), _past(a, least, most)])
-        return LimitsOutcome(x, np.nan, acts, given_way)
+        return LimitsOutcome(x, np.nan, acts, slack)
 
     def names(self, positions: Vector, velocities: Vector, limiting: Vector) -> tuple[str, ...]:
-        """Names of what limits, of a `LimitsOutcome` or what is past (nu + n,): motors plainly,
-        those of joints with what is limited."""
+        """The names of the limits whose entry in `limiting` (nu + n,) is not zero: motors by name,
+        joints as ``name.position``, ``name.velocity`` or ``name.acceleration``."""
         nu = self.mech.nu
         motors = [self.mech.actuator_names[i] for i in np.flatnonzero(limiting[:nu]).tolist()]
         return *motors, *self._joint_names(positions, velocities, limiting[nu:])
 
-    def given_way(
+    def softened(
         self, positions: Vector, velocities: Vector, outcome: LimitsOutcome
     ) -> tuple[str, ...]:
-        """The names of limits of joints that gave way, and of those that are passed already."""
-        gave_way = self._joint_names(positions, velocities, outcome.given_way)
-        return tuple(dict.fromkeys(gave_way + self.passed(positions, velocities)))
+        """The names of limits of joints that were softened, or that are exceeded already."""
+        softened = self._joint_names(positions, velocities, outcome.slack)
+        return tuple(dict.fromkeys(softened + self.passed(positions, velocities)))
 
     def passed(self, positions: Vector, velocities: Vector) -> tuple[str, ...]:
-        """``name.position`` and ``name.velocity`` of the limits that are passed at this state."""
+        """``name.position`` and ``name.velocity`` of the limits that are exceeded at this state."""
         bound, found = self.bound, list[str]()
         for what, x in (("position", positions), ("velocity", velocities)):
             limits = zip(bound.names, x.tolist(), *getattr(bound, what).tolist(), strict=True)
@@ -357,11 +365,11 @@ class LimitsLaw:
 
 
 def _slower(
-    asked: LimitRequest, a: Vector, bounds: Bounds, response: tuple[Array, Array] | None
+    request: LimitRequest, a: Vector, bounds: Bounds, response: tuple[Array, Array] | None
 ) -> LimitsOutcome | None:
-    """Along what was asked for, as far as all is within its bounds; None where nothing is."""
+    """The policy "scale": base + s (u_cmd - base) within all bounds; None if no s is."""
     lower, upper, least, most = bounds
-    base, here = asked.base(), asked.u
+    base, here = request.base(), request.u
     if response is not None:
         base = np.concatenate([base, caused(a, response[1], base, here)])
         here = np.concatenate([here, a])
@@ -369,25 +377,25 @@ def _slower(
     s, which = _largest_scale(base, here, lower, upper)
     if s is None:
         return None
-    if s == 1.0:  # past by so little that it was rounded away
+    if s == 1.0:  # the violation was rounded away
         s, which = LAST_BEFORE_ONE, int(np.argmax(np.abs(_past(here, lower, upper))))
     x = base + s * (here - base)
     acts = np.zeros(x.size)
     acts[which] = 1.0 if here[which] > base[which] else -1.0
     if response is not None:
-        nu = asked.u.size
+        nu = request.u.size
         x, lower, upper = x[:nu], lower[:nu], upper[:nu]
     u = np.minimum(np.maximum(x, lower), upper)
     return LimitsOutcome(u, s, acts, np.zeros(a.size))
 
 
 def _largest_scale(
-    base: Vector, asked: Vector, lower: Vector, upper: Vector
+    base: Vector, command: Vector, lower: Vector, upper: Vector
 ) -> tuple[float | None, int]:
-    """The largest s in [0, 1] that is within all bounds, None where none is; and the place of what
-    limits it."""
+    """The largest s in [0, 1] with base + s (command - base) within all bounds, None if there is
+    none; and the index of the bound that limits it."""
     least, most, which = 0.0, 1.0, 0
-    bounds = zip(base.tolist(), asked.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    bounds = zip(base.tolist(), command.tolist(), lower.tolist(), upper.tolist(), strict=True)
     for i, (x, y, lo, hi) in enumerate(bounds):
         d = y - x
         if d > 0.0:
@@ -405,9 +413,34 @@ def _largest_scale(
 
 
 class _Constants(NamedTuple):
-    """Of the program: S are the `effort_sizes`. Beyond the speeds `near`, to the `side` -1 or 1,
-    now or a time `ahead`, coordinates are near a limit of velocity; `other` are accelerations that
-    make the end of a tick another one."""
+    """Constants of the program.
+
+    Attributes
+    ----------
+    S, per_S, SS, S2 : arrays
+        `effort_sizes`, and its inverses, products and squares.
+    regular : (nu, nu) array
+        The regularisation of H~.
+    box : Bounds
+        The limits of efforts, without limits of joints.
+    x_lower, x_upper : (nu,) arrays
+        The limits of scaled efforts.
+    no_rows : tuple of arrays
+        Y, y_lower and y_upper of no rows.
+    curved, fast : bool
+        Whether limits of efforts depend on the speed; whether a velocity is limited.
+    side : (2, 1) array
+        -1 and 1, the direction of a limit.
+    near : (2, n) array
+        The speeds above which a coordinate is near its limit of velocity.
+    ahead : float
+        The time, s, within which it must not come near.
+    other : (n,) array
+        The change of an acceleration from which the end of a tick is evaluated again.
+    no_changes : tuple
+        The largest and least change so far, and the previous accelerations, before the first
+        iteration of `LimitsLaw.outcome`.
+    """
 
     S: Vector
     per_S: Vector
@@ -424,12 +457,12 @@ class _Constants(NamedTuple):
     near: Array
     ahead: float
     other: Vector
-    none_yet: tuple[Vector, Vector, Vector | None]
+    no_changes: tuple[Vector, Vector, Vector | None]
 
 
 def effort_sizes(bound: BoundLimits) -> Vector:
-    """S: the largest effort of each motor; without a limit, or with one that is wide open, that of
-    the strongest other."""
+    """S: the largest effort of each motor; without a limit below `WIDE_OPEN`, that of the strongest
+    other motor."""
     largest = np.abs(bound.effort).max(axis=0)
     known = largest < WIDE_OPEN
     strongest = float(largest[known].max(initial=0.0))
@@ -452,10 +485,10 @@ def _constants(bound: BoundLimits, dt: float) -> _Constants:
 
 
 def _is_within(x: Vector, lower: Vector, upper: Vector) -> bool:
-    """Whether all of x is within its bounds; what is no number is not."""
+    """Whether all of x is within its bounds; nan is not."""
     return all(((lower <= x) & (x <= upper)).tolist()) if x.size else True
 
 
 def _past(x: Vector, lower: Vector, upper: Vector) -> Vector:
-    """1 where x is above its upper bound, -1 where it is below the lower one, or is no number."""
+    """1 for x above its upper bound, -1 for x below its lower one or nan, else 0."""
     return np.asarray(x > upper, dtype=float) - ~(x >= lower)

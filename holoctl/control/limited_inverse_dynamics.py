@@ -1,7 +1,7 @@
-"""Inverse dynamics within what motors can give and joints may do.
+"""Inverse dynamics within limits of motors and joints.
 
     gamma' B u_cmd = gamma' (M a_cmd + h - J' f - F)        a_cmd from the target
-    u = what limit_policies.py makes of u_cmd                   a = Y u + a0
+    u = u_cmd within limits, by limit_policies.py           a = Y u + a0
 
 References: docs/derivations.md, "Limits".
 """
@@ -66,7 +66,7 @@ def _limited(
     mech, T, B = P.mechanism, P.terms, P.mechanism.B
 
     def efforts(a: Vector) -> Vector:
-        """gamma' B u = gamma' (M a + h - known), the nearest to what is preferred."""
+        """The solution of gamma' B u = gamma' (M a + h - known) nearest to `preferred`."""
         w = inverse_tree_dynamics(mech, P.q, P.v, a) - known
         return preferred + act.efforts(w - B @ preferred)
 
@@ -82,8 +82,8 @@ def _limited(
     u_cmd = efforts(a_cmd)
     a = caused(response.a0, response.Y, u_cmd, 0.0)
     joints = here if law.bound.names else None
-    asked = LimitRequest(u_cmd, P.v, a, joints, lambda: response[:2], base, change)
-    found = law.outcome(asked)
+    request = LimitRequest(u_cmd, P.v, a, joints, lambda: response[:2], base, change)
+    found = law.outcome(request)
     u, a = found.u, a_cmd
     if found.scale != 1.0:
         a = caused(response.a0, response.Y, u, 0.0)
@@ -91,16 +91,16 @@ def _limited(
     lam, _ = multipliers(T, P.partition, w - B @ u)
     certificate = certify(T, P.partition, a, B @ u + known, lam, act.condition)
     names = law.names(here.positions, here.velocities, found.limiting)
-    softened = law.given_way(here.positions, here.velocities, found)
+    softened = law.softened(here.positions, here.velocities, found)
     return LimitedInverseDynamics(u, a, certificate, names, softened, found.scale)
 
 
-# ------------------------------------------------------------------------------ value and door
+# ----------------------------------------------------------------------- result and arguments
 
 
 @dataclass(frozen=True, eq=False)
 class LimitedInverseDynamics:
-    """What `limited_inverse_dynamics` returns.
+    """The result of `limited_inverse_dynamics`.
 
     Attributes
     ----------
@@ -109,15 +109,15 @@ class LimitedInverseDynamics:
     a : (nv,) array
         The acceleration they cause, passive motions included.
     certificate : Certificate
-        Of this motion, which need not be the one that was asked for.
+        The certificate of this motion, which need not be the commanded one.
     saturated : tuple of str
-        What limits: motors by name, joints as ``"name.position"``, ``"name.velocity"`` or
-        ``"name.acceleration"``. Empty where what was asked for comes back unchanged.
+        The active limits: motors by name, joints as ``"name.position"``, ``"name.velocity"`` or
+        ``"name.acceleration"``. Empty if the commanded efforts are returned unchanged.
     softened : tuple of str
-        Limits of joints that the motors cannot keep, or that are passed already, named likewise.
+        Limits of joints that the motors cannot keep, or that are exceeded already, named likewise.
     scale : float
-        1 where nothing was limited; of the policy "scale" how much is left of what was asked for,
-        from 0 to 1; nan where it is the nearest.
+        1 if nothing was limited; with the policy "scale" the fraction s of the commanded motion,
+        0 to 1; nan for the nearest efforts.
     """
 
     u: Vector
@@ -142,7 +142,7 @@ class LimitedInverseDynamics:
 
 @dataclass(frozen=True, eq=False)
 class WithinLimits:
-    """Limits, and what becomes of what is past them.
+    """Limits, and the policy for a motion that exceeds them.
 
     Parameters
     ----------
@@ -152,14 +152,14 @@ class WithinLimits:
     dt : float, optional
         The tick over which the efforts will be held, s.
     metric : (nu,) or (nu, nu) array_like, optional
-        What a change of efforts costs, instead of Gauss's metric: ``du' metric du``, symmetric and
-        positive definite, or its diagonal. ``1 / limit**2`` is as good as clipping.
+        The cost ``du' metric du`` of a change of efforts instead of Gauss's metric, symmetric and
+        positive definite, or its diagonal. ``1 / limit**2`` is equivalent to clipping.
     preload : (nu,) array_like or "least", optional
-        Of redundant motors, the efforts that are wanted where the motion leaves a choice, N m or N;
+        The preferred efforts of redundant motors, N m or N, as far as the motion leaves a choice;
         ``"least"``: as small as their limits allow, as the tension of cables. Default: the efforts
         of least norm.
     solver : str, optional
-        ``"daqp"``, or ``"cvxpy"``: the same program as it reads, by Clarabel; slow.
+        ``"daqp"``, or ``"cvxpy"``: the same program written out in cvxpy, by Clarabel; slow.
 
     Raises
     ------
@@ -180,7 +180,7 @@ class WithinLimits:
     solver: str = "daqp"
 
     def __post_init__(self) -> None:
-        """Check what needs no mechanism."""
+        """Check the arguments that need no mechanism."""
         one_of("policy", self.policy, LIMIT_POLICIES)
         one_of("solver", self.solver, SOLVERS)
         object.__setattr__(self, "dt", positive("dt", self.dt, "s"))
@@ -211,19 +211,19 @@ def limited_inverse_dynamics(
 ) -> LimitedInverseDynamics:
     """The motor efforts for a target acceleration, as far as limits allow.
 
-    What is within all limits comes back as `inverse_dynamics` gives it. Else, by the policy:
+    Efforts within all limits are those of `inverse_dynamics`, unchanged. Else, by the policy:
 
-    - ``"nearest"``: the efforts whose accelerations are nearest to those asked for, in the metric
-      of kinetic energy (Gauss's principle of least constraint);
-    - ``"scale"``: slower along what was asked for, ``u = base + s (u_cmd - base)`` with the largest
-      s in [0, 1]; base are the efforts of the motion that leaves the rates of the motors as they
-      are. Where no s is within limits, the nearest. Of redundant motors the efforts of least norm
-      are looked at, also by "raise";
+    - ``"nearest"``: the efforts whose accelerations are nearest to the commanded ones, in the
+      metric of kinetic energy (Gauss's principle of least constraint);
+    - ``"scale"``: the commanded motion, slower: ``u = base + s (u_cmd - base)`` with the largest s
+      in [0, 1]; base are the efforts of the motion that does not accelerate the motors. If no s is
+      within limits, the nearest. For redundant motors u_cmd are the efforts of least norm, also
+      with "raise";
     - ``"raise"``: a `LimitError`.
 
-    Limits of efforts are kept whatever happens. Limits of joints, passive ones too, become bounds
-    of accelerations that can be kept from now on; where the motors cannot keep them they give way,
-    and what is beyond a limit is led back gently.
+    Limits of efforts are always kept. Limits of joints, passive ones too, become bounds of
+    accelerations that can be kept from now on; they are softened if the motors cannot keep them,
+    and a coordinate beyond a limit is returned to it gently.
 
     Parameters
     ----------
@@ -233,9 +233,9 @@ def limited_inverse_dynamics(
     target : (nu,), (k,) or (nv,) array_like
         As in `inverse_dynamics`.
     limits : Limits or WithinLimits
-        Limits alone: by the policy "nearest", for a tick of 1 ms.
+        `Limits` alone: with the policy "nearest", for a tick of 1 ms.
     f_ext, efforts, coordinates, inconsistent, weights, partition, projection
-        As in `inverse_dynamics`. Another time, or another stabilisation, is that of a projection,
+        As in `inverse_dynamics`. Another time, or another stabilisation, is given by a projection,
         ``hc.project(mech, q, v, t=..., t_stab=...)``.
 
     Returns
@@ -248,7 +248,7 @@ def limited_inverse_dynamics(
         For wrong shapes, numbers that are not finite, unknown names, limits of position of joints
         that cannot be braked.
     LimitError
-        With the policy "raise", where something is past a limit.
+        With the policy "raise", beyond a limit.
     NotActuatedError, SingularityError, InconsistentError
         As `inverse_dynamics`.
     AssemblyError
@@ -283,8 +283,8 @@ def limited_inverse_dynamics(
     check_motors(mech, P.partition)
     if preload is not None and P.partition.actuation_rank == mech.nu:
         raise InputError(
-            f"{mech.name}: preload is for more motors than motions; its {mech.nu} motors drive as "
-            "many motions, and leave no choice"
+            f"{mech.name}: preload is for more motors than motions; its {mech.nu} motors drive "
+            f"{mech.nu} motions, and leave no choice"
         )
     act = actuation(P, effort_weights(mech, weights))
     known = external_efforts(mech, P.terms.kinematics, f_ext, efforts) + P.terms.F
@@ -314,12 +314,12 @@ def _checked_metric(mech: Mechanism, metric: Any) -> Any:
         raise InputError("metric must be finite and symmetric")
     H = 0.5 * (H + H.T)
     if not (H.diagonal() > 0.0).all() or not cholesky(H).condition <= SINGULAR:
-        raise InputError("metric must be positive definite: what costs nothing is not determined")
+        raise InputError("metric must be positive definite: efforts without cost are undetermined")
     return H
 
 
 def _preferred(mech: Mechanism, bound: BoundLimits, preload: Any) -> Vector:
-    """The efforts that are wanted where the motion leaves a choice."""
+    """The preferred efforts, as far as the motion leaves a choice."""
     if preload is None:
         return np.zeros(mech.nu)
     if isinstance(preload, str):

@@ -1,7 +1,7 @@
-"""The law of limits behind a tick: nearly free where nothing limits.
+"""The limits law applied in a tick of a controller, at little cost if no limit is active.
 
-Efforts within their box, and joints far from their limits, are seen at once; everything else goes
-to limit_policies.py, with what the tick has laid out, or by the general path.
+Efforts within their bounds, and joints far from their limits, are detected by a few comparisons; in
+all other cases limit_policies.py is applied, with the factors of the tick, or by the general path.
 """
 
 from __future__ import annotations
@@ -33,14 +33,22 @@ from holoctl.projector.partition import Partition
 __all__ = ["LimitedTick", "Limiting"]
 
 FAR_SIDE = 1e4  # rad, m, rad/s, m/s, rad/s^2, m/s^2
-"""How wide a range that is open on one side is looked at before it is looked at closely."""
+"""The assumed width of a range with a limit on one side only, in the quick check."""
 
 ALMOST_ONE = 1.0 - 1e-12
-"""What is below this share of its limit is within it, whatever was rounded."""
+"""A value below this fraction of its limit is within it, also with rounding errors."""
 
 
 class Limiting(NamedTuple):
-    """What limited a tick: names are only made when somebody looks."""
+    """The active limits of a tick; their names are made only when they are read.
+
+    Attributes
+    ----------
+    law : LimitsLaw
+    positions, velocities : (n,) arrays
+        Of the limited coordinates.
+    outcome : LimitsOutcome
+    """
 
     law: LimitsLaw
     positions: Vector
@@ -49,25 +57,25 @@ class Limiting(NamedTuple):
 
     @property
     def saturated(self) -> tuple[str, ...]:
-        """What limits."""
+        """The names of the active limits."""
         return self.law.names(self.positions, self.velocities, self.outcome.limiting)
 
     @property
     def softened(self) -> tuple[str, ...]:
-        """Limits of joints that gave way, or are passed already."""
-        return self.law.given_way(self.positions, self.velocities, self.outcome)
+        """The names of limits of joints that were softened, or are exceeded already."""
+        return self.law.softened(self.positions, self.velocities, self.outcome)
 
 
 @dataclass(frozen=True, eq=False)
 class LimitedTick:
-    """Limits behind the ticks of a controller.
+    """The limits of a controller, applied in each tick.
 
     Attributes
     ----------
     law : LimitsLaw
     partition : Partition
     within : function (u) -> bool
-        Whether u is within limits at any state: only where nothing but efforts is limited.
+        Whether u is within limits at any state; always False if joints are limited.
     """
 
     law: LimitsLaw
@@ -84,7 +92,7 @@ class LimitedTick:
         object.__setattr__(self, "_allowed", allowed)
         object.__setattr__(self, "_far", _far_from_limits(self.law))
         forward = PreparedForwardDynamics(self.law.mech, self.partition)
-        if self.law.fast:  # before the first tick that asks for it
+        if self.law.fast:  # prepared before the first tick that needs it
             prepared_now(forward._local, forward._prepared_tick)
         object.__setattr__(self, "_accelerate", at_once(forward))
 
@@ -92,8 +100,8 @@ class LimitedTick:
         self, u: Vector, paths: Paths, q: Vector, v: Vector, t: float, known: Vector | None,
         target: Vector | None, rates: Vector | None,
     ) -> tuple[Vector, Limiting | None]:  # fmt: skip
-        """The efforts u, which the paths have just given, within limits, and what limited them;
-        `target` and `rates` are those of the motion that leaves the motors as they are."""
+        """The efforts u, which the paths have just computed, within limits, and the active limits;
+        `target` and `rates` are those of the motion that does not accelerate the motors."""
         law, last = self.law, paths.last()
 
         def base() -> Vector:
@@ -115,18 +123,18 @@ class LimitedTick:
                 nearest = self._far_from_joints(u, a, q, v, last)
                 if nearest is not None:
                     return nearest.outcome.u, nearest
-        asked = self._asked(u, a, q, v, t, known, last, base)
-        found = law.outcome(asked)
-        limiting = Limiting(law, *asked.here, found)
-        if found.scale == 1.0:  # unchanged; but a limit may be passed all the same
-            return u, limiting if law.passed(*asked.here) else None
+        request = self._request(u, a, q, v, t, known, last, base)
+        found = law.outcome(request)
+        limiting = Limiting(law, *request.here, found)
+        if found.scale == 1.0:  # unchanged, although a limit may be exceeded
+            return u, limiting if law.passed(*request.here) else None
         return found.u, limiting
 
     def _far_from_joints(
         self, u: Vector, a: Vector | None, q: Vector, v: Vector, last: LastSolve
     ) -> Limiting | None:
-        """The nearest as if efforts alone were limited; None where limits of joints, if there are
-        any, may not be far from what these cause."""
+        """The nearest efforts without limits of joints; None if the motion that these cause may be
+        near a limit of a joint."""
         law = self.law
         if a is None:
             H = last.mobility(q)
@@ -140,7 +148,7 @@ class LimitedTick:
             return None
         return Limiting(law, *coordinates_of_tree(law.bound, q, v), found)
 
-    def _asked(
+    def _request(
         self, u: Vector, a: Vector | None, q: Vector, v: Vector, t: float, known: Vector | None,
         last: LastSolve | None, base: Callable[[], Vector],
     ) -> LimitRequest:  # fmt: skip
@@ -168,7 +176,7 @@ class LimitedTick:
             response = in_general()
             a = caused(response.a0, response.Y, u, 0.0)
         at = coordinates_at(mech, bound, q, v, t)
-        # base is another solve, which changes a
+        # `base` solves again, which overwrites a
         return LimitRequest(u, v, a.copy(), at, of_all, base, change)
 
 
@@ -180,7 +188,7 @@ def _no(u: Vector) -> bool:
 
 
 def _allowed_at_any_rate(bound: BoundLimits) -> Callable[[Vector], bool]:
-    """A function (u) that says whether the motors can give this, however fast they turn."""
+    """A function (u): whether the motors can give u at any speed."""
     lowest, highest = (limits.tolist() for limits in effort_bounds_at_any_rate(bound))
 
     def allowed(u: Vector) -> bool:
@@ -193,13 +201,13 @@ def _allowed_at_any_rate(bound: BoundLimits) -> Callable[[Vector], bool]:
 
 
 def _far_from_limits(law: LimitsLaw) -> Callable[[Vector, Vector, Vector], bool]:
-    """A function (q, v, a) that says whether all limits of joints are far: True is certain."""
+    """A function (q, v, a): True only if all limits of joints are certainly far."""
     bound = law.bound
     safe = None if bound.cut or not bound.names else safe_range(bound, law.braking, law.dt)
     if safe is None:
         return lambda q, v, a: False
     (middles, per_halves), (nq, nv) = _ball(*safe), (law.mech.nq, law.mech.nv)
-    positions = np.maximum(bound.places, 0)  # of those without one nothing is asked
+    positions = np.maximum(bound.places, 0)  # coordinates without a position have no limit of it
     places = np.concatenate([positions, nq + bound.columns, nq + nv + bound.columns])
 
     def far(q: Vector, v: Vector, a: Vector) -> bool:
@@ -212,8 +220,8 @@ def _far_from_limits(law: LimitsLaw) -> Callable[[Vector, Vector, Vector], bool]
 
 
 def _ball(lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
-    """Middles of ranges, and one over their halves: 0 where there is no limit, inf where nothing is
-    within. A range that is open on one side ends there all the same, far away."""
+    """The middles of ranges, and one over their half widths: 0 without a limit, inf for an empty
+    range. A range with a limit on one side gets the width `FAR_SIDE`."""
     below, above = np.isfinite(lower), np.isfinite(upper)
     a = np.where(below, lower, np.where(above, upper, 0.0) - FAR_SIDE)
     b = np.where(above, upper, np.where(below, lower, 0.0) + FAR_SIDE)

@@ -1,8 +1,8 @@
-"""A loop remembers where its mechanism is, a tracking follows a reference: one of each, for every
-controller, in Python or compiled.
+"""`Loop` and `Tracking` of all controllers, in Python or compiled.
 
-Of a controller they need what its `_loop_functions` give. The closed state is found by an
-estimator: a `ClosedStateEstimator`, or the same in machine code.
+A loop remembers the last state of its mechanism, a tracking follows a reference. A controller
+provides its `_loop_functions`. The closed state is estimated by a `ClosedStateEstimator`, or by its
+compiled equivalent.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = [
-    "Loop", "LoopFunctions", "Tracking", "estimator_of", "handed_over", "in_python",
+    "Loop", "LoopFunctions", "Tracking", "estimator_of", "hand_over", "in_python",
     "loop_of_thread", "new_loop", "reset", "track", "track_from_motors",
 ]  # fmt: skip
 
 
 class LoopFunctions(NamedTuple):
-    """What a controller brings to a loop or a tracking.
+    """The functions of a controller that a loop or a tracking needs.
 
     Attributes
     ----------
     memory : Memory
-        What the functions remember from tick to tick; ``clear()`` begins anew.
+        The memory of the functions from tick to tick; ``clear()`` resets it.
     torque : function (q, v, *reference, t, *, out, ...) -> u, or None
-        Where the whole state is given; None where it was not compiled.
-    behind : function (estimator) -> function (q_motors, v_motors, *reference, t, *, out, ...) -> u
-        Where an estimator finds it.
+        The torque at a given state; None if it was not compiled.
+    torque_with_estimator : function (estimator) -> function
+        Takes an estimator, and returns the function ``(q_motors, v_motors, *reference, t, *, out,
+        ...) -> u`` of the torque at the estimated state.
     estimator : function (estimator or None) -> estimator
-        A new one; or one that goes on from where another one is.
+        A new estimator; or one that continues from the last state of another one.
     report : function (EstimatorReport or None) -> LoopReport or TaskReport
-        What the last tick was like.
+        The report on the last tick.
     spread : function (reference(t)) -> tuple
-        What a reference gives, as the arguments of `torque`.
+        The value of a reference as arguments of `torque`.
     """
 
     memory: Any
     torque: Callable[..., Vector] | None
-    behind: Callable[[Any], Callable[..., Vector]]
+    torque_with_estimator: Callable[[Any], Callable[..., Vector]]
     estimator: Callable[[Any], Any]
     report: Callable[[Any], Any]
     spread: Callable[[Any], tuple[Any, ...]]
@@ -57,24 +58,24 @@ class LoopFunctions(NamedTuple):
 @formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    """One loop of a controller, whose motors, or what its `estimator` says, are measured.
+    """One loop of a controller that measures the motors, or the joints of its `estimator`.
 
-    It belongs to one thread: ``ctl.loop()`` makes one for each, of a `ComputedTorque`, a
-    `TaskSpaceControl` or an `Impedance`, and of what `compile` makes of one.
+    It belongs to one thread: ``ctl.loop()`` makes one for each thread, of a `ComputedTorque`, a
+    `TaskSpaceControl` or an `Impedance`, and of the result of `compile` for one of these.
 
     Attributes
     ----------
     controller : ComputedTorque, TaskSpaceControl, Impedance, Compiled or CompiledTasks
     measured : tuple of str
-        The order of what is measured.
+        The measured joints, in the order of their readings.
     estimator : ClosedStateEstimator
-        How the state is found; it remembers the last one. Of a compiled loop: the same in Python,
-        where it is now.
+        The estimator of the state, which remembers the last one. For a compiled loop: its
+        equivalent in Python, at the same state.
 
     Raises
     ------
     None
-        ``ctl.loop()`` says what it raises.
+        See ``ctl.loop()``.
 
     Examples
     --------
@@ -93,9 +94,10 @@ class Loop:
 
     def __post_init__(self) -> None:
         functions = self.controller._loop_functions(self._memory)
-        from_motors, state = functions.behind(self._estimator), self._estimator.state
+        from_motors = functions.torque_with_estimator(self._estimator)
+        state = self._estimator.state
         found = {"_functions": functions, "_memory": functions.memory, "_from_motors": from_motors}
-        # Functions in C stand before the methods of the same name.
+        # functions in C replace the methods of the same name
         for name, function in (("torque_from_motors", from_motors), ("state", state)):
             if isinstance(function, BuiltinFunctionType):
                 found[name] = function
@@ -104,7 +106,7 @@ class Loop:
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
-            "a Loop remembers where its mechanism is, for one thread: it is neither copied nor "
+            "a Loop remembers the state of its mechanism, for one thread: it is neither copied nor "
             "pickled; ctl.loop() makes another one"
         )
 
@@ -113,19 +115,19 @@ class Loop:
 
     @property
     def estimator(self) -> ClosedStateEstimator:
-        """How the state is found."""
+        """The estimator of the state."""
         return _prepared(self._estimator)
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The order of what is measured."""
+        """The measured joints, in the order of their readings."""
         measured: tuple[str, ...] = self._estimator.measured
         return measured
 
     @property
     def last(self) -> Any:
-        """What the last tick was like, a `LoopReport` or a `TaskReport`: what limited it, and what
-        it took to find the state. Machine code does not tell: an `InputError`."""
+        """The report on the last tick, a `LoopReport` or a `TaskReport`: the active limits, and the
+        work of the estimator. `InputError` for machine code, which does not report."""
         found = self._estimator
         return self._functions.report(
             found.last if isinstance(found, ClosedStateEstimator) else None
@@ -144,37 +146,39 @@ class Loop:
         return q, v
 
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """`ClosedStateEstimator.reset`: tell where the mechanism is. An integral begins anew."""
+        """`ClosedStateEstimator.reset`: set the configuration of the mechanism. The integral is
+        reset to zero."""
         self._estimator.reset(q, t)
         self._memory.clear()
 
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
-        """`ClosedStateEstimator.resynchronise`: go where the sensors read this, however far."""
+        """`ClosedStateEstimator.resynchronise`: follow the sensors to these readings, however
+        far."""
         self._estimator.resynchronise(q_measured, t)
 
     def torque(self, q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
-        """``controller.torque``, where the whole state is known: of it nothing is remembered, but
-        the integral goes on."""
+        """``controller.torque`` at a known state, which is not remembered; the integral is
+        updated."""
         functions = self._functions
         return (functions.torque or self._from_motors)(q, v, *reference, **more)
 
     def torque_from_motors(
         self, q_motors: Any, v_motors: Any, *reference: Any, **more: Any
     ) -> Vector:
-        """The closed state from what is measured, and the motor efforts there, in one tick.
+        """The closed state from the measured joints, and the motor efforts there, in one tick.
 
-        Where the state is found and the torque is not, the state is remembered all the same.
+        If the state is found and the torque raises an error, the state is remembered.
 
         Parameters
         ----------
         q_motors, v_motors : array_like
             Positions and rates in the order of `measured`; rad or m, rad/s or m/s.
         reference
-            As ``controller.torque`` takes it, with the time t, s, behind it: ``q_ref, v_ref, a_ref,
-            t=0.0``, or of a law of tasks ``reference, t=0.0``.
+            As ``controller.torque`` takes it, followed by the time t, s: ``q_ref, v_ref, a_ref,
+            t=0.0``, or for a law of tasks ``reference, t=0.0``.
         more
-            ``out=``, a (nu,) array, takes the result, and is left as it is where an error is
-            raised. Of a law of tasks in Python, ``f_ext=`` are external forces that are measured.
+            ``out=``, a (nu,) array for the result, unchanged if an error is raised. For a law of
+            tasks in Python, ``f_ext=`` are measured external forces.
 
         Returns
         -------
@@ -193,25 +197,28 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A controller(t, q, v) -> u that follows a reference: ``ctl.track(reference)`` makes one, of
-    every controller and of what `compile` makes of it. ``ctl.track_from_motors(reference)`` makes a
-    controller(t, q_motors, v_motors) -> u of what its `loop` measures.
+    """A controller(t, q, v) -> u that follows a reference.
 
-    It remembers the integral of its controller, and what limited the last call.
+    ``ctl.track(reference)`` makes one for every controller, in Python or compiled.
+    ``ctl.track_from_motors(reference)`` makes a controller(t, q_motors, v_motors) -> u for the
+    readings of its `loop`. It remembers the integral of its controller, and the limits that were
+    active in the last call.
 
     Parameters
     ----------
     controller : ComputedTorque, TaskSpaceControl, Impedance, Compiled or CompiledTasks
     reference : function
-        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them, or of a law
-        of tasks what its ``torque`` takes as reference.
+        ``reference(t)``: (q_ref, v_ref, a_ref) as `ComputedTorque.torque` takes them, or for a law
+        of tasks the reference that its ``torque`` takes.
     loop : Loop, optional
-        Of this controller, where only what it measures is known. Default: the whole state is.
+        A loop of this controller, if only its measured joints are known. Default: the whole state
+        is known.
 
     Raises
     ------
     InputError
-        For what is no controller, no function, or no loop of this controller.
+        If `controller` is no controller, `reference` no function, or `loop` no loop of this
+        controller.
 
     Examples
     --------
@@ -258,23 +265,23 @@ class Tracking:
         return Tracking, (self.controller, self.reference, self.loop, self._memory)
 
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
-        """The motor efforts u at the time t, s, in the state (q, v), or where the sensors read
-        this."""
+        """The motor efforts u at the time t, s, in the state (q, v); with a loop, q and v are its
+        readings."""
         return self._torque(q, v, *self._functions.spread(self.reference(t)), t)
 
     @property
     def last(self) -> Any:
-        """What the last call was like: a `LoopReport`, or of a law of tasks a `TaskReport`."""
+        """The report on the last call: a `LoopReport`, or for a law of tasks a `TaskReport`."""
         return self._functions.report(None) if self.loop is None else self.loop.last
 
     def reset(self) -> None:
-        """Begin anew: the integral is zero, as before another run. A loop stays where it is; see
+        """Set the integral to zero, as before another run. The state of a loop is kept; see
         `Loop.reset`."""
         self._memory.clear()
 
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> Tracking:
-        """This one, or one of the same reference with ``controller.repartitioned``, which goes on
-        from where this one is. With a loop, for the state (q, v) it takes its own."""
+        """This tracking, or one of the same reference with ``controller.repartitioned``, which
+        continues from the memory of this one. With a loop, its own state replaces (q, v)."""
         loop = self.loop
         if loop is not None:
             q, v = loop._estimator.q, np.zeros(self.controller.mech.nv)
@@ -282,15 +289,15 @@ class Tracking:
         if controller is self.controller:
             return self
         return replace(
-            self, controller=controller, loop=None if loop is None else _going_on(loop, controller)
+            self, controller=controller, loop=None if loop is None else _continued(loop, controller)
         )
 
 
 def new_loop(self: Any) -> Loop:
-    """A loop of this controller that remembers where the mechanism is: one for each thread.
+    """A loop of this controller, which remembers the state of the mechanism; one for each thread.
 
-    Where the controller is compiled, the first one compiles what finds the state, unless
-    ``"state"`` was asked for.
+    For a compiled controller, the first loop compiles the estimator of the state, unless
+    ``"state"`` was compiled with it.
 
     Returns
     -------
@@ -299,9 +306,9 @@ def new_loop(self: Any) -> Loop:
     Raises
     ------
     InputError
-        For a general actuation matrix, whose motors have no positions; where the motors do not
-        tell how the mechanism moves, and no `estimator` says what else is measured; on the virtual
-        machine.
+        For a general actuation matrix, whose motors have no positions; if the motors do not
+        determine the motion of the mechanism, and no `estimator` measures other joints; for
+        functions compiled for CasADi's virtual machine.
     AssemblyError, BranchError
         As `ClosedStateEstimator`.
     HoloctlError
@@ -313,15 +320,15 @@ def new_loop(self: Any) -> Loop:
 def track(self: Any, reference: Callable[[float], Any]) -> Tracking:
     """A controller(t, q, v) -> u that follows a reference.
 
-    Machine code has the same limits and integral. It is made for one partition: where kept rows
-    get dependent, or coordinates determine the others no longer, its controller in Python goes on.
-    Python also answers where an integral meets a limit; with an integral and limits of joints, at
-    every tick.
+    A compiled controller has the same limits and integral. It is made for one partition: if the
+    kept rows become dependent, or the coordinates no longer determine the others, its controller in
+    Python continues. Python also computes the ticks in which an integral meets a limit; with an
+    integral and limits of joints, all ticks.
 
     Parameters
     ----------
     reference : function
-        ``reference(t)``: (q_ref, v_ref, a_ref), or of a law of tasks what `torque` takes.
+        ``reference(t)``: (q_ref, v_ref, a_ref), or for a law of tasks the reference of `torque`.
 
     Returns
     -------
@@ -330,13 +337,13 @@ def track(self: Any, reference: Callable[[float], Any]) -> Tracking:
     Raises
     ------
     InputError
-        For what is no function, and where no torque was compiled.
+        If `reference` is no function, and if no torque was compiled.
     """
     return Tracking(self, reference)
 
 
 def track_from_motors(self: Any, reference: Callable[[float], Any]) -> Tracking:
-    """A controller(t, q_motors, v_motors) -> u that follows a reference, with a loop of its own.
+    """A controller(t, q_motors, v_motors) -> u that follows a reference, with its own loop.
 
     Parameters
     ----------
@@ -356,7 +363,7 @@ def track_from_motors(self: Any, reference: Callable[[float], Any]) -> Tracking:
 
 
 def reset(self: Any, q: Any, t: float = 0.0) -> None:
-    """`Loop.reset` of the loop of this thread: tell where the mechanism is.
+    """`Loop.reset` of the loop of this thread: set the configuration of the mechanism.
 
     Parameters
     ----------
@@ -383,20 +390,20 @@ def loop_of_thread(controller: Any) -> Loop:
     return loop
 
 
-def handed_over(controller: Any, other: Any) -> None:
-    """The loop of this thread, if there is one, goes on with another controller."""
+def hand_over(controller: Any, other: Any) -> None:
+    """Continue the loop of this thread, if there is one, with another controller."""
     if (loop := getattr(controller._local, "loop", None)) is not None:
-        other._local.loop = _going_on(loop, other)
+        other._local.loop = _continued(loop, other)
 
 
-def _going_on(loop: Loop, controller: Any) -> Loop:
-    """A loop of another controller that goes on from where one is."""
+def _continued(loop: Loop, controller: Any) -> Loop:
+    """A loop of another controller that continues from the state and memory of a loop."""
     estimator = controller._loop_functions().estimator(loop._estimator)
     return Loop(controller, estimator, loop._memory)
 
 
 def _prepared(estimator: Any) -> ClosedStateEstimator:
-    """In Python, where it is now."""
+    """The estimator in Python, at the same state."""
     if isinstance(estimator, ClosedStateEstimator):
         return estimator
     found: ClosedStateEstimator = estimator.in_python()
@@ -404,15 +411,15 @@ def _prepared(estimator: Any) -> ClosedStateEstimator:
 
 
 def in_python(controller: Any) -> Any:
-    """The controller behind a compiled one, or itself."""
+    """The Python controller of a compiled one, or the controller itself."""
     return getattr(controller, "controller", controller)
 
 
 def estimator_of(
     mech: Mechanism, part: Partition, given: ClosedStateEstimator | None, before: Any
 ) -> ClosedStateEstimator:
-    """How a loop in Python finds the state: from where it was before; else in the given way, or by
-    the motors.
+    """The estimator of a loop in Python: that of a previous loop, else a fresh copy of the given
+    one, else one that measures the motors.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What a loop remembers from tick to tick, and tells of the last one.
+"""The memory of a loop from tick to tick, and its report on the last tick.
 
-The integral of a motor at its limit stops where it would push it further: conditional integration.
-Where a joint limits, or "scale" slows down, all of it waits.
+The integral of a motor at its limit is not increased further: conditional integration. If a limit
+of a joint is active, or "scale" slows down, all integrals are held.
 
 References: K. Åström and T. Hägglund, PID Controllers, on integrator windup.
 """
@@ -23,22 +23,24 @@ __all__ = ["LoopReport", "Memory", "TaskReport", "report_of", "task_report_of"]
 
 @dataclass(eq=False)
 class Memory:
-    """What a loop remembers from tick to tick, besides where the mechanism is.
+    """The memory of a loop from tick to tick, without the state of the mechanism.
 
     Attributes
     ----------
     ki : (nu,) array
-        Empty without an integral, as of a law of tasks.
+        The gain of the integral; empty without one, as for a law of tasks.
     dt : float
-        s.
+        The tick, s.
     integral : (nu,) array or None
         ``ki`` times the integral of e; None without.
     last : Limiting or None
-        What limited the last tick.
+        The active limits of the last tick.
     damping : float
-        Of singular tasks in the last tick, relative to their mobility; zero away from there.
-    untold : tuple or None
-        The last tick of machine code, which has not told what limited or damped it.
+        The damping of singular tasks in the last tick, relative to their mobility; zero away from
+        singularities.
+    unreported : tuple or None
+        The arguments of the last tick if machine code computed it, which reports neither limits nor
+        damping.
     """
 
     ki: Vector = field(default_factory=lambda: np.zeros(0))
@@ -46,18 +48,18 @@ class Memory:
     integral: Vector | None = field(init=False)
     last: Limiting | None = field(init=False, default=None)
     damping: float = field(init=False, default=0.0)
-    untold: tuple[Any, ...] | None = field(init=False, default=None)
+    unreported: tuple[Any, ...] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Reset the memory."""
         self.integral = np.zeros(self.ki.size) if self.ki.any() else None
-        self.last, self.damping, self.untold = None, 0.0, None
+        self.last, self.damping, self.unreported = None, 0.0, None
 
     def integrate(self, e: Vector) -> None:
-        """Go on by a tick with this error, but for what limits."""
+        """Add the error of a tick to the integral, except for motors held by active limits."""
         integral, found = self.integral, self.last
         if integral is None:
             return
@@ -66,7 +68,7 @@ class Memory:
             integral += push
             return
         acts, nu = found.outcome.limiting, push.size
-        slowed = found.outcome.scale < 1.0  # not a number where it is the nearest
+        slowed = found.outcome.scale < 1.0  # False for nan, the nearest efforts
         if not slowed and not acts[nu:].any():
             integral += np.where(push * acts[:nu] > 0.0, 0.0, push)
 
@@ -74,21 +76,21 @@ class Memory:
 @formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class LoopReport:
-    """What the last tick of a loop was like.
+    """The report on the last tick of a loop.
 
     Attributes
     ----------
     saturated : tuple of str
-        What limited it, as in `LimitedInverseDynamics`.
+        The active limits, as in `LimitedInverseDynamics`.
     softened : tuple of str
-        Limits of joints that gave way, or are passed already.
+        Limits of joints that were softened, or are exceeded already.
     scale : float
-        1 where nothing was limited; how much was left of what was asked for; nan where the efforts
-        are the nearest.
+        1 if nothing was limited; with the policy "scale" the fraction of the commanded motion; nan
+        for the nearest efforts.
     integral : (nu,) array
-        What the integral action adds to the command.
+        The contribution of the integral action to the command.
     estimator : EstimatorReport or None
-        What it took to find the state; None where it is given, or found by machine code.
+        The report of the estimator; None if the state was given, or estimated by machine code.
     """
 
     saturated: tuple[str, ...]
@@ -101,21 +103,21 @@ class LoopReport:
 @formerly(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskReport:
-    """What the last tick of a law of tasks was like.
+    """The report on the last tick of a law of tasks.
 
     Attributes
     ----------
     saturated : tuple of str
-        What limited it, as in `LimitedInverseDynamics`.
+        The active limits, as in `LimitedInverseDynamics`.
     softened : tuple of str
-        Limits of joints that gave way, or are passed already.
+        Limits of joints that were softened, or are exceeded already.
     scale : float
-        1 where nothing was limited; how much was left of what was asked for; nan where the efforts
-        are the nearest.
+        1 if nothing was limited; with the policy "scale" the fraction of the commanded motion; nan
+        for the nearest efforts.
     damping : float
-        Of a singular task, relative to its mobility; 0 away from there.
+        The damping of a singular task, relative to its mobility; 0 away from singularities.
     estimator : EstimatorReport or None
-        What it took to find the state; None where it is given, or found by machine code.
+        The report of the estimator; None if the state was given, or estimated by machine code.
     """
 
     saturated: tuple[str, ...]
@@ -126,19 +128,19 @@ class TaskReport:
 
 
 def report_of(memory: Memory, estimator: EstimatorReport | None) -> LoopReport:
-    """The report of what is remembered."""
+    """The report on the last tick, from the memory of a loop."""
     integral = memory.integral
     value = np.zeros(memory.ki.size) if integral is None else integral.copy()
     return LoopReport(*_limited(memory.last), value, estimator)
 
 
 def task_report_of(memory: Memory, estimator: EstimatorReport | None) -> TaskReport:
-    """The same of a law of tasks."""
+    """The report on the last tick of a law of tasks, from the memory of a loop."""
     return TaskReport(*_limited(memory.last), memory.damping, estimator)
 
 
 def _limited(found: Limiting | None) -> tuple[tuple[str, ...], tuple[str, ...], float]:
-    """What limited a tick: `saturated`, `softened` and `scale` of a report."""
+    """`saturated`, `softened` and `scale` of a report."""
     if found is None:
         return (), (), 1.0
     return found.saturated, found.softened, found.outcome.scale

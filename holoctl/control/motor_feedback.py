@@ -1,4 +1,4 @@
-"""Positions and rates of the motors in numbers: what computed torque feeds back."""
+"""Position errors and rates of the motors, the feedback of computed torque, in numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holoctl.mechanism.motors import position_reader
 __all__ = ["FRICTION_AT", "check_finite", "motor_rates", "position_error"]
 
 FRICTION_AT = ("reference", "measured")
-"""Rates that friction may be compensated at."""
+"""The rates at which friction may be compensated."""
 
 
 def motor_rates(mech: Mechanism) -> Callable[[Vector], Vector]:
@@ -63,7 +63,8 @@ def position_error(mech: Mechanism) -> Callable[[Vector, Any], Vector]:
 
 
 def check_finite(**inputs: Any) -> None:
-    """Name the inputs that are not finite, if any is; what is no array has its own error."""
+    """Raise `InputError` with the names of inputs that are not finite; other checks report inputs
+    that are no arrays."""
     bad = []
     for name, x in inputs.items():
         try:

@@ -1,4 +1,4 @@
-"""The program of nearest_efforts.py as it reads, in cvxpy, for any solver of it: the reference."""
+"""The program of nearest_efforts.py written out in cvxpy, for any of its solvers: the reference."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ ACTIVE_FOR_REFERENCE = 1e-9  # scaled
 """Multipliers that the reference, Clarabel, leaves below this are zero."""
 
 CLARABEL_GAPS = (1e-13, 1e-11, 1e-9)
-"""What the reference, Clarabel, is asked for, gap and feasibility: the first that it attains."""
+"""The tolerances of gap and feasibility of the reference, Clarabel: the first that it attains is
+taken."""
 
 
 def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
-    """A solver of programs: by one of those that cvxpy has, Clarabel by default.
+    """A solver of programs by one of the solvers of cvxpy, Clarabel by default.
 
     Raises
     ------
     InputError
-        For one that is not installed.
+        For a solver that is not installed.
     """
     cp: Any = import_module("cvxpy")
     name = "CLARABEL" if solver is None else solver.upper()
@@ -41,7 +42,7 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
 
     def solve(p: EffortsQP) -> Nearest | None:
         below, above = np.concatenate([p.lower, p.y_lower]), np.concatenate([p.upper, p.y_upper])
-        equal = below == above  # two inequalities would leave a solver nothing between them
+        equal = below == above  # two inequalities would have no interior
         has_lower = np.flatnonzero((below > -np.inf) & ~equal)
         has_upper = np.flatnonzero((above < np.inf) & ~equal)
         equal = np.flatnonzero(equal)
@@ -59,7 +60,7 @@ def by_cvxpy(solver: str | None = None, **options: Any) -> Solver:
             problem = cp.Problem(cp.Minimize(cost), [at_least, at_most, exactly])
             for closely in tries:
                 with suppress(cp.SolverError), warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # the status says what is inaccurate
+                    warnings.simplefilter("ignore")  # the status shows an inaccurate solution
                     problem.solve(solver=name, **closely)
                 if problem.status in (cp.OPTIMAL, cp.INFEASIBLE):
                     break

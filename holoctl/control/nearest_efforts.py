@@ -1,10 +1,10 @@
-"""The efforts nearest to those that were asked for, within limits.
+"""The efforts nearest to the commanded ones, within limits.
 
     min 1/2 (x - x_cmd)' H (x - x_cmd)        lower <= x <= upper,   y_lower <= Y x <= y_upper
 
-in scaled efforts. H is what an effort is worth for the motion: Gauss's principle of least
-constraint with u as the only variable. The box is hard. Rows that no x within the box allows
-give way, at the cost of 1/2 |slack|^2 / SOFT_ROWS.
+in scaled efforts. The Hessian H measures efforts by the accelerations that they cause: Gauss's
+principle of least constraint with u as the only variable. The box is hard. If no x within the box
+satisfies the rows, they are softened, at the cost of 1/2 |slack|^2 / SOFT_ROWS.
 
 DAQP solves it; `solver="cvxpy"`, the reference, is nearest_by_cvxpy.py.
 References: docs/derivations.md, "Limits"; J. Nocedal and S. Wright, Numerical Optimization, the
@@ -25,21 +25,22 @@ from holoctl.base.tolerances import DAQP_FEASIBLE, SOFT_ROWS
 __all__ = ["EffortsQP", "Nearest", "Solver", "by_daqp", "checked"]
 
 
-_SOFT = 8  # a sense of DAQP
+_SOFT = 8  # the constraint type of DAQP for a soft constraint
 
 
 class EffortsQP(NamedTuple):
-    """A program as in the head of this module.
+    """The quadratic program of the head of this module.
 
     Attributes
     ----------
     H : (nu, nu) array
-        Symmetric, positive definite.
+        The Hessian: symmetric, positive definite.
     x_cmd, lower, upper : (nu,) arrays
-        Bounds may be infinite.
+        The commanded efforts, and their bounds, which may be infinite.
     Y : (n, nu) array
-        Rows y with ``y H^-1 y' = 1``, the units in which slack is measured.
+        Rows y with ``y H^-1 y' = 1``, which define the units of the slack.
     y_lower, y_upper : (n,) arrays
+        The bounds of Y x, which may be infinite.
     """
 
     H: Array
@@ -52,15 +53,16 @@ class EffortsQP(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """A solution.
+    """A solution of an `EffortsQP`.
 
     Attributes
     ----------
     x : (nu,) array
+        The nearest efforts.
     multipliers : (nu + n,) array
         Of the bounds of efforts and of rows: above zero at an upper bound, below at a lower one.
     soft : bool
-        Whether rows had to give way.
+        Whether rows were softened.
     """
 
     x: Vector
@@ -69,7 +71,7 @@ class Nearest(NamedTuple):
 
 
 Solver = Callable[[EffortsQP], Nearest | None]
-"""solver(program) -> the solution, None where it found none."""
+"""solver(program) -> the solution; None if it found none."""
 
 
 def by_daqp(program: EffortsQP) -> Nearest | None:
@@ -95,5 +97,5 @@ def by_daqp(program: EffortsQP) -> Nearest | None:
 
 
 def checked(program: EffortsQP, x: Vector, multipliers: Vector, soft: bool) -> Nearest | None:
-    """A solution, or None for numbers that are none."""
+    """The solution if it is finite, else None."""
     return Nearest(x, multipliers, soft) if finite(x) else None

@@ -19,7 +19,7 @@ from holoctl.base.single_threaded_blas import one_thread
 __all__ = ["LoopStatistics", "realtime", "run_at_rate"]
 
 SHORTEST, LONGEST, RESOLUTION = 1e-7, 1e5, 1.01
-"""Times that the histogram tells apart, s, and the ratio of neighbouring bins."""
+"""The range of times of the histogram, s, and the ratio of neighbouring bins."""
 
 BINS = 2 + math.ceil(math.log(LONGEST / SHORTEST) / math.log(RESOLUTION))
 
@@ -33,13 +33,13 @@ def realtime() -> Iterator[None]:
     """Keep Python's garbage collector and the threads of BLAS out of a control loop.
 
     ``with hc.realtime(): ...``, or ``@hc.realtime()`` on a function. On entry garbage is
-    collected, what is left is frozen (`gc.freeze`), the collector is disabled, and every BLAS
-    that numpy and scipy have loaded is limited to one thread: OpenBLAS hands even small
-    factorisations to its other threads, and waits for them on a busy machine. On exit, also by
-    an exception, everything is as before. Contexts may be nested.
+    collected, the remaining objects are frozen (`gc.freeze`), the collector is disabled, and every
+    BLAS that numpy and scipy have loaded is limited to one thread: OpenBLAS hands even small
+    factorisations to its other threads, and waits for them on a busy computer. On exit, also by
+    an exception, everything is restored. Contexts may be nested.
 
     All of this holds for the whole process. Loops in several threads share one context around
-    them all. Frozen objects are left frozen where some were frozen before.
+    them all. If some objects were frozen before, the frozen objects are left frozen.
 
     It changes neither the priority of the process nor the processor that it runs on: see
     docs/realtime.md.
@@ -73,15 +73,15 @@ def realtime() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LoopStatistics:
-    """How well a loop kept its rate. Times in s; ``str()`` is a small table.
+    """Statistics of how a loop kept its rate. Times in s; ``str()`` is a small table.
 
-    The percentiles are never too low and at most 1 % too high (0.1 us stands for all shorter
-    times); the worst values are exact. A loop without a single tick has nan for its times.
+    The percentiles are never too low and at most 1 % too high (0.1 us for all shorter times); the
+    worst values are exact. A loop without a single tick has nan for its times.
 
     Attributes
     ----------
     rate : float
-        Ticks per second asked for.
+        The requested number of ticks per second.
     ticks : int
         Calls of step.
     missed : int
@@ -89,10 +89,10 @@ class LoopStatistics:
     skipped : int
         Ticks without a call, because the next one was due before they could begin.
     step_median, step_p99, step_p999, step_worst : float
-        Time that a call took.
+        Duration of a call.
     late_median, late_p99, late_p999, late_worst : float
-        From the tick that the loop waited for to the call: the wake-up by the operating
-        system, or what was left of a call that took too long.
+        Delay of a call after its tick was due: the wake-up by the operating system, or the rest
+        of the previous call if it took too long.
     """
 
     rate: float
@@ -126,10 +126,10 @@ class LoopStatistics:
 def run_at_rate(
     step: Callable[[float], bool | None], rate: float, duration: float | None = None
 ) -> LoopStatistics:
-    """Call a function at a fixed rate, and tell how well that went.
+    """Call a function at a fixed rate, and return statistics of its timing.
 
-    Tick i is due i / rate after the start, by the clock `time.perf_counter`, whatever the
-    ticks before it took. Until then the thread sleeps. Where calls take too long, or the
+    Tick i is due i / rate after the start, by the clock `time.perf_counter`, independent of the
+    duration of earlier ticks. Until then the thread sleeps. If calls take too long, or the
     operating system wakes the thread too late, ticks whose period has passed are skipped, so
     that t is never more than one period old.
 
@@ -137,11 +137,12 @@ def run_at_rate(
     ----------
     step : callable
         ``step(t)``, with t = i / rate in s, of the tick and not of the clock. It returns True
-        to end the loop, and None or False to go on.
+        to end the loop, and None or False to continue.
     rate : float
         Ticks per second.
     duration : float, optional
-        s; the ticks are those with ``0 <= t < duration``. Default: until step returns True.
+        The duration, s; the ticks are those with ``0 <= t < duration``. Default: until step returns
+        True.
 
     Returns
     -------
@@ -155,9 +156,8 @@ def run_at_rate(
 
     Notes
     -----
-    What step raises passes through, as does KeyboardInterrupt, with a note that tells the
-    tick and the statistics up to there. The loop does not know what the motors should do then;
-    the caller does.
+    Exceptions of step, and KeyboardInterrupt, pass through, with a note that states the tick and
+    the statistics up to there. The caller must then decide what the motors do.
     """
     if not callable(step):
         raise InputError(f"step must be a function of the time t; got {quoted(step)}")
@@ -180,16 +180,16 @@ def run_at_rate(
             while (wait := due - clock()) > 0.0:
                 time.sleep(wait)
             began = clock()
-            behind = min(int((began - start) * rate), N) - i
-            if behind > 0:
-                skipped, i = skipped + behind, i + behind
+            overdue = min(int((began - start) * rate), N) - i
+            if overdue > 0:
+                skipped, i = skipped + overdue, i + overdue
             if i == N:
                 break
             result = step(i / rate)
             ended = clock()
             if result is not None and not isinstance(result, (bool, np.bool_)):
                 raise InputError(
-                    "step must return True to end the loop, or None or False to go on; got "
+                    "step must return True to end the loop, or None or False to continue; got "
                     f"{type(result).__name__} {str(result)[:60]!r}"
                 )
             spent.add(ended - began)
@@ -206,7 +206,7 @@ def run_at_rate(
 
 
 class _Times:
-    """Times of a loop of any length: a histogram of fixed size, and the longest one."""
+    """The times of a loop of any length: a histogram of fixed size, and the longest time."""
 
     def __init__(self) -> None:
         self.counts = [0] * BINS

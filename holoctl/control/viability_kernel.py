@@ -1,7 +1,7 @@
-"""Bounds of the accelerations of limited coordinates, in numbers: laws/acceleration_bounds.py.
+"""Bounds of the accelerations of limited coordinates: laws/acceleration_bounds.py for floats.
 
-Near a limit of velocity the bounds hold at the end of the tick too, where the acceleration under
-the same efforts is another one (`narrowed`).
+Near a limit of velocity the bounds hold also at the end of the tick, where the acceleration under
+the same efforts has changed (`narrowed`).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def most_acceleration(
     room : float
         ``q_max - q``, rad or m; inf without a limit.
     v, v_min, v_max : float
-        rad/s or m/s; v_min, below zero, is how fast it may be led back.
+        Velocity and its limits, rad/s or m/s; v_min, below zero, is the speed of return to a limit.
     brake : float
-        How hard the coordinate can be braked, above 0, rad/s^2 or m/s^2.
+        The acceleration with which the coordinate can brake, above 0, rad/s^2 or m/s^2.
     tick : float
-        s.
+        The tick, s.
     unit : float
-        What the margins are multiplied with: 1 for an angle, a length in m for a length.
+        The factor of the margins: 1 for an angle, a length in m for a length.
     """
     most: float = by_velocity(FLOATS, v, v_max, unit, tick)
     if room == inf:
@@ -71,18 +71,18 @@ def acceleration_bounds(
 ) -> tuple[Vector, Vector]:
     """Lower and upper bounds of the accelerations of the coordinates that are limited.
 
-    They always contain the near end of what brakes can give, so that they ask for nothing that
-    is harder; and where both sides exclude each other, they agree on the middle.
+    They always contain the nearer end of the range of braking accelerations, so that they never
+    require more; if both sides exclude each other, both are set to their mean.
 
     Parameters
     ----------
     bound : BoundLimits
     braking : (2, n) array
-        How hard each coordinate can be accelerated downwards and upwards, both above 0.
+        The accelerations of each coordinate downwards and upwards, both above 0.
     q, v : (n,) arrays
         Positions and velocities of these coordinates.
     tick : float
-        s.
+        The tick, s.
     """
     lower, upper = np.zeros((2, q.size))
     table = zip(
@@ -102,7 +102,7 @@ def acceleration_bounds(
 def narrowed(
     least: Vector, most: Vector, near: Sides, v: Vector, rise: Vector, fall: Vector, tick: float
 ) -> tuple[Vector, Vector]:
-    """Bounds of accelerations that hold at the end of the tick too, for coordinates near their
+    """Bounds of accelerations that hold also at the end of the tick, for coordinates near their
     limits of velocity.
 
     Parameters
@@ -112,10 +112,10 @@ def narrowed(
     near : (2, n) array of bool
         Which coordinates are near, downwards and upwards.
     v, rise, fall : (n,) arrays
-        Velocities, and by how much accelerations change at most, and at least, within the tick
-        under held efforts.
+        Velocities, and the largest and least change of the accelerations within the tick under
+        held efforts.
     tick : float
-        s.
+        The tick, s.
     """
     lower, upper = least.copy(), most.copy()
     given = least, most, v, rise, fall, *near
@@ -129,11 +129,11 @@ def narrowed(
 
 
 def safe_range(bound: BoundLimits, braking: Array, tick: float) -> Array | None:
-    """(2, 3 n): ranges of positions, velocities and accelerations of the limited coordinates, in
+    """Ranges (2, 3 n) of positions, velocities and accelerations of the limited coordinates, in
     this order, that are within all bounds in any combination, and not near a limit of velocity;
-    None where there are none such.
+    None if there are none.
 
-    Slow enough, a coordinate may be anywhere but where it has to brake:
+    A slow coordinate may have any position farther from its limits than its braking distance:
 
         reach = v dt + a dt^2 / 2 + (v + a dt)^2 / (2 brake)
     """

@@ -1,6 +1,6 @@
 """Which forces act besides motors and constraints: friction, joint by joint, springs, others.
 
-Nothing is judged but one thing: joints without motor that have no friction, where motors have some.
+The only warning is for joints without a motor and without friction, if motors have friction.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ class ActingForces:
     Attributes
     ----------
     joints : int
-        How many joints there are, cut ones too; free ones are not counted.
+        The number of joints, including cut ones, without free joints.
     viscous, coulomb : tuple of str
         Joints with viscous friction or a damper, and with dry friction.
     smooth : tuple of str
-        Joints without motor, locked or friction, where joints with a motor have friction.
+        Joints that have no motor and no friction and are not locked, if joints with a motor have
+        friction.
     springs : tuple of str
         Springs, and dampers between points.
     others : tuple of str
-        All other forces but friction in joints.
+        All other forces, except friction in joints.
     """
 
     joints: int = 0
@@ -50,10 +51,10 @@ class ActingForces:
 
 
 def acting_forces(mech: Mechanism, locked: Collection[str] = ()) -> ActingForces:
-    """Look at the forces of a mechanism; `locked` are joints that cannot move."""
+    """Examine the forces of a mechanism; `locked` are joints that cannot move."""
     if not mech.forces:
         return ActingForces()
-    joints = all_joints(mech, most=5)  # but free ones
+    joints = all_joints(mech, most=5)  # without free joints
     viscous, coulomb = set[str](), set[str]()
     springs, others = list[str](), list[str]()
     for name, force in zip(mech.force_names, mech.bound_forces, strict=True):
@@ -97,5 +98,5 @@ def _of_coordinate(mech: Mechanism, i: int) -> str:
 
 
 def _name(mech: Mechanism, joint: Joint) -> str:
-    """That of the whole joint."""
+    """The name of the whole joint."""
     return joint.name if isinstance(joint, FramePair) else _of_coordinate(mech, joint.columns[0])

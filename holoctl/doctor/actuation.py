@@ -1,4 +1,4 @@
-"""What the motors do to the motions: gamma' B, its rank, and what it leaves."""
+"""Actuation of the motions: gamma' B, its rank, and the motions that no motor drives."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class ActuationReport:
     Attributes
     ----------
     rank : int
+        The rank of gamma' B.
     values : array
         Singular values of gamma' B, for an orthonormal gamma and motors of unit length (scaled).
     undriven : (nv, n) array
@@ -49,7 +50,7 @@ def motor_rows(mech: Mechanism) -> Array:
 
 
 def verdict(motors: int, rank: int, dof: int) -> str:
-    """What so many motors of this rank make of so many motions."""
+    """The field `MobilityReport.actuation` for a number of motors, their rank, and the dof."""
     if motors == 0:
         return "none"
     if rank == motors == dof:

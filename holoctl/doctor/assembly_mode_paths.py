@@ -1,7 +1,7 @@
 """Which assembly modes are joined by a path without singularity, and which are parted.
 
 Trees of closed configurations grow from the modes, along straight lines of the motors in random
-directions, and towards one another; where two meet, a path joins their modes.
+directions, and towards one another; if two trees meet, a path joins their modes.
 References: C. Innocenti and V. Parenti-Castelli 1998, Singularity-free evolution from one
 configuration to another in serial and fully-parallel manipulators; J. Kuffner and S. LaValle 2000,
 RRT-Connect.
@@ -50,30 +50,30 @@ PATH_MEET = 100
 
 
 PATH_OVERHEAD = 5
-"""As so many steps a direction counts that is blocked at once."""
+"""The number of steps that a direction counts at least, also if its first step fails."""
 
 PATH_TURN, PATH_SLIDE = 3.14, 2.0  # rad; of the size of the mechanism
-"""How far from the modes motors are sent, at most."""
+"""The farthest targets of the motors from their positions in the modes."""
 
 NO_ROW = 1e-11  # scaled
-"""A row whose Jacobian is smaller at configurations anywhere holds nothing: planar loops have
-such."""
+"""A row whose Jacobian is smaller at random configurations constrains nothing, as some rows of
+planar loops."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinedModes:
-    """Of each pair of modes: joined, parted, or not known.
+    """For each pair of modes whether a path joins them: joined, parted, or not known.
 
     Attributes
     ----------
     groups : tuple of tuples of int
         Modes that are joined, by their numbers in ``AssemblyModes.modes``; each is in one.
     parted : (n, n) array of bool
-        Modes of which it is proven that no path joins them.
+        Pairs of modes for which it is proven that no path joins them.
     steps : int
-        How many were taken.
+        The number of steps of the search.
     name : str
-        Of the mechanism.
+        The name of the mechanism.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -81,7 +81,7 @@ class JoinedModes:
     steps: int
     name: str
     _paths: dict[int, Array] = field(default_factory=dict)
-    """From the first mode of its group to each other one."""
+    """The path to each mode from the first mode of its group."""
 
     def __repr__(self) -> str:
         n = len(self.parted)
@@ -96,12 +96,12 @@ class JoinedModes:
         )
 
     def between(self, i: int, j: int) -> str:
-        """What is known of two modes.
+        """Whether a path joins two modes, as far as it is known.
 
         Parameters
         ----------
         i, j : int
-            Their numbers.
+            The numbers of the modes.
 
         Returns
         -------
@@ -120,18 +120,19 @@ class JoinedModes:
         Parameters
         ----------
         i, j : int
-            Their numbers.
+            The numbers of the modes.
 
         Returns
         -------
         (n, nq) array
-            Each configuration less than 0.1 (scaled) from the one before. The ends are the
-            modes but for what modes do not differ by, such as whole turns, of motors too.
+            Each configuration less than 0.1 (scaled) from the previous one. The ends are the
+            modes, up to differences that do not distinguish modes, such as whole turns, also of
+            the motors.
 
         Raises
         ------
         InputError
-            For modes of which no path is known.
+            For modes between which no path is known.
         """
         what = self.between(i, j)
         if what != "joined":
@@ -162,21 +163,21 @@ def joined_modes(
 ) -> JoinedModes:
     """Which assembly modes are joined by a path on which the motors determine the motion.
 
-    Such a path leads from one mode to another through closed configurations, motors moving, and no
-    singular one is among them: a robot changes its mode there without a dead point. A path that is
-    found proves it. Modes whose determinants differ in sign are parted, where that is proven (see
-    Notes). The search is a random one: what it does not find may be there.
+    Such a path leads from one mode to another through closed configurations, with moving motors,
+    and none of them is singular: a robot changes its mode on it without a dead point. A path that
+    is found is a proof. Modes whose determinants differ in sign are parted if the conditions of the
+    Notes hold. The search is random: a path that it does not find may exist.
 
     Parameters
     ----------
     mech : Mechanism
     found : AssemblyModes
-        What `assembly_modes` found for this mechanism.
+        The result of `assembly_modes` for this mechanism.
     steps : int, optional
-        How many steps of the search may be taken, some 0.5 ms each for a planar robot, 1 ms for a
-        platform on six legs. It ends sooner where all pairs are decided.
+        The largest number of steps of the search, about 0.5 ms each for a planar robot, 1 ms for a
+        platform on six legs. It ends earlier if all pairs are decided.
     seed : int, optional
-        Of the random directions; the same seed gives the same result.
+        The seed of the random directions; the same seed gives the same result.
     t : float, optional
         Time, s, as it was for `assembly_modes`.
     progress : bool, optional
@@ -195,14 +196,14 @@ def joined_modes(
 
     Notes
     -----
-    Motors go wherever the mechanism closes: any number of turns, and twice the size of the
-    mechanism. Limits of joints, and collisions, are not looked at.
+    Motors move wherever the mechanism closes: any number of turns, and twice the size of the
+    mechanism. Limits of joints, and collisions, are not considered.
 
-    A sign parts modes where the rows of the determinant are all that hold anything, as many as
-    coordinates that no motor drives, all of closures, contacts, rods and couplings. Legs between a
-    universal joint of the tree and a ball joint may roll, each with a factor of its own, which is
-    divided out; where other bodies may, no sign proves anything. A singular mode is parted from
-    all others, and without motors all are.
+    A difference in sign parts two modes if the rows of the determinant are all rows that constrain
+    anything, if they are as many as the coordinates that no motor drives, and if all are of
+    closures, contacts, rods and couplings. Legs between a universal joint of the tree and a ball
+    joint may roll; each contributes a factor, which is divided out. If other bodies may roll, the
+    sign proves nothing. A singular mode is parted from all others; without motors all modes are.
 
     Examples
     --------
@@ -235,7 +236,7 @@ def joined_modes(
 
 
 def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, list[ClosedStart]]:
-    """The problem that they solve, checked."""
+    """The closing problem of the modes, and the modes, checked."""
     names = set(mech.row_names) | set(mech.coordinate_names)
     fits = found.name == mech.name and found.motors.size == mech.nu
     if not fits or not names.issuperset((*found.rows, *found.coordinates)):
@@ -248,8 +249,8 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
     worst = max(x.error for x in closed)
     if not worst <= 2.0 * allowed(mech):
         raise InputError(
-            f"found: these modes are open by {worst:.1e} (scaled) at t = {t:g} s; were they found "
-            "for another mechanism of this name, or another time?"
+            f"found: these modes have a closure error of {worst:.1e} (scaled) at t = {t:g} s; they "
+            "may be those of another mechanism of this name, or of another time"
         )
     return p, closed
 
@@ -258,7 +259,7 @@ def _modes(mech: Mechanism, found: AssemblyModes, t: float) -> tuple[Problem, li
 
 
 def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> Mask:
-    """What the signs prove, and singular modes."""
+    """The pairs that are parted by their signs, or because one mode is singular."""
     singular = np.array([m.singular for m in found.modes])
     parted: Mask = singular[:, None] | singular
     if not driven(p).size:
@@ -272,12 +273,12 @@ def _parted(p: Problem, found: AssemblyModes, by: Comparison) -> Mask:
 
 
 def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
-    """Whether the determinant is that of all that holds the mechanism."""
+    """Whether the determinant has all rows that constrain the mechanism."""
     mech = p.mech
     if by.idle or not len(found.rows) == len(found.coordinates) == p.free.size:
         return False
     if any(not isinstance(bound, WrenchRows | BoundCoupling) for bound in mech.bound):
-        return False  # what is the same after a whole turn need not be to them
+        return False  # these rows may change after a whole turn of a joint
     holding = np.zeros(len(mech.row_names), dtype=bool)
     for q in starts(held(mech, mech.reference, p.t, np.arange(mech.nv)), 4, 0):
         G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian
@@ -289,7 +290,7 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
 
 
 class _ModeTree:
-    """Stops that are joined to one mode: of each its parent, and where its bodies are."""
+    """Configurations that are joined to one mode, each with its parent and its body poses."""
 
     def __init__(self, walker: ModeWalker, by: Comparison) -> None:
         self.walker, self.by = walker, by
@@ -297,7 +298,7 @@ class _ModeTree:
         self.places, self.groups = [by.place(walker.start.q)], dict[int, ModeGroup]()
 
     def walk(self, at: int, way: Vector, most: int) -> tuple[int, int]:
-        """The last stop of a straight way of the motors, and how many steps were tried."""
+        """Follow a straight path of the motors: its last configuration, and the number of steps."""
         stops, taken, _ = self.walker.walk(self.stops[at], way, PATH_SEARCH, most)
         for stop in stops:
             self.stops.append(stop)
@@ -307,14 +308,14 @@ class _ModeTree:
         return at, taken
 
     def nearest(self, y: Vector, unit: Vector) -> int:
-        """By the motors."""
+        """The configuration whose motors are nearest to y."""
         left = self.walker.left(np.array([stop.y for stop in self.stops]), y) / unit
         return int(np.argmin((left * left).sum(axis=1)))
 
     def most_alike(self, place: Vector) -> int:
-        """By the places of bodies."""
-        off = np.array(self.places) - place
-        return int(np.argmin((off * off).sum(axis=1)))
+        """The configuration whose body poses are nearest to `place`."""
+        difference = np.array(self.places) - place
+        return int(np.argmin((difference * difference).sum(axis=1)))
 
     def group(self, at: int) -> ModeGroup:
         if at not in self.groups:
@@ -322,7 +323,7 @@ class _ModeTree:
         return self.groups[at]
 
     def ways(self, at: int) -> list[Vector]:
-        """Of the motors, from the mode to a stop."""
+        """The steps of the motors from the mode to a configuration."""
         ys = []
         while at >= 0:
             ys.append(self.stops[at].y)
@@ -331,7 +332,7 @@ class _ModeTree:
 
 
 class _ModeTrees:
-    """One for each mode that can be walked from."""
+    """The search trees of all modes that a path can start from."""
 
     def __init__(
         self, p: Problem, closed: list[ClosedStart], by: Comparison, parted: Mask, seed: int
@@ -349,14 +350,14 @@ class _ModeTrees:
                 self.trees[i] = _ModeTree(ModeWalker(p, sensors, closed[i].q), by)
 
     def open_pairs(self) -> list[tuple[int, int]]:
-        """Of trees, that may be joined or not."""
+        """The pairs of trees that are neither joined nor parted."""
         pairs = permutations(self.trees, 2)
         return [
             (i, j) for i, j in pairs if self.group[i] != self.group[j] and not self.parted[i, j]
         ]
 
     def grow(self, most: int) -> None:
-        """One tree grows, and towards another one."""
+        """Grow one tree in a random direction, then towards another tree."""
         pairs = self.open_pairs()
         i, j = pairs[int(self.rng.integers(len(pairs)))]
         a, b = self.trees[i], self.trees[j]
@@ -381,7 +382,7 @@ class _ModeTrees:
         self.group = [new if g == old else g for g in self.group]
 
     def _path(self, i: int, j: int, ways: list[Vector]) -> Array | None:
-        """The path (n, nq) along ways from one mode, where it leads to the other one."""
+        """The path (n, nq) along motor steps from one mode; None unless it ends in the other."""
         stops = self.trees[i].walker.followed(ways, PATH_STEP)
         if stops is None:
             return None
@@ -389,13 +390,13 @@ class _ModeTrees:
         return np.array([stop.q for stop in stops]) if self.by.same(*there) else None
 
     def paths(self) -> tuple[tuple[tuple[int, ...], ...], dict[int, Array]]:
-        """The groups, and from the first mode of each a path to each other one, followed whole."""
+        """The groups, and the path from the first mode of each group to its other modes."""
         paths, groups = dict[int, Array](), list[tuple[int, ...]]()
         for i, x in enumerate(self.closed):
             if i in paths:
                 continue
             paths[i], reached, ways = x.q[None].copy(), [i], {i: list[Vector]()}
-            for k in reached:  # it grows
+            for k in reached:  # `reached` grows within the loop
                 for a, j in sorted(self.edges):
                     if a != k or j in paths:
                         continue

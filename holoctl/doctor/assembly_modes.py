@@ -1,6 +1,7 @@
 """Assembly modes: in how many ways a mechanism closes for the same positions of its motors.
 
-Many starts are closed with the motors held; what closes is put together by the places of bodies.
+The mechanism is closed from many starts with the motors held; closed configurations with the same
+poses of the bodies are one mode.
 References: J.-P. Merlet, Parallel Robots, the chapter on direct kinematics; C. Gosselin and
 J. Angeles 1990, Singularity analysis of closed-loop kinematic chains (the determinant).
 """
@@ -39,7 +40,7 @@ from holoctl.rows.evaluate import scaled_rows_at
 __all__ = ["AssemblyMode", "AssemblyModes", "assembly_modes"]
 
 MODE_ORDER = 6
-"""Digits of distances by which modes are put in order, before coordinates are compared."""
+"""The digits to which distances are rounded when modes are sorted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,18 +50,19 @@ class AssemblyMode:
     Attributes
     ----------
     q : (nq,) array
-        Closed, with the motors where they were to be.
+        A closed configuration with the given motor positions.
     sign : int
-        Of the determinant of the scaled G of `AssemblyModes.rows` and `AssemblyModes.coordinates`:
-        1 or -1; 0 where that is singular. Where no row is redundant, nothing is idle and no leg may
-        roll, modes of different sign are parted by a singular configuration; those of equal sign
-        may be, too. A cross that is turned over changes the sign of `q` as well.
+        The sign of the determinant of the scaled G of `AssemblyModes.rows` and
+        `AssemblyModes.coordinates`: 1 or -1; 0 if that is singular. If no row is redundant, no
+        motion is idle and no leg may roll, modes of different sign are parted by a singular
+        configuration; those of equal sign may be parted, too. If the cross of a universal joint is
+        turned over, the sign changes as well.
     singular : bool
-        Whether the mechanism is: its motors then do not hold it, to first order.
+        Whether the configuration is singular: its motors then do not hold it, to first order.
     found : int
-        From how many starts.
+        The number of starts that closed in this mode.
     distance : float
-        From the reference, scaled.
+        The scaled distance from the reference.
     """
 
     q: Vector
@@ -94,15 +96,16 @@ class AssemblyModes:
     motors : (nu,) array
         Where the motors were held, rad or m.
     tries : int
-        How many starts there were.
+        The number of starts.
     open : int
-        How many of them closed nowhere, or left where constraints of one's own are defined.
+        The number of starts that did not close, or left the domain of user-defined constraints.
     moving : int
-        How many closed where it moves with its motors held, as it does not in general.
+        The number of starts that closed in a configuration that moves with the motors held, though
+        other configurations do not.
     rows, coordinates : tuple of str
-        Those of the determinant: the same for all modes.
+        The rows and columns of the determinant; the same for all modes.
     name : str
-        Of the mechanism.
+        The name of the mechanism.
     """
 
     modes: tuple[AssemblyMode, ...]
@@ -142,12 +145,12 @@ def assembly_modes(
 ) -> AssemblyModes:
     """The ways in which a mechanism closes for given positions of its motors.
 
-    From the reference, and from random starts anywhere, it is closed with the motors held. Modes
-    that differ by whole turns, by the idle spin of a rod between ball joints, or by legs between
-    ball and universal joints that rolled (about themselves, their crosses turned over) are one,
-    of which the configuration nearest to the reference is told. The search proves nothing: modes
-    that attract few starts may be missed, so look at how often each was found, and try again with
-    more.
+    From the reference, and from random starts anywhere, it is closed with the motors held.
+    Configurations that differ by whole turns, by the idle spin of a rod between ball joints, or by
+    legs between ball and universal joints that rolled (about themselves, with their crosses turned
+    over) are one mode, represented by the configuration nearest to the reference. The search is no
+    proof: modes that few starts lead to may be missed, so check how often each was found, and
+    increase `tries`.
 
     Parameters
     ----------
@@ -158,7 +161,7 @@ def assembly_modes(
     tries : int, optional
         Number of starts.
     seed : int, optional
-        Of the random starts; the same seed gives the same modes in the same order.
+        The seed of the random starts; the same seed gives the same modes in the same order.
     t : float, optional
         Time, s, for constraints that depend on it.
     progress : bool, optional
@@ -173,16 +176,16 @@ def assembly_modes(
     InputError
         For a wrong shape, names that are no motors, motors that have no position of their own.
     AssemblyError
-        If no start closes: the motors are out of reach, or contradict each other. It carries the
-        best residual, its worst rows and configuration.
+        If no start closes: the motor positions are out of reach, or contradict each other. It
+        carries the best residual, its worst rows and configuration.
     NotActuatedError
         If the mechanism moves with its motors held, other than idly: its modes are a continuum.
 
     Notes
     -----
-    Coordinates that no constraint depends on, such as a base that floats, stay at the reference.
-    Where the geometry is rounded, a mode closes the rows that decide the motion, and leaves the
-    others open by no more than ``mech.tolerance``.
+    Coordinates that no constraint depends on, such as a floating base, stay at the reference. If
+    the geometry is rounded, a mode satisfies the rows that determine the motion, and the others
+    within ``mech.tolerance``.
 
     Examples
     --------
@@ -217,8 +220,8 @@ def assembly_modes(
 
 
 def _positions(mech: Mechanism, motors: Any) -> Vector:
-    """In the order of u, checked."""
-    mech.motor_positions(mech.reference)  # refuses motors that have none
+    """The motor positions in the order of u, checked."""
+    mech.motor_positions(mech.reference)  # raises an error for motors without a position
     names = mech.actuator_names
     if not isinstance(motors, Mapping):
         return vector("motors", motors, mech.nu, "positions of the motors")
@@ -249,7 +252,8 @@ def _not_closed(found: ModeSearch, positions: Vector, tries: int) -> AssemblyErr
     rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
     return AssemblyError(
         f"{mech.name}: none of {counted(tries, 'start')} closes with the motors at {where}; the "
-        f"best one is off by {best.error:.2g} (scaled), worst rows: {rows}. Are the motors out of "
-        "reach, do more motors than motions contradict each other, or is it a wrong unit?",
+        f"best one has an error of {best.error:.2g} (scaled), worst rows: {rows}. The motor "
+        "positions may be out of reach, in a wrong unit, or contradict each other (more motors "
+        "than motions)",
         residual=best.error, worst=worst, q=best.q,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Why a mechanism does not close: rows that contradict each other.
 
 At a least-squares solution that is no solution, ``G' phi = 0`` with phi not zero: the rows with
-an error pull against each other, and no small motion helps; another posture might. Linear
+an error contradict each other, and no small motion reduces it; another posture might. Linear
 couplings are decided exactly, by rank.
 Reference: docs/doctor.md, "Contradictions".
 """
@@ -23,18 +23,19 @@ from holoctl.rows.evaluate import rows_of
 __all__ = ["ClosingResult", "closing"]
 
 RESTARTS, RESTART_STEPS = (4, 20), 60
-"""What does not close from the configuration given is closed from so many starts around it, with so
-many Newton steps each."""
+"""If a mechanism does not close from the given configuration: the least and the largest number of
+starts around it, and the number of Newton steps from each."""
 
 RESTART_DESCENTS = 5
-"""The best of them is followed down so many times, until no motion reduces its error."""
+"""The number of times that the best of them is minimised further, until no motion reduces its
+error."""
 
 RESTART_WORK, RESTART_CALLS = 5000.0, 5e5
-"""All starts together take about so many steps of a small mechanism; the calls of a step cost as
-much as so many products in it."""
+"""The work of all starts, in steps of a small mechanism; and the overhead of the calls of a step,
+in products."""
 
 CONTRADICTION_SHARE = 1e-3
-"""Rows count as part of a contradiction from this share of the largest error on."""
+"""Rows with at least this fraction of the largest error are part of a contradiction."""
 
 STATIONARY = 1e-4
 """Largest ``|G' phi| / |phi|`` (scaled) at which no motion reduces the error."""
@@ -42,7 +43,7 @@ STATIONARY = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class ClosingResult:
-    """What came of the attempt to close a mechanism; the fields are those of `MobilityReport`."""
+    """The result of the attempt to close a mechanism; the fields are those of `MobilityReport`."""
 
     q: Vector
     closed: bool
@@ -56,8 +57,8 @@ class ClosingResult:
 def closing(mech: Mechanism, q: Vector, t: float) -> ClosingResult:
     """Close the mechanism from q, or find the rows that prevent it.
 
-    From q first, and as long as it takes; then from starts around it, fewer for a large mechanism:
-    the work is bounded, and the same on every machine.
+    It is closed from q first, until convergence; then from starts around it, fewer for a large
+    mechanism, so that the work is bounded, and the same on every computer.
     """
     first = _tried(mech, q, t, restarts=0)
     if first.closed:
@@ -72,21 +73,21 @@ def closing(mech: Mechanism, q: Vector, t: float) -> ClosingResult:
         if tried.opposite:
             return ClosingResult(tried.q, True, opposite=tried.opposite)
     found = more if more.error < first.error else first
-    pulling = _pulling(mech, found.q, t)
+    contradicting = _contradicting(mech, found.q, t)
     for _ in range(RESTART_DESCENTS):
-        if pulling:
+        if contradicting:
             break
-        found = _tried(mech, found.q, t, restarts=0)  # on to the bottom
+        found = _tried(mech, found.q, t, restarts=0)  # further to the minimum
         if found.closed:
             return found
-        pulling = _pulling(mech, found.q, t)
-    return replace(found, contradictions=pulling, opposite=())
+        contradicting = _contradicting(mech, found.q, t)
+    return replace(found, contradictions=contradicting, opposite=())
 
 
 def _tried(
     mech: Mechanism, q: Vector, t: float, restarts: int, max_iter: int = 200
 ) -> ClosingResult:
-    """What comes of one call of `assemble`."""
+    """The result of one call of `assemble`."""
     try:
         return ClosingResult(assemble(mech, q, t=t, restarts=restarts, max_iter=max_iter)[0], True)
     except AssemblyError as error:
@@ -95,7 +96,8 @@ def _tried(
 
 
 def _starts(mech: Mechanism) -> int:
-    """How many starts the work allows: a step costs some calls, and a least-squares solution."""
+    """The number of starts within the work: a step costs some calls, and a least-squares
+    solution."""
     n, m = mech.nv, mech.row_scale.size
     work = RESTART_STEPS * (1.0 + (n + m) * n**2 / RESTART_CALLS)
     return int(np.clip(RESTART_WORK / work, *RESTARTS))
@@ -117,8 +119,8 @@ def _couplings(mech: Mechanism, t: float) -> tuple[str, ...]:
     return tuple(names[where[i]] for i in np.flatnonzero(y > 1e-9 * (1.0 + np.abs(e).max())))
 
 
-def _pulling(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
-    """Rows with an error where no small motion reduces it; none where one would."""
+def _contradicting(mech: Mechanism, q: Vector, t: float) -> tuple[str, ...]:
+    """Rows with an error that no small motion reduces; none if a small motion would reduce it."""
     G, error = scaled_jacobian(mech, q, t)
     if np.linalg.norm(G.T @ error) > STATIONARY * np.linalg.norm(error):
         return ()

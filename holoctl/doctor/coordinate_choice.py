@@ -1,4 +1,4 @@
-"""Which coordinates to use as independent: as `partition` chooses, the motors, a good choice."""
+"""Which coordinates to use as independent: the choice of `partition`, the motors, a good choice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CoordinateChoice:
 
 
 def choice(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> CoordinateChoice:
-    """Which coordinates to use: as `partition` chooses, the motors, the best."""
+    """Which coordinates to use: the choice of `partition`, the motors, the best conditioned."""
     at = s.generic[0]
     names = mech.coordinate_names
     kept = at.G[r.kept]
@@ -64,7 +64,8 @@ def _dependent(mech: Mechanism, at: Sample, t: float, best: Indices) -> Indices:
 
 
 def _condition(kept: Array, columns: Indices) -> float:
-    """In the 1-norm, exactly: an estimate may hang on the sign of a rounding error."""
+    """The exact condition number in the 1-norm: an estimate may depend on the sign of a rounding
+    error."""
     size = scaled_size(kept)
     factors = lu(kept[:, columns], size)
     if not factors.condition <= SINGULAR:

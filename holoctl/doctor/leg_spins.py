@@ -1,15 +1,15 @@
 """Bodies that turned about the line between two ball or universal joints, and moved nothing else.
 
-A leg between a universal and a ball joint stands in the same place in two ways: its cross turned
-over, and it about itself, by half a turn where its axes are at right angles. Who counts where a
-platform can be counts these as one: `rolled`. But the determinant of the rows changes its sign. The
-two columns of the cross enter by the velocity that they give the ball alone:
+A leg between a universal and a ball joint has two configurations with the same end points: in the
+second one the cross is turned over, and the leg is turned about itself, by half a turn if its axes
+are at right angles. Both count as one assembly mode: `rolled`. But the determinant of the rows
+changes its sign. The two columns of the cross enter only by the velocity of the ball joint:
 
     (a1 x r) x (a2 x r) = (r . (a1 x a2)) r        a1, a2: axes of the cross; r: from it to the ball
 
-So the determinant has the factor r . (a1 x a2), which changes its sign with it: `sign_of_legs`.
-What is left when it is divided out is the same for all legs that roll, and like the factor vanishes
-at singular configurations only.
+So the determinant has the factor r . (a1 x a2), which changes its sign as well: `sign_of_legs`. The
+determinant divided by this factor is the same for all legs that roll, and like the factor vanishes
+only at singular configurations.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["LegJoints", "apart", "joints_at", "may_roll", "rolled", "sign_of_legs", "that_roll"]
 
 MOST_HUNG, ON_A_LINE = 10, 1e-3  # a count; of the size of the mechanism
-"""Signs of modes are told apart from those of legs that roll where so many bodies hang on points at
-most, and none but legs on points of one line."""
+"""Limits for `sign_of_legs`: the largest number of groups of bodies that are connected by points
+only; and the largest distance of points from a common line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class LegJoints:
     Attributes
     ----------
     pairs : tuple of (int, int)
-        The bodies that each ties; one body for all that are welded together.
+        The bodies that each joint connects; bodies that are welded together count as one.
     centres : tuple of (3,) arrays or None
-        The point that ball and universal joints turn about, m.
+        The centre of each ball or universal joint, m; None for other joints.
     own : (bodies,) mask
-        Bodies that stand for themselves: no parts of a joint, nor of another body.
+        Bodies that are no parts of a joint, nor welded to a body before them.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -54,7 +54,7 @@ class LegJoints:
     own: Mask
 
     def outer(self, bodies: set[int]) -> list[int]:
-        """Joints with a centre between these bodies and others."""
+        """The joints with a centre between these bodies and others."""
         return [
             k
             for k, (a, b) in enumerate(self.pairs)
@@ -62,8 +62,8 @@ class LegJoints:
         ]
 
     def hung(self, held: Iterable[int]) -> list[set[int]]:
-        """Bodies that move together about points: what joints without a centre tie is one; but what
-        is tied to the world, and those held."""
+        """Groups of bodies that are connected to other groups by joints with a centre only,
+        without the group of the world and of the bodies `held`."""
         grounded = {0, *held}
         ties = [pair for pair, c in zip(self.pairs, self.centres, strict=True) if c is None]
         bodies = {x for pair in self.pairs for x in pair} | grounded
@@ -72,7 +72,7 @@ class LegJoints:
 
 
 def joints_at(mech: Mechanism, q: Vector, t: float, size: float) -> LegJoints:
-    """For mechanisms of this size, m."""
+    """The joints of a mechanism of this size, m, at a configuration."""
     return _joints(bodies_at(mech, sample(mech, q, t), t), size)
 
 
@@ -91,7 +91,7 @@ def _joints(here: Bodies, size: float) -> LegJoints:
 
 
 def _centre(twists: Array, at_rest: float, size: float) -> Vector | None:
-    """The point about which all twists turn, where there are two of them or three."""
+    """The point that two or three twists all turn about; None if there is none."""
     v, w = twists[:3], twists[3:]
     if w.shape[1] not in (2, 3) or singular_values(w)[-1] <= at_rest:
         return None
@@ -101,7 +101,7 @@ def _centre(twists: Array, at_rest: float, size: float) -> Vector | None:
 
 
 def may_roll(mech: Mechanism) -> Mask:
-    """Bodies that no constraint holds but those between bodies."""
+    """Bodies that no constraints depend on except those between bodies."""
     free = np.ones(int(mech.model.njoints), dtype=bool)
     for bound in mech.bound:
         if not isinstance(bound, WrenchRows):
@@ -114,9 +114,9 @@ def rolled(
     a: LegJoints, b: LegJoints, A: Sequence[pin.SE3], B: Sequence[pin.SE3], moved: Mask,
     near: float, size: float,
 ) -> bool:  # fmt: skip
-    """Whether the bodies that moved from places A to places B only rolled.
+    """Whether the bodies that moved from poses A to poses B only rolled.
 
-    `near` is how near is the same, lengths in units of `size`.
+    Poses are the same within `near`, lengths in units of `size`.
     """
     if a.pairs != b.pairs:
         return False
@@ -133,18 +133,18 @@ def rolled(
                 return False
             centres.append(centre)
         if max((float(np.abs(c - centres[0]).max()) for c in centres), default=0.0) <= near * size:
-            return False  # it hangs on one point
+            return False  # the bodies are connected by one point
     return True
 
 
 def apart(A: pin.SE3, B: pin.SE3, size: float) -> float:
-    """The largest difference of two places, lengths in units of `size`."""
+    """The largest difference of two poses, lengths in units of `size`."""
     lengths = np.abs(A.translation - B.translation).max() / size
     return float(max(np.abs(A.rotation - B.rotation).max(), lengths))
 
 
 def _tied(bodies: Iterable[int], pairs: Iterable[tuple[int, int]]) -> list[set[int]]:
-    """These bodies, those together that pairs of them tie."""
+    """The groups of these bodies that the pairs connect."""
     of = {body: {body} for body in bodies}
     for a, b in pairs:
         if a in of and b in of and of[a] is not of[b]:
@@ -157,7 +157,7 @@ def _tied(bodies: Iterable[int], pairs: Iterable[tuple[int, int]]) -> list[set[i
 
 
 def that_roll(mech: Mechanism, q: Vector, t: float, size: float) -> Mask:
-    """Bodies that hang on two points, as legs do, and parts of joints."""
+    """Bodies that are connected by two points only, as legs are, and parts of joints."""
     joints, may = joints_at(mech, q, t, size), may_roll(mech)
     mask = ~joints.own
     for some in joints.hung(np.flatnonzero(~may).tolist()):
@@ -167,7 +167,7 @@ def that_roll(mech: Mechanism, q: Vector, t: float, size: float) -> Mask:
 
 
 def sign_of_legs(mech: Mechanism, q: Vector, t: float, size: float) -> int:
-    """The sign of the factors of all legs at a configuration; 0 where more may roll than legs
+    """The sign of the factors of all legs at a configuration; 0 if bodies may roll that are no legs
     between a universal joint of the tree and a ball joint."""
     here = bodies_at(mech, sample(mech, q, t), t)
     if _gimbals(here):
@@ -192,7 +192,7 @@ def sign_of_legs(mech: Mechanism, q: Vector, t: float, size: float) -> int:
 
 
 def _of_leg(here: Bodies, joints: LegJoints, leg: set[int], outer: list[int]) -> int:
-    """The sign of its factor; 0 where it is no such leg."""
+    """The sign of the factor of a leg; 0 if it is no leg between a universal and a ball joint."""
     if len(outer) != 2:
         return 0
     freedoms = [here.edges[k].free.shape[1] for k in outer]
@@ -202,7 +202,7 @@ def _of_leg(here: Bodies, joints: LegJoints, leg: set[int], outer: list[int]) ->
     body, start, end = here.edges[cross].b, joints.centres[cross], joints.centres[ball]
     parts = here.within.get(body, [])
     if len(parts) != 1 or joints.pairs[cross][1] not in leg or start is None or end is None:
-        return 0  # the cross is cut, or hangs on the leg
+        return 0  # the universal joint is cut, or the cross is a child of the leg
     columns = np.concatenate([here.columns[parts[0]], here.columns[body]])
     if columns.size != 2:
         return 0
@@ -213,7 +213,7 @@ def _of_leg(here: Bodies, joints: LegJoints, leg: set[int], outer: list[int]) ->
 
 
 def _on_a_line(points: Array, size: float) -> bool:
-    """Whether there are two points and more, all of them on one line."""
+    """Whether there are two or more points, all on one line."""
     if len(points) < 2:
         return False
     s = singular_values((points - points.mean(axis=0)) / size)
@@ -221,7 +221,7 @@ def _on_a_line(points: Array, size: float) -> bool:
 
 
 def _gimbals(here: Bodies) -> bool:
-    """Whether joints in series turn about three axes: two positions of them are one."""
+    """Whether joints in series turn about three axes: two positions of them are the same pose."""
     for body, parts in here.within.items():
         columns = np.concatenate([here.columns[j] for j in (*parts, body)])
         turning = np.abs(here.J[3:, columns]).max(axis=0) > here.at_rest

@@ -20,9 +20,9 @@ __all__ = ["all_joints", "locked_joints"]
 
 
 def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
-    """Joints without a part in any finite motion, and such coordinates of joints in series.
+    """Joints that move in no finite motion, and coordinates of joints in series that do not.
 
-    Joints of the tree and cut ones are judged alike, by their rates.
+    Joints of the tree and cut joints are judged in the same way, by their rates.
     """
     found: list[str] = []
     if mech.row_scale.size == 0:
@@ -43,13 +43,13 @@ def locked_joints(mech: Mechanism, s: Samples, t: float) -> tuple[str, ...]:
 def _rates(
     mech: Mechanism, q: Vector, t: float, names: Iterable[str] | None = None
 ) -> dict[str, Array]:
-    """For each joint, of the tree or cut, the rates of its coordinates by the velocity."""
+    """The Jacobian of the coordinates of each joint, of the tree or cut."""
     names = all_joints(mech) if names is None else names
     return {name: joint_motion(mech, name, q, t=t).jacobian for name in names}
 
 
 def all_joints(mech: Mechanism, most: int = 6) -> list[str]:
-    """Joints of the tree, of so many coordinates at most, then those that are cut."""
+    """The joints of the tree with at most `most` coordinates, then the cut joints."""
     model = plain(mech.model)
     found = [
         whole_joint(mech.model, name)
@@ -63,7 +63,7 @@ def all_joints(mech: Mechanism, most: int = 6) -> list[str]:
 
 
 def _in_series(mech: Mechanism, name: str) -> bool:
-    """Whether the coordinates are those of joints one after the other, not parts of a rotation."""
+    """Whether the coordinates are those of joints in series, not parts of one rotation."""
     kinds = dict(zip(mech.constraint_names, mech.constraints, strict=True))
     closure = kinds.get(name)
     return not (isinstance(closure, Closure) and closure.joint == "spherical")

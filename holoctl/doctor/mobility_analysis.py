@@ -1,7 +1,7 @@
-"""`mobility`: everything that can be said about a mechanism before a torque is computed.
+"""`mobility`: the analysis of a mechanism before a torque is computed.
 
-Close it; look around there; judge rows, motions, coordinates, margins. Each of these is a file.
-Reference: docs/doctor.md.
+The mechanism is closed and sampled nearby; then its rows, motions, coordinates and margins are
+judged. Each of these has a module. Reference: docs/doctor.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holoctl.doctor.rank_margins import margins
 from holoctl.doctor.redundancy import Redundancy, redundancy
 from holoctl.doctor.report import MobilityReport
 from holoctl.doctor.rounding import FAR, Rounding, wanted
-from holoctl.doctor.sensors import sensors, sensors_asked
+from holoctl.doctor.sensors import reported_sensors, sensors
 from holoctl.doctor.size_and_mass import dimensions
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.mechanism.checks import check_configuration, check_mechanism
@@ -56,14 +56,14 @@ def mobility(
     ----------
     mech : Mechanism
     q : (nq,) array_like, optional
-        Where to look; closed from there if it is open. Default: ``mech.reference``.
+        The configuration to examine; it is closed first if needed. Default: ``mech.reference``.
     t : float, optional
         Time, s, for constraints that depend on it.
     progress : bool, optional
         Show a progress bar (needs tqdm): large mechanisms take a while.
     measured : iterable of str, optional
         The sensors, as in `ClosedStateEstimator`: joints, coordinates, closures that are joints.
-        Default: the motors; nothing is said of sensors where there are none, or none of joints.
+        Default: the motors; without motors that act on joints sensors are not examined.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def mobility(
 
     Notes
     -----
-    Rank is decided by singular values of scaled rows: at this configuration, and at closed
-    configurations nearby; where paths of different dimension meet, the largest one counts. Where
-    the geometry turns out to be rounded, what is below ``mech.tolerance`` is nothing.
+    The rank is determined by singular values of scaled rows, at this configuration and at closed
+    configurations nearby; if paths of different dimension meet, the largest dimension counts. If
+    the geometry is rounded, singular values below ``mech.tolerance`` count as zero.
 
-    What depends on how the tree was cut: open degrees of freedom, active rows, names. What does
-    not: degrees of freedom, ``rows - active``, idle motions, verdicts.
+    Open degrees of freedom, active rows and names depend on how the tree was cut. Degrees of
+    freedom, ``rows - active``, idle motions and verdicts do not.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def mobility(
     """
     check_mechanism(mech)
     t = number("t", t, "time, s")
-    asked = sensors_asked(mech, measured)
+    measured_joints = reported_sensors(mech, measured)
     guess = mech.reference.copy() if q is None else check_configuration(mech, q)
     with progress_bar(5, "doctor", "parts", show=flag("progress", progress)) as bar:
-        return _examined(mech, guess, t, asked, bar)
+        return _examined(mech, guess, t, measured_joints, bar)
 
 
 def _examined(
-    mech: Mechanism, guess: Vector, t: float, asked: MeasurementModel | None, bar: Any
+    mech: Mechanism, guess: Vector, t: float, measured: MeasurementModel | None, bar: Any
 ) -> MobilityReport:
     def begin(part: str, ended: int = 1) -> None:
         bar.update(ended)
@@ -119,7 +119,7 @@ def _examined(
     r = redundancy(mech, s, t, meant)
     begin("motions")
     m = motions(mech, s, t)
-    seen = sensors(mech, s, asked, t)
+    seen = sensors(mech, s, measured, t)
     begin("coordinates")
     chosen = choice(mech, s, r, t)
     begin("")
@@ -136,7 +136,8 @@ def _examined(
 def _rounding(
     mech: Mechanism, guess: Vector, t: float, s: Samples, r: Redundancy, meant: KeptRows | None
 ) -> Rounding:
-    """How exact the geometry is; where it moves less than it might, what tolerance it wants."""
+    """The rounding of the geometry; if the mechanism moves less than it might, also the tolerance
+    with which it would move."""
     hint, far = Rounding(), bool(_far(mech, guess, s.here.q))
     if s.finite_dof == 0 or r.weak or far:
         hint = wanted(mech, guess, t, 1 if far else s.finite_dof + 1)
@@ -146,8 +147,8 @@ def _rounding(
 
 
 def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[ClosingResult, KeptRows | None]:
-    """The guess, where it is closed; else the closed configuration that is found from there. And
-    the rows that decide the motion there, where geometry is rounded."""
+    """The guess if it is closed, else the closed configuration that is found from it; and the rows
+    that determine the motion there if the geometry is rounded."""
     found = ClosingResult(guess, True)
     if sample(mech, guess, t).error > CLOSED_ALREADY or opposite_closures(mech, guess, t):
         found = closing(mech, guess, t)
@@ -157,12 +158,12 @@ def _closed(mech: Mechanism, guess: Vector, t: float) -> tuple[ClosingResult, Ke
     if meant is not None:
         return found, meant
     polished = configuration_along(mech, found.q, np.zeros(mech.nv), t)
-    # a rank is as good as its configuration is closed
+    # a rank is only as accurate as its configuration is closed
     return (found if polished is None else replace(found, q=polished)), None
 
 
 def _unclosed(mech: Mechanism, found: ClosingResult, hint: Rounding, t: float) -> MobilityReport:
-    """Counts alone: there is no configuration to speak of motions."""
+    """The report of a mechanism that does not close: counts, without motions."""
     here = sample(mech, found.q, t, 0.0)
     return MobilityReport(
         mech.name,
@@ -177,6 +178,6 @@ def _unclosed(mech: Mechanism, found: ClosingResult, hint: Rounding, t: float) -
 
 
 def _far(mech: Mechanism, guess: Vector, q: Vector) -> tuple[str, ...]:
-    """Coordinates that had to go far to close the mechanism, the farthest first."""
+    """Coordinates that had to move far to close the mechanism, the farthest first."""
     d = np.abs(pin.difference(mech.model, guess, q)) / mech.column_scale
     return tuple(mech.coordinate_names[i] for i in np.argsort(-d) if d[i] > FAR)

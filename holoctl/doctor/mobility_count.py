@@ -1,9 +1,9 @@
-"""How many motions there are, and why counting joints and rows gives another number.
+"""The number of motions, and why counting joints and rows gives another number.
 
     dof = open_dof - rank(G)        Gruebler-Kutzbach: open_dof - rows
 
-Rows that repeat others take no motion away, so the rule of Gruebler and Kutzbach counts too few:
-by three for every planar or spherical loop.
+Redundant rows take no motion away, so the rule of Gruebler and Kutzbach counts too few motions: by
+three for every planar or spherical loop.
 Reference: K. J. Waldron and G. L. Kinzel, Kinematics, Dynamics, and Design of Machinery, on
 mobility and its exceptions.
 """
@@ -28,7 +28,7 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["Counts", "counts"]
 
 SPECIAL = 1e-7
-"""Axes of a loop are parallel, or meet, where they are off by less: loops have names by that."""
+"""Tolerance within which axes of a loop are parallel, or meet: a planar or spherical loop."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Counts:
     crossing : bool
         Whether paths cross here though the rank is that of configurations nearby.
     reason : str
-        Why the rule of Gruebler and Kutzbach gives another number than `dof`; empty where not.
+        Why the rule of Gruebler and Kutzbach gives another number than `dof`; empty if it does not.
     """
 
     open_dof: int
@@ -63,12 +63,12 @@ class Counts:
 
     @property
     def shaky(self) -> int:
-        """Motions that are possible to first order, in general, and do not go on."""
+        """Motions that are possible to first order, in general, but not finitely."""
         return self.open_dof - self.generic_rank - self.finite_dof
 
 
 def counts(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> Counts:
-    """Count, where the mechanism closes."""
+    """The counts of a mechanism that closes."""
     reason = _reason(mech, s, r, t)
     ranks = (s.here.rank, s.generic_rank, s.finite_dof)
     return Counts(mech.nv, mech.row_scale.size, *ranks, s.crossing, reason)
@@ -93,7 +93,7 @@ def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:
 
 
 def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
-    """What is special about the loops with redundant rows."""
+    """The special geometry of the loops with redundant rows."""
     concerned = {constraint_of(row) for row in r.redundant}
     kin = kinematics(mech.model, workspace(mech), at.q, np.zeros(mech.nv), t)
     kinds: dict[str, list[str]] = {}
@@ -106,18 +106,18 @@ def _loops(mech: Mechanism, at: Sample, r: Redundancy, t: float) -> list[str]:
     return [f"{', '.join(loops)}: {kind}" for kind, loops in kinds.items()]
 
 
-def _kind(J: Array, off: float, length: float) -> str:
+def _kind(J: Array, tolerance: float, length: float) -> str:
     """Planar, spherical, or special: from the screws (6, n) of the joints of a loop."""
     linear, angular = J[:3].T, J[3:].T
     size = max(float(np.abs(linear).max()), length)
-    if normal_of_axes(J, off, size) is not None:
+    if normal_of_axes(J, tolerance, size) is not None:
         return "a planar loop"
     if (np.linalg.norm(angular, axis=1) > TURNS).any():
-        # v + omega x p = 0 at one point p of all
+        # v + omega x p = 0 at one common point p
         A = np.concatenate([pin.skew(w) for w in angular])
         p = np.linalg.lstsq(A, -linear.ravel(), rcond=None)[0]
-        if np.abs(A @ p + linear.ravel()).max() < off * size:
+        if np.abs(A @ p + linear.ravel()).max() < tolerance * size:
             return "a spherical loop, all axes meet in a point"
-    elif np.linalg.matrix_rank(linear, tol=off * size) < 3:
+    elif np.linalg.matrix_rank(linear, tol=tolerance * size) < 3:
         return "a loop of parallel slides"
     return "special dimensions or directions"

@@ -1,8 +1,8 @@
-"""Which of the closed configurations found are the same mode, and the signs by which modes differ.
+"""Which closed configurations are the same assembly mode, and the signs of their determinants.
 
-With the motors held nothing moves but what is idle, such as a rod that spins about itself. So modes
-are compared by the places of the bodies that rest in all idle motions; bodies between ball and
-universal joints may have rolled.
+With the motors held only idle motions remain, such as a rod that spins about itself. So modes are
+compared by the poses of the bodies that rest in all idle motions; bodies between ball and universal
+joints may have rolled.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["Comparison", "ModeGroup", "grouped", "nearest_idle", "signs"]
 
 MODE_SINGULAR = 1e-6  # scaled
-"""An assembly mode is singular where the least singular value that counts is smaller, or smaller
-than the tolerance of rounded geometry."""
+"""An assembly mode is singular if its smallest active singular value is smaller, or smaller than
+the tolerance of rounded geometry."""
 
 SAME_MODE = (0.1, 1e-5)  # a share; scaled
-"""Modes are the same where all bodies that count are nearer than this share of the least singular
-value, near which there is no other, or than the second number, to which singular ones are found."""
+"""Modes are the same if all resting bodies are nearer than this fraction of the smallest singular
+value, within which the mode is isolated, or than the second number, the accuracy of singular
+modes."""
 
-MODE_GOES_ON = 0.1  # scaled
-"""Steps with motors held tell motions that no motor drives from a singular mode."""
+MODE_STEP = 0.1  # scaled
+"""The step, with motors held, that distinguishes an undriven motion from a singular mode."""
 
 IDLE_SHARE = 1e-3
-"""Motions and coordinates of them that have a smaller share are not counted, where motors are
-held."""
+"""Motions with motors held, and coordinates in them, do not count below this fraction."""
 
 NEARER_BY = 1e-6
-"""Of the same mode, a configuration counts as nearer to the reference if it is by this share."""
+"""A configuration of the same mode is nearer to the reference if it is by this fraction."""
 
 
 @dataclass
@@ -61,22 +61,23 @@ class ModeGroup:
     Attributes
     ----------
     q : (nq,) array
-        Of all that were found, the configuration nearest to the reference.
+        The configuration nearest to the reference of all that were found.
     distance : float
-        How far that is, scaled.
+        Its scaled distance from the reference.
     G : (m, nf) array
-        Scaled Jacobian by the free coordinates there.
+        Scaled Jacobian by the free coordinates at q.
     least : float
-        The least of its singular values that count for the rank that modes have in general.
+        The smallest singular value of G within the general rank of the modes.
     clear : float
-        What is singular has smaller ones.
+        The mode is singular if `least` is not larger.
     inexact : float
-        How far rows that are left open may move it, scaled.
+        The scaled displacement that rows left open may cause.
     places : list of pin.SE3
-        Of all bodies there.
+        The poses of all bodies at q.
     joints : LegJoints or None
-        There, once they were asked for.
+        The joints at q, once they are needed.
     count : int
+        The number of starts.
     """
 
     q: Vector
@@ -90,43 +91,43 @@ class ModeGroup:
     count: int = 1
 
     def take_nearer(self, new: ModeGroup) -> None:
-        """Be another configuration of this mode, if that is nearer to the reference."""
+        """Take another configuration of this mode if it is nearer to the reference."""
         if new.distance < self.distance * (1.0 - NEARER_BY):
             vars(self).update(vars(new) | {"count": self.count})
 
     @property
     def singular(self) -> bool:
-        """Whether the motors do not hold it, to first order."""
+        """Whether the motors do not hold the configuration, to first order."""
         return self.least <= self.clear
 
 
 class Comparison:
-    """By what closed configurations compare, with the motors held.
+    """The comparison of closed configurations with the motors held.
 
     Attributes
     ----------
     rank : int
-        That of G by the free coordinates, in general.
+        The general rank of G by the free coordinates.
     idle : int
-        How many motions are.
+        The number of idle motions.
     resting : mask of bodies
-        Those that rest in all idle motions.
+        Bodies that rest in all idle motions.
     size : float
-        Of the mechanism, m.
+        The size of the mechanism, m.
     rolls : mask of bodies
-        Those that may have rolled.
+        Bodies that may have rolled.
     some_rolled : bool
-        Whether any did, in what was compared so far.
+        Whether a body rolled in any comparison so far.
     """
 
     def __init__(self, p: Problem, closed: Sequence[ClosedStart]) -> None:
-        """Raises `NotActuatedError` where something moves, and not idly."""
+        """Raises `NotActuatedError` if the mechanism moves with motors held, other than idly."""
         mech, self.p = p.mech, p
         jacobians = [_jacobian(p, x.q) for x in closed]
         ranks = [_rank(p, x, G) for x, G in zip(closed, jacobians, strict=True)]
         first = ranks.index(max(ranks))
         idle = _idle(p, closed[first], jacobians[first], ranks[first])
-        # what neither is idle nor goes on is singular: all that was found may be
+        # a motion that is neither idle nor finite is a singularity; all configurations may have it
         self.idle = idle.shape[1]
         self.rank = min(p.free.size - self.idle, len(mech.row_names))
         self.resting = np.ones(int(mech.model.njoints), dtype=bool)
@@ -140,7 +141,7 @@ class Comparison:
         self.rolls, self.some_rolled = may_roll(mech), False
 
     def group(self, x: ClosedStart) -> ModeGroup:
-        """A group of one, to be compared."""
+        """A group of one closed start."""
         p, mech, q = self.p, self.p.mech, _turned_back(self.p, x.q)
         G = _jacobian(p, q)[:, p.free]
         least = float(singular_values(G)[self.rank - 1]) if self.rank else 1.0
@@ -150,11 +151,11 @@ class Comparison:
         return ModeGroup(q, far, G, least, clear, inexact, _places(mech, q))
 
     def group_at(self, q: Vector) -> ModeGroup:
-        """The same of a configuration."""
+        """A group of one configuration."""
         return self.group(ClosedStart(q, largest(self.p.scaled_rows(q)[0]), ()))
 
     def same(self, g: ModeGroup, new: ModeGroup) -> bool:
-        """Whether bodies that rest are where they were, or only rolled."""
+        """Whether the resting bodies have the same poses, or only rolled."""
         share, singular = SAME_MODE
         near = max(share * min(g.least, new.least), singular, 10.0 * max(g.inexact, new.inexact))
         pairs = zip(g.places, new.places, strict=True)
@@ -164,12 +165,12 @@ class Comparison:
         if (moved & ~self.rolls).any():
             return False
         a, b = self._joints(g), self._joints(new)
-        as_before = rolled(a, b, g.places, new.places, moved, near, self.size)
-        self.some_rolled |= as_before
-        return as_before
+        only_rolled = rolled(a, b, g.places, new.places, moved, near, self.size)
+        self.some_rolled |= only_rolled
+        return only_rolled
 
     def place(self, q: Vector) -> Vector:
-        """Numbers of the places of bodies that count, lengths in units of the size."""
+        """The poses of the resting bodies as numbers, lengths in units of the size."""
         bodies = itertools.compress(_places(self.p.mech, q), self.resting)
         return np.concatenate(
             [np.append(X.translation / self.size, X.rotation.ravel()) for X in bodies]
@@ -182,7 +183,8 @@ class Comparison:
 
 
 def grouped(found: ModeSearch, by: Comparison) -> tuple[list[ModeGroup], int]:
-    """All modes, and how many starts closed where motions go on that do not in general."""
+    """All modes, and the number of starts that closed in a configuration with additional finite
+    motions."""
     p, groups, moving = found.problem, list[ModeGroup](), 0
     for x in found.closed:
         new = by.group(x)
@@ -200,14 +202,13 @@ def grouped(found: ModeSearch, by: Comparison) -> tuple[list[ModeGroup], int]:
 
 
 def _moves(p: Problem, x: ClosedStart, q: Vector, rank: int) -> bool:
-    """Whether it moves there with its motors held, as it does not in general."""
+    """Whether it moves there with its motors held, though other configurations do not."""
     r = _rank(p, x, G := _jacobian(p, x.q))
-    return r < rank and _goes_on(p, q, *_null(p, G, r).T)
+    return r < rank and _is_finite(p, q, *_null(p, G, r).T)
 
 
 def _roll_back(group: ModeGroup, by: Comparison) -> None:
-    """Legs that are turned over as against the reference turn back, one after the other, so that
-    they do not turn signs over."""
+    """Turn rolled legs back towards the reference, one by one, so that they do not change signs."""
     p, model = by.p, plain(by.p.mech.model)
     axis_signs = axis_sign_rows(p.mech)
     parts = [slice(i, i + n) for i, n in zip(model.idx_qs, model.nqs, strict=True)]
@@ -225,7 +226,7 @@ def _roll_back(group: ModeGroup, by: Comparison) -> None:
 
 
 def _jacobian(p: Problem, q: Vector) -> Array:
-    """(m, nv), scaled."""
+    """The scaled Jacobian (m, nv)."""
     return scaled_rows_at(p.mech, q, np.zeros(p.mech.nv), p.t).jacobian
 
 
@@ -236,14 +237,15 @@ def _rank(p: Problem, x: ClosedStart, G: Array) -> int:
 
 
 def _least_that_counts(mech: Mechanism, error: float) -> float:
-    """A singular value below is of a singular mode: those vanish with the root of the error."""
+    """The bound below which a singular value counts as zero: at a singular mode it is of the order
+    of the square root of the error."""
     if error > MODE_CLOSED:
         return mech.tolerance
     return max(MODE_SINGULAR, RANK_OPEN * float(np.sqrt(error)))
 
 
 def _null(p: Problem, G: Array, rank: int) -> Array:
-    """(nv, n): the motions with the motors held, scaled."""
+    """The motions (nv, n) with the motors held, scaled."""
     basis = null_space_by_svd(G[:, p.free], rank)[3]
     Z = np.zeros((p.mech.nv, basis.shape[1]))
     Z[p.free] = basis
@@ -251,7 +253,13 @@ def _null(p: Problem, G: Array, rank: int) -> Array:
 
 
 def _idle(p: Problem, x: ClosedStart, G: Array, rank: int) -> Array:
-    """(nv, n): the motions that go on with the motors held, which must be idle."""
+    """The finite motions (nv, n) with the motors held, which must be idle.
+
+    Raises
+    ------
+    NotActuatedError
+        If one of them is not idle.
+    """
     mech = p.mech
     Z = _null(p, G, rank)
     known = np.zeros((mech.nv, 0))
@@ -265,11 +273,11 @@ def _idle(p: Problem, x: ClosedStart, G: Array, rank: int) -> Array:
         known = u[:, s > IDLE_SHARE]
     u, s, _ = np.linalg.svd(Z - known @ (known.T @ Z), full_matrices=False)
     others = u[:, s > IDLE_SHARE]
-    ways = list(others.T)
-    if len(ways) > 1:  # each alone may turn back where two together do not
-        mixed = np.random.default_rng(0).normal(size=(len(ways), 4))
-        ways += list((others @ (mixed / np.linalg.norm(mixed, axis=0))).T)
-    moving = [z for z in ways if _goes_on(p, x.q, z)]
+    directions = list(others.T)
+    if len(directions) > 1:  # a combination may be a finite motion though no basis motion is
+        mixed = np.random.default_rng(0).normal(size=(len(directions), 4))
+        directions += list((others @ (mixed / np.linalg.norm(mixed, axis=0))).T)
+    moving = [z for z in directions if _is_finite(p, x.q, z)]
     if not moving:
         return known
     size = np.abs(moving).max(axis=0)
@@ -281,21 +289,21 @@ def _idle(p: Problem, x: ClosedStart, G: Array, rank: int) -> Array:
     )
 
 
-def _goes_on(p: Problem, q: Vector, *ways: Vector) -> bool:
-    """Whether there is a closed configuration ahead on one of them; of a singular one there is
-    none."""
-    for way in (side * z for z in ways for side in (1.0, -1.0)):
-        step = MODE_GOES_ON * way[p.free] * p.mech.column_scale[p.free] / p.metric
+def _is_finite(p: Problem, q: Vector, *directions: Vector) -> bool:
+    """Whether a closed configuration lies ahead in one of the directions; from a singular mode none
+    does."""
+    for direction in (side * z for z in directions for side in (1.0, -1.0)):
+        step = MODE_STEP * direction[p.free] * p.mech.column_scale[p.free] / p.metric
         found = tried(p, p.moved(q, step), None)
         if found is None or found.error > allowed(p.mech):
             continue
-        if 0.5 * MODE_GOES_ON < distance(p.mech, q, found.q) < 2.0 * MODE_GOES_ON:
+        if 0.5 * MODE_STEP < distance(p.mech, q, found.q) < 2.0 * MODE_STEP:
             return True
     return False
 
 
 def _resting(p: Problem, q: Vector, Z: Array) -> Mask:
-    """Which bodies rest in motions Z."""
+    """The bodies that rest in the motions Z."""
     here = bodies_at(p.mech, sample(p.mech, q, p.t), p.t)
     bodies = range(int(p.mech.model.njoints))
     return np.array([np.abs(here.twist(i, Z)).max(initial=0.0) <= here.at_rest for i in bodies])
@@ -317,7 +325,7 @@ def _turned_back(p: Problem, q: Vector) -> Vector:
 
 
 def nearest_idle(p: Problem, q: Vector) -> Vector:
-    """The same mode with what is idle nearest to the reference."""
+    """The configuration of the same mode whose idle coordinates are nearest to the reference."""
     x = nearest_configuration(p, q)
     return x if _as_closed(p, q, x) else q
 
@@ -331,7 +339,7 @@ def _as_closed(p: Problem, q: Vector, x: Vector) -> bool:
 
 def signs(groups: list[ModeGroup], rank: int) -> tuple[Indices, Indices, list[int]]:
     """Rows, columns among the free coordinates, and the sign of ``det G[rows, columns]`` of each
-    mode: those that are independent at all modes, as far as there are such."""
+    mode; the rows and columns are independent at all modes if possible."""
     regular = [g for g in groups if not g.singular]
     best: tuple[float, Indices, Indices] | None = None
     for at in regular:

@@ -1,8 +1,8 @@
-"""Ways of closed configurations along straight lines of the motors, with no singular one on them.
+"""Paths of closed, regular configurations along straight lines of the motors.
 
     y += dy,  max |gamma dy / c| <= step        follow: estimation/branch_continuation.py
 
-A step counts only where the continuation vouches for it: the determinant of the closing system with
+A step is accepted only if the continuation proves it: the determinant of the closing system with
 the motors held keeps its sign, and its inverse stays bounded.
 """
 
@@ -37,21 +37,23 @@ PATH_MET = 1e-9  # scaled
 
 
 PATH_LONGEST = 10_000
-"""Steps of a straight part of a path."""
+"""The largest number of steps of a straight part of a path."""
 
 OFF_WAY = 0.5
-"""Share of a step by which motors may miss it, where they are more than motions."""
+"""The fraction of a step by which motors may miss it if there are more motors than motions."""
 
 
 class ModePathPoint(NamedTuple):
-    """A closed configuration on a way.
+    """A closed configuration on a path.
 
     Attributes
     ----------
     q : (nq,) array
+        Configuration.
     y : (n,) array
-        How far the coordinates of the motors went since the mode that it started from.
+        The displacement of the motors' coordinates since the mode at the start.
     borders : Borders
+        The borders of the estimator system there.
     """
 
     q: Vector
@@ -60,7 +62,7 @@ class ModePathPoint(NamedTuple):
 
 
 class ModeWalker:
-    """Walks from one mode.
+    """Paths that start from one mode.
 
     Attributes
     ----------
@@ -69,7 +71,7 @@ class ModeWalker:
     columns : (n,) int array
         The coordinates that motors drive.
     turning : (n,) mask
-        Those that are angles: they may go round.
+        Which of them are angles, which may make whole turns.
     """
 
     def __init__(self, p: Problem, sensors: MeasurementModel, q: Vector) -> None:
@@ -88,23 +90,23 @@ class ModeWalker:
         self.start = ModePathPoint(q, np.zeros(self.columns.size), borders)
 
     def left(self, y: Vector, target: Vector) -> Vector:
-        """From y to the target, the shorter way round."""
+        """The displacement from y to the target, angles by the shorter way round."""
         way = target - y
         return np.where(self.turning, wrapped(way), way)
 
     def walk(
         self, start: ModePathPoint, way: Vector, step: float, most: int
     ) -> tuple[list[ModePathPoint], int, bool]:
-        """Along a straight way of the motors, in steps of this length, scaled.
+        """Follow a straight line of the motors in steps of a scaled length.
 
         Returns
         -------
         stops : list of ModePathPoint
-            Those after `start`.
+            The configurations after `start`.
         taken : int
-            Steps that were tried.
+            The number of steps that were tried.
         there : bool
-            Whether the last stop is at the end of the way.
+            Whether the last configuration is at the end of the line.
         """
         see, c, stops = self._see, self.p.mech.column_scale, list[ModePathPoint]()
         place, y, end = placed_at(see, start.q, self.p.t, start.borders), start.y, start.y + way
@@ -120,8 +122,8 @@ class ModeWalker:
             if there is None:
                 return stops, taken, False
             moved = pin.difference(self.p.mech.model, place.q, there.q)
-            off = largest((moved - share * d)[self.columns] / c[self.columns])
-            if largest(moved / c) > 2.0 * step or off > OFF_WAY * share * largest(d / c):
+            missed = largest((moved - share * d)[self.columns] / c[self.columns])
+            if largest(moved / c) > 2.0 * step or missed > OFF_WAY * share * largest(d / c):
                 return stops, taken, False
             place, y = there, y + moved[self.columns]
             stops.append(ModePathPoint(place.q, y, place.borders))
@@ -140,7 +142,7 @@ class ModeWalker:
         return there if largest(self.p.scaled_rows(there.q)[0]) <= allowed(mech) else None
 
     def followed(self, ways: Iterable[Vector], step: float) -> list[ModePathPoint] | None:
-        """All stops from the mode along some ways, one after the other; None where one ends."""
+        """All configurations from the mode along consecutive lines; None if one is incomplete."""
         stops = [self.start]
         for way in ways:
             new, _, there = self.walk(stops[-1], way, step, PATH_LONGEST)
@@ -151,8 +153,8 @@ class ModeWalker:
 
 
 def held_still(p: Problem) -> MeasurementModel:
-    """What the motors, and what no row depends on, hold: coordinates, and joints that have no
-    number for each."""
+    """The measurement model of the held coordinates: those of the motors, and those that no row
+    depends on. Joints without a position number for each coordinate are measured whole."""
     mech, model = p.mech, plain(p.mech.model)
     names = dict[str, None]()
     for i in np.setdiff1d(np.arange(mech.nv), p.free):

@@ -1,6 +1,6 @@
-"""Closed configurations with the motors held, from many starts: there assembly modes are found.
+"""Closed configurations with the motors held, from many starts: the search for assembly modes.
 
-Coordinates that no row depends on, such as those of a base that floats, stay at the reference.
+Coordinates that no row depends on, such as those of a floating base, stay at the reference.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ pushed."""
 
 
 class ClosedStart(NamedTuple):
-    """Where a start ended.
+    """The configuration in which a start ended.
 
     Attributes
     ----------
     q : (nq,) array
+        Configuration.
     error : float
         Largest scaled error.
     opposite : tuple of str
@@ -63,16 +64,16 @@ class ClosedStart(NamedTuple):
 
 @dataclass(frozen=True)
 class ModeSearch:
-    """What was found.
+    """The results of all starts.
 
     Attributes
     ----------
     problem : Problem
-        The reference with the motors where they are to be, and the free coordinates.
+        The reference with the given motor positions, and the free coordinates.
     closed : list of ClosedStart
-        Where starts closed, in their order.
+        The starts that closed, in their order.
     best : ClosedStart
-        The one with the least error of those that did not; the last one of all where all did.
+        The start with the least error of those that did not close; the last start if all closed.
     """
 
     problem: Problem
@@ -81,18 +82,18 @@ class ModeSearch:
 
 
 def held(mech: Mechanism, q: Vector, t: float, free: Indices) -> Problem:
-    """To be closed with all coordinates at q but the free ones."""
+    """The problem of closing the mechanism with all coordinates held at q except the free ones."""
     weights = 1.0 / mech.column_scale**2
     return Problem(mech, q, t, MODE_CLOSED, MODE_ITERATIONS, weights, free)
 
 
 def free_coordinates(mech: Mechanism) -> Indices:
-    """Those that rows depend on and no motor drives."""
+    """The coordinates that rows depend on and no motor drives."""
     touched = np.zeros(mech.nv, dtype=bool)
     for bound in mech.bound:
         touched |= np.asarray(bound.support, dtype=bool).any(axis=0)
     model = plain(mech.model)
-    for j in range(1, model.njoints):  # parts of one rotation are held together or not at all
+    for j in range(1, model.njoints):  # the coordinates of one rotation are held all or none
         if model.nqs[j] != model.nvs[j]:
             own = slice(model.idx_vs[j], model.idx_vs[j] + model.nvs[j])
             touched[own] = touched[own].any()
@@ -100,7 +101,7 @@ def free_coordinates(mech: Mechanism) -> Indices:
 
 
 def starts(p: Problem, tries: int, seed: int) -> Iterator[Vector]:
-    """The reference, and seeded random ones: every other one anywhere, the others nearer."""
+    """The reference, then seeded random starts: every other one anywhere, the others nearer."""
     yield p.guess
     rng, c = np.random.default_rng(seed), p.mech.column_scale[p.free]
     angles = np.setdiff1d(np.arange(p.mech.nv), p.mech.lengths[1])
@@ -115,7 +116,7 @@ def starts(p: Problem, tries: int, seed: int) -> Iterator[Vector]:
 
 
 def search(p: Problem, tries: int, seed: int, progress: bool) -> ModeSearch:
-    """Close from all starts."""
+    """Close the mechanism from all starts."""
     axis_signs, closed = axis_sign_rows(p.mech), list[ClosedStart]()
     best: ClosedStart | None = None
     with progress_bar(tries, "assembly modes", "starts", show=progress) as bar:
@@ -132,7 +133,7 @@ def search(p: Problem, tries: int, seed: int, progress: bool) -> ModeSearch:
 
 
 def tried(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> ClosedStart | None:
-    """Where it ends; None where constraints of somebody's own are not defined on the way."""
+    """`closed_from`; None if it leaves the domain of user-defined constraints."""
     try:
         return closed_from(p, start, axis_signs)
     except HoloctlError:
@@ -145,16 +146,17 @@ def allowed(mech: Mechanism) -> float:
 
 
 def closed_from(p: Problem, start: Vector, axis_signs: WrenchRows | None) -> ClosedStart:
-    """Closed exactly, or where that is not possible, as rounded geometry is meant."""
+    """Close from a start exactly, or if that is not possible within the tolerance of rounded
+    geometry."""
     q = newton(p, start if axis_signs is None else newton(p, start, axis_signs), None)
     error, tau = largest(p.scaled_rows(q)[0]), p.mech.tolerance
     if error > MODE_CLOSED and tau > 0.0:
-        q, error = _as_meant(p, *least_squares_point(p, q, tau))
+        q, error = _within_tolerance(p, *least_squares_point(p, q, tau))
     return ClosedStart(q, error, flipped(p.mech, q, p.t, axis_signs))
 
 
-def _as_meant(p: Problem, q: Vector, error: float) -> tuple[Vector, float]:
-    """The rows that decide the motion closed exactly, and how far all are open then."""
+def _within_tolerance(p: Problem, q: Vector, error: float) -> tuple[Vector, float]:
+    """Close the rows that determine the motion exactly; q, and the largest error of all rows."""
     tau = p.mech.tolerance
     if error > tau:
         return q, error

@@ -1,6 +1,6 @@
-"""What moves: joints that cannot, bodies that spin without anything else, motions without motor.
+"""The motions of a mechanism: locked joints, idle motions, motions that no motor drives.
 
-Everything is in scaled coordinates, at the configurations of the samples.
+All quantities are in scaled coordinates, at the configurations of the samples.
 Reference: docs/doctor.md, "Motions".
 """
 
@@ -26,20 +26,21 @@ from holoctl.mechanism.open_tree import nonlinear_efforts
 __all__ = ["Motion", "Motions", "described", "motions", "without"]
 
 GRAVITY_WORKS = 1e-6
-"""Gravity works on a motion by more than this share of the weight of all times its size."""
+"""Gravity loads a motion if its power is more than this fraction of the total weight times the size
+of the motion."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """One motion, by the rates of the coordinates in it.
+    """A motion, described by the rates of its coordinates.
 
     Attributes
     ----------
     rates : tuple of (str, float)
-        Coordinates and their rates, rad/s or m/s, the first one 1, then the largest first (lengths
-        in units of the size of their loop).
+        Coordinates and their rates, rad/s or m/s: the first one has rate 1, the others are sorted
+        with the largest first (lengths in units of the size of their loop).
     loaded : bool
-        Whether gravity works on it at the configuration of the report.
+        Whether gravity loads it at the configuration of the report.
     bodies : tuple of str
         For an idle motion: the bodies that move.
     """
@@ -51,7 +52,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Motions:
-    """What moves and what does not; the fields are those of `MobilityReport`, and:
+    """Locked joints, motions and actuation; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Motions:
         Motions that no motor drives and that move bodies between two others and nothing else:
         the spin of a rod between two ball joints.
     coupled : tuple of str
-        Motors that add no motion, for couplings tie their joints to those of other motors.
+        Motors that add no motion, because couplings tie their joints to those of other motors.
     """
 
     locked_joints: tuple[str, ...] = ()
@@ -77,11 +78,11 @@ class Motions:
 
 
 def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
-    """Look at all samples; what is said of motions holds at every one of them."""
+    """The motions of a mechanism; idle motions are those at all samples."""
     reports = [actuation(mech, at, T) for at, T in zip(s.generic, s.tangents, strict=True)]
     rank = max(one.rank for one in reports)
     usual = [(at, one) for at, one in zip(s.generic, reports, strict=True) if one.rank == rank]
-    # idle motions are looked for among all instantaneous ones, which are exact
+    # idle motions are searched among all instantaneous motions, which are exact
     found = [
         idle_motions(
             bodies_at(mech, at, t), at, motor_rows(mech), actuation(mech, at, at.null).undriven
@@ -109,14 +110,14 @@ def motions(mech: Mechanism, s: Samples, t: float) -> Motions:
 
 
 def without(space: Array, known: Array) -> Array:
-    """An orthonormal basis of what `space` has beside `known`."""
+    """An orthonormal basis of `space` without the directions of `known`."""
     rest = space - known @ (known.T @ space)
     u, s, _ = np.linalg.svd(rest, full_matrices=False)
     return u[:, s > IDLE_NEW]
 
 
 def described(here: Bodies, space: Array) -> tuple[Motion, ...]:
-    """Motions by coordinates: each has one coordinate of its own, with rate 1."""
+    """Motions by coordinates; each has one coordinate with rate 1 that no other motion moves."""
     mech = here.mech
     gravity = mech.column_scale * nonlinear_efforts(mech, here.q, np.zeros(mech.nv))
     weight = pin.computeTotalMass(mech.model) * np.linalg.norm(mech.model.gravity.linear)

@@ -1,4 +1,4 @@
-"""How far a mechanism is from another rank: singular values next to the line that was drawn."""
+"""Margins of the rank of a mechanism: the singular values next to the rank decision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INF = float("inf")
 
 @dataclass(frozen=True)
 class Margins:
-    """Singular values of the scaled rows, and of the motors on the motions; the fields are those of
+    """Singular values of the scaled rows, and of gamma' B; the fields are those of
     `MobilityReport`."""
 
     margin: float = INF
@@ -30,7 +30,7 @@ class Margins:
 
 
 def margins(mech: Mechanism, s: Samples, m: Motions) -> Margins:
-    """Measure here; `usual_margin` at all samples."""
+    """The margins at this configuration; `usual_margin` at all samples."""
     here = s.here
     counted, left_out = here.values[: here.rank], here.values[here.rank :]
     gap = _gap(counted, left_out)
@@ -51,7 +51,7 @@ def _gap(counted: Vector, left_out: Vector) -> float:
 
 
 def _smallest(values: Vector, count: int) -> float:
-    """The smallest of those that should count; 0 where there are not so many."""
+    """The smallest of the first `count` singular values; 0 if there are fewer."""
     if count == 0:
         return INF
     return float(values[count - 1]) if values.size >= count else 0.0

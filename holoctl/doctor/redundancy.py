@@ -1,8 +1,8 @@
-"""Which rows say nothing new, and what they repeat.
+"""Redundant rows, and the rows that they follow from.
 
-Greedy in the order of the rows, not by the size of pivots: the answer hardly depends on the
-configuration. Groups of dependent rows are connected components of the graph between redundant
-rows and the kept rows that they follow from; they depend on no basis.
+Rows are kept greedily in their order, not by the size of pivots, so that the result hardly depends
+on the configuration. Groups of dependent rows are connected components of the graph between
+redundant rows and the kept rows that they follow from; they depend on no basis.
 Reference: docs/doctor.md, "How rows are judged".
 """
 
@@ -25,18 +25,18 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["Redundancy", "RowGroup", "redundancy"]
 
 REPEATS = 1e-6  # scaled
-"""A row follows from another with a coefficient larger than this (scaled)."""
+"""A row depends on another if its coefficient is larger than this (scaled)."""
 
 LEAST_INDEPENDENCE = 0.1
-"""Rows in their order are kept, of rounded geometry too, unless their smallest singular value is
-less than this share of that of all rows."""
+"""Rows are kept in their order, also for rounded geometry, unless their smallest singular value is
+less than this fraction of that of the rows chosen for rounded geometry."""
 
 WEAK_ROWS = 5e-3
-"""Combinations of rows with a smaller singular value hardly act."""
+"""A combination of rows is weak if its singular value is smaller."""
 
 VIOLATED, NEEDED_REACH = 1e-11, 0.03  # scaled
-"""A row left out was needed where its scaled error grows beyond the first number, after steps of
-the second for each direction."""
+"""A row left out is needed if its scaled error grows beyond the first number after steps of the
+second in each direction."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class RowGroup:
 
 @dataclass(frozen=True, eq=False)
 class Redundancy:
-    """What the rows are worth; the fields are those of `MobilityReport`, and:
+    """Redundant, weak and essential rows; the fields are those of `MobilityReport`, and:
 
     Attributes
     ----------
     kept : int array
-        Rows that say all there is to say.
+        Independent rows that all others follow from.
     """
 
     kept: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -79,14 +79,14 @@ class Redundancy:
 
 
 def redundancy(mech: Mechanism, s: Samples, t: float, meant: KeptRows | None = None) -> Redundancy:
-    """Judge all rows where the rank is the generic one; those that decide the motion where geometry
-    is rounded may be given."""
+    """Judge all rows at configurations of the generic rank; `meant` are the rows that determine the
+    motion if the geometry is rounded."""
     m, names = mech.row_scale.size, mech.row_names
     kept = _kept(s)
     if meant is not None and meant.rank == s.generic_rank:
         places = [at.G for at in s.generic]
         if independence(places, kept) < min(LEAST_INDEPENDENCE, independence(places, meant.rows)):
-            kept = meant.rows  # what rounding does to the others grows where kept rows are weak
+            kept = meant.rows  # weak kept rows would amplify the rounding errors of the others
     left = np.setdiff1d(np.arange(m), kept)
     redundant = _harmless(mech, s, kept, left, t)
     latent = np.setdiff1d(left, redundant)
@@ -108,7 +108,7 @@ def redundancy(mech: Mechanism, s: Samples, t: float, meant: KeptRows | None = N
 
 
 def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
-    """Rows behind the singular values that count and are small at every sample."""
+    """The rows of the active singular values that are small at every sample."""
     count = min(int(np.count_nonzero(at.values[: at.rank] < WEAK_ROWS)) for at in s.generic)
     if count == 0:
         return ()
@@ -119,8 +119,8 @@ def _weak(names: tuple[str, ...], s: Samples) -> tuple[str, ...]:
 
 
 def _kept(s: Samples) -> Indices:
-    """Rows of the generic rank. Where it is less here, first those that act here, and of the
-    others, which all act weakly so near, the strongest."""
+    """Independent rows, as many as the generic rank. If the rank is lower at this configuration,
+    first the rows that are active here, then the strongest of the others nearby."""
     places = [at.G for at in s.generic]
     if any(at is s.here for at in s.generic):
         return first_independent(places, s.generic_rank)
@@ -140,12 +140,12 @@ def _kept(s: Samples) -> Indices:
 
 
 def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: float) -> Indices:
-    """Those of the rows left out that keep holding while the kept ones alone are closed.
+    """The rows left out that stay satisfied while only the kept rows are closed.
 
-    Where the rank is short at every configuration that can be reached, as in a stretched bar,
-    a row without first-order effect may be what stops a motion; and where paths cross, it may be
-    what closes one of them. Such rows are found one at a time, in order: two of them may stop the
-    same motion. One that later ones make needless is given back.
+    If the rank is lower at every reachable configuration, as in a stretched bar, a row without
+    first-order effect may stop a motion; and if paths cross, it may close one of them. Such needed
+    rows are found one at a time, in order, because two of them may stop the same motion. A needed
+    row that later ones make unnecessary is removed again.
     """
     if left.size == 0:
         return left
@@ -153,29 +153,30 @@ def _harmless(mech: Mechanism, s: Samples, kept: Indices, left: Indices, t: floa
     needed: list[int] = []
     most = max(VIOLATED, s.here.tolerance)
     while True:
-        off = _open(mech, places, np.sort([*kept, *needed]).astype(np.intp), t)
-        violated = [i for i in left.tolist() if i not in needed and off[i] > most]
+        error = _open(mech, places, np.sort([*kept, *needed]).astype(np.intp), t)
+        violated = [i for i in left.tolist() if i not in needed and error[i] > most]
         if not violated:
             break
         needed.append(violated[0])
     for i in needed[:-1]:
         others = [j for j in needed if j != i]
-        off = _open(mech, places, np.sort([*kept, *others]).astype(np.intp), t)
-        if not any(off[j] > most for j in left.tolist() if j not in others):
+        error = _open(mech, places, np.sort([*kept, *others]).astype(np.intp), t)
+        if not any(error[j] > most for j in left.tolist() if j not in others):
             needed = others
     return np.array([i for i in left.tolist() if i not in needed], dtype=np.intp)
 
 
 def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vector:
-    """(m,): how far rows open around these places while those held are closed, scaled."""
-    off = np.zeros(mech.row_scale.size)
+    """The largest scaled errors (m,) of rows around these configurations while the held rows are
+    closed."""
+    error = np.zeros(mech.row_scale.size)
     weak = largest(places[0].values[places[0].rank :])
     for at in places:
         n = neighbourhood(mech, at.q, t, held, weak=weak, tolerance=at.tolerance)
         for place in around(n, count=5, reach=NEEDED_REACH):
             opened = np.abs(scaled_jacobian(mech, place.x, t)[1])
-            off = np.maximum(off, opened - 2.0 * weak * float(np.linalg.norm(place.y)))
-    return off
+            error = np.maximum(error, opened - 2.0 * weak * float(np.linalg.norm(place.y)))
+    return error
 
 
 def _groups(

@@ -1,4 +1,4 @@
-"""The report: what the others found, by the names that people ask for, and as report_sentences."""
+"""The report of the doctor: all results by name, and as sentences (report_sentences.py)."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ NAMES = (
     "size", "loop_sizes", "mass", "far", "tolerance", "wanted_tolerance", "rounding", "forces",
     "sensors", "coupled_motors", "beyond_limits", "message",
 )  # fmt: skip
-"""What `MobilityReport.to_dict` gives, in this order, and ``"ok"``."""
+"""The keys of `MobilityReport.to_dict`, in this order, before ``"ok"``."""
 
 
 @dataclass(frozen=True, eq=False)
 class MobilityReport:
-    """What `mobility` found. ``str()`` explains it in sentences, `to_dict` is for programs.
+    """The result of `mobility`. ``str()`` explains it in sentences, `to_dict` is for programs.
 
     Attributes
     ----------
     name : str
-        The mechanism.
+        The name of the mechanism.
     motors : list of str
-        Its motors.
+        The names of its motors.
     closing : ClosingResult
-        Where it closes, or why it does not.
+        The closed configuration, or why the mechanism does not close.
     counts : Counts
         Coordinates, rows, ranks, motions.
     dimensions : Dimensions
@@ -55,17 +55,17 @@ class MobilityReport:
     crossed : list of CrossedAxis
         Closures that turn about another axis than the hinges of their otherwise planar loop.
     redundancy : Redundancy
-        Which rows say nothing new. This and what follows is empty where it does not close.
+        Redundant rows. This and all following fields are empty if the mechanism does not close.
     motions : Motions
-        What moves, and what the motors do.
+        Locked joints, motions, and their actuation.
     sensors : SensorReport
-        What sensors see, and which one more would help most.
+        The motions that the sensors observe, and the additional sensor that would help most.
     choice : CoordinateChoice
         Which coordinates to use as independent.
     margins : Margins
-        How far it is from another rank.
+        The distance from another rank.
     rounding : Rounding
-        How exact the geometry is.
+        The rounding of the geometry.
     forces : ActingForces
         Friction in joints, springs, other forces.
     beyond_limits : list of str
@@ -73,8 +73,9 @@ class MobilityReport:
 
     Notes
     -----
-    Numbers in these values have names here too: ``report.dof`` is ``report.counts.dof``. Those of
-    `rounding` keep to it, but for its tolerances, and so do those of `forces` and `sensors`.
+    The fields of these values are also properties of the report: ``report.dof`` is
+    ``report.counts.dof``; except those of `forces` and `sensors`, and of `rounding` all but the
+    tolerances.
     """
 
     name: str
@@ -94,7 +95,7 @@ class MobilityReport:
 
     @property
     def ok(self) -> bool:
-        """Whether it closes, with its axes the right way round."""
+        """Whether it closes, with no axes in opposite directions."""
         return self.closed and not self.opposite
 
     @property
@@ -122,7 +123,7 @@ class MobilityReport:
 
     @property
     def q(self) -> Vector:
-        """(nq,): the configuration that the report is about: closed, or nearest to closing."""
+        """The configuration (nq,) of the report: closed, or nearest to closing."""
         return self.closing.q
 
     @property
@@ -152,17 +153,17 @@ class MobilityReport:
 
     @property
     def message(self) -> str:
-        """What assembly said, where the mechanism did not close."""
+        """The message of `assemble` if the mechanism did not close."""
         return self.closing.message
 
     @property
     def tolerance(self) -> float:
-        """How far rows may be off, where the geometry turned out to be rounded; else 0."""
+        """The tolerance of the rows if the geometry is rounded; else 0."""
         return self.rounding.tolerance
 
     @property
     def wanted_tolerance(self) -> float:
-        """A tolerance with which it would close where it was given, and move; 0 for none."""
+        """A tolerance with which it would close at the given configuration and move; 0 for none."""
         return self.rounding.wanted
 
     # --------------------------------------------------------------------------- counts and ranks
@@ -189,12 +190,12 @@ class MobilityReport:
 
     @property
     def generic_rank(self) -> int:
-        """Rank in general: at closed configurations nearby, where most motions go on together."""
+        """The general rank: at closed configurations nearby, on the path of largest dimension."""
         return self.counts.generic_rank
 
     @property
     def finite_dof(self) -> int:
-        """Motions that go on, in general: ``open_dof - generic_rank`` less the shaky ones."""
+        """Finite motions, in general: ``open_dof - generic_rank`` less the shaky ones."""
         return self.counts.finite_dof
 
     @property
@@ -204,27 +205,28 @@ class MobilityReport:
 
     @property
     def gruebler_reason(self) -> str:
-        """Why it differs from `dof`; empty where it does not."""
+        """Why `gruebler` differs from `dof`; empty if it does not."""
         return self.counts.reason
 
     # ------------------------------------------------------------------------------ size and mass
 
     @property
     def size(self) -> float:
-        """Of the tree, m: of the box around its joints and centres of mass, at the reference."""
+        """The diagonal of the box around the joints and centres of mass of the tree, at the
+        reference, m."""
         return self.dimensions.size
 
     @property
     def loop_sizes(self) -> list[float]:
-        """The same for each group of coupled loops, with the frames of closures."""
+        """The size of each group of coupled loops, with the frames of closures, m."""
         return list(self.dimensions.loop_sizes)
 
     @property
     def mass(self) -> float:
-        """Of all that moves, kg."""
+        """The mass of all moving bodies, kg."""
         return self.dimensions.mass
 
-    # -------------------------------------------------------------------- what the rows are worth
+    # ---------------------------------------------------------------------------- redundant rows
 
     @property
     def redundant(self) -> list[str]:
@@ -233,22 +235,22 @@ class MobilityReport:
 
     @property
     def latent(self) -> list[str]:
-        """Rows without effect on velocities that nevertheless hold a shaky mechanism."""
+        """Rows without first-order effect that nevertheless constrain a shaky mechanism."""
         return list(self.redundancy.latent)
 
     @property
     def weak(self) -> list[str]:
-        """Nearly redundant: they act with less than 1/200 of full strength, here and nearby."""
+        """Nearly redundant rows: less than 1/200 of full strength, here and nearby."""
         return list(self.redundancy.weak)
 
     @property
     def strength(self) -> float:
-        """How much of the weakest row combination acts in general, of 1; inf where none does."""
+        """The smallest active singular value of the scaled rows, in general; inf without rows."""
         return self.redundancy.strength
 
     @property
     def essential(self) -> list[str]:
-        """Rows that nothing repeats: without any one there is, in general, one motion more."""
+        """Rows in no dependency: without any one of them there is, in general, one motion more."""
         return list(self.redundancy.essential)
 
     @property
@@ -256,7 +258,7 @@ class MobilityReport:
         """Dependent rows: trivial, duplicate, combination."""
         return list(self.redundancy.groups)
 
-    # ------------------------------------------------------------- what moves, and by which motor
+    # -------------------------------------------------------------------- motions and actuation
 
     @property
     def locked_joints(self) -> list[str]:
@@ -282,8 +284,8 @@ class MobilityReport:
     def actuation(self) -> str:
         """``"none"``, ``"fully"``, ``"under"``, ``"redundantly"`` actuated, or ``"both"``.
 
-        Both: some motions without motor, some motors too many. Idle motions need no motor.
-        ``"unknown"`` where it does not close.
+        ``"both"``: some motions have no motor, and some motors are redundant. Idle motions need no
+        motor. ``"unknown"`` if the mechanism does not close.
         """
         return self.motions.actuation
 
@@ -311,59 +313,59 @@ class MobilityReport:
 
     @property
     def independent_condition(self) -> float:
-        """Condition number of the rows on the others (scaled)."""
+        """Condition number of the scaled rows by the dependent coordinates."""
         return self.choice.independent_condition
 
     @property
     def actuated_condition(self) -> float | None:
-        """The same with the actuated coordinates as independent ones.
+        """The condition number with the actuated coordinates as independent ones.
 
-        Inf where they do not determine the others; None where there are not as many motors as
-        motions.
+        Inf if they do not determine the others; None if there are not as many motors as motions.
         """
         return self.choice.actuated_condition
 
     @property
     def best_independent(self) -> list[str]:
-        """A well conditioned choice, by pivoting: not always the very best."""
+        """A well-conditioned choice by pivoting, not always the best one."""
         return list(self.choice.best_independent)
 
     @property
     def best_condition(self) -> float:
-        """Its condition number."""
+        """The condition number of `best_independent`."""
         return self.choice.best_condition
 
     # ------------------------------------------------------------------ how far from another rank
 
     @property
     def margin(self) -> float:
-        """Smallest singular value of the scaled rows that counts here; inf where there is none."""
+        """Smallest active singular value of the scaled rows here; inf if there is none."""
         return self.margins.margin
 
     @property
     def usual_margin(self) -> float:
-        """The largest such at configurations nearby."""
+        """The largest `margin` of configurations nearby."""
         return self.margins.usual_margin
 
     @property
     def gap(self) -> float:
-        """Ratio of the smallest singular value that counts to the largest that does not, or inf."""
+        """Ratio of the smallest active singular value to the largest inactive one, or inf."""
         return self.margins.gap
 
     @property
     def uncertain(self) -> bool:
-        """Whether that gap is so small that the rank is a matter of opinion."""
+        """Whether `gap` is so small that the rank is uncertain."""
         return self.margins.uncertain
 
     @property
     def actuation_margin(self) -> float:
-        """Smallest singular value of gamma' B (scaled) that should count. Inf without motors."""
+        """The smallest singular value of gamma' B (scaled) within the rank that the motors should
+        have; inf without motors."""
         return self.margins.actuation_margin
 
 
 def _parts(r: MobilityReport) -> Iterator[Cells]:
-    """What a notebook shows: what is asked first, and all sentences behind a word."""
-    yield "closes", "yes" if r.closed else f"no: off by {r.error:.2g} (scaled)"
+    """The table of a notebook: the main results, and all sentences in a folded cell."""
+    yield "closes", "yes" if r.closed else f"no: an error of {r.error:.2g} (scaled)"
     if r.contradictions:
         yield "contradictions", named(r.contradictions)
     if r.opposite:
@@ -391,7 +393,7 @@ _ACTUATION = {
 
 
 def _paragraphs(r: MobilityReport) -> Iterator[str]:
-    """What is said, in this order."""
+    """The paragraphs of the report, in order."""
     if not r.closed:
         yield from report_sentences.does_not_close(r.closing, r.counts)
         yield from report_sentences.wanted(r.rounding)
@@ -416,7 +418,7 @@ def _paragraphs(r: MobilityReport) -> Iterator[str]:
 
 
 def plain(x: Any) -> Any:
-    """For JSON: arrays as lists, and None for numbers that are not finite."""
+    """A value for JSON: arrays as lists, and None for numbers that are not finite."""
     if is_dataclass(x) and not isinstance(x, type):
         return plain(asdict(x))
     if isinstance(x, dict):

@@ -1,6 +1,7 @@
 """The sentences of a report: what each finding means, and what to do about it.
 
-One function for each finding; each yields paragraphs. A paragraph says the verdict first, then why.
+One function for each finding; each yields paragraphs. A paragraph states the verdict first, then
+the reason.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def wrapped(paragraph: str) -> str:
 
 
 def does_not_close(found: ClosingResult, c: Counts) -> Iterator[str]:
-    """Why not, as far as it is known."""
+    """Why the mechanism does not close, as far as it is known."""
     if found.contradictions:
         word = verb(found.contradictions, "cannot be met", "pull against each other")
         yield (
@@ -79,7 +80,7 @@ def does_not_close(found: ClosingResult, c: Counts) -> Iterator[str]:
 
 
 def closes(found: ClosingResult, c: Counts) -> Iterator[str]:
-    """How well, and how far away."""
+    """How accurately the mechanism closes, and how far from the given configuration."""
     if found.opposite:
         yield (
             f"Frames the wrong way round: it closes only with the axes of {named(found.opposite)} "
@@ -98,7 +99,7 @@ def closes(found: ClosingResult, c: Counts) -> Iterator[str]:
 
 
 def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
-    """Rows that repeat others as far as the geometry is meant."""
+    """Rows that repeat others within the tolerance of the geometry."""
     if not g.tolerance:
         return
     text = f"Rounded: not all rows can be met together, but all are to {g.off:.0e}. "
@@ -126,7 +127,7 @@ def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
 
 
 def wanted(g: Rounding) -> Iterator[str]:
-    """What tolerance would make it move."""
+    """The tolerance that would make the mechanism move."""
     if g.wanted:
         met = "are met" if g.off < CLOSED_ALREADY else f"can be met to {g.off:.0e}"
         yield (
@@ -138,7 +139,7 @@ def wanted(g: Rounding) -> Iterator[str]:
 
 
 def crossed(axes: Sequence[CrossedAxis]) -> Iterator[str]:
-    """Closures that turn across the hinges of their loop."""
+    """Closures whose axis is across the hinges of their loop."""
     for c in axes:
         text = (
             f"Crossed axis: the hinges of the loop of '{c.closure}' are parallel to {c.hinges} of "
@@ -149,7 +150,7 @@ def crossed(axes: Sequence[CrossedAxis]) -> Iterator[str]:
 
 
 def size(d: Dimensions) -> str:
-    """Metres and kilograms, to be looked at."""
+    """Size and mass, and whether their units look wrong."""
     sizes = d.loop_sizes or (d.size,)
     least, most = f"{min(sizes):.3g} m", f"{max(sizes):.3g} m"
     several = verb(sizes, "its loops measure", "the groups of coupled loops measure")
@@ -167,11 +168,11 @@ def size(d: Dimensions) -> str:
 
 
 _LARGE = 20.0  # m: larger than robots are, and than a hand is in millimetres
-_WIDE = 3.0  # a body so much wider than the whole mechanism: rare in robots, usual in wrong units
+_WIDE = 3.0  # of the size of the mechanism: wider bodies are rare in robots, usual in wrong units
 
 
 def mobility(c: Counts) -> Iterator[str]:
-    """How many motions there are, and what is special about them."""
+    """The number of motions, and whether the configuration is singular."""
     head = {0: "It cannot move.", 1: "It has one motion."}.get(
         c.finite_dof, f"It has {c.finite_dof} independent motions."
     )
@@ -220,7 +221,7 @@ _KEEP_AWAY = "Keep away from it, or add a constraint that leaves one path."
 
 
 def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
-    """Rows that say nothing new."""
+    """Redundant, weak and latent rows."""
     if not c.rows:
         return
     if not r.redundant:
@@ -278,7 +279,7 @@ _MEANINGS = {
 
 
 def joints(m: Motions) -> Iterator[str]:
-    """Joints that cannot move, and motions that move nothing else."""
+    """Locked joints and idle motions."""
     if m.locked_joints:
         yield (
             f"Locked joints: {named(m.locked_joints)} cannot move; "
@@ -294,7 +295,7 @@ def joints(m: Motions) -> Iterator[str]:
 
 
 def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
-    """Which of these motions gravity drives."""
+    """The sentence on the motions that gravity loads."""
     loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
     if not loaded:
         return ""
@@ -303,7 +304,7 @@ def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
 
 
 def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> Iterator[str]:
-    """What the motors do."""
+    """The actuation of the motions."""
     if m.actuation == "none":
         yield "Motors: none."
         return
@@ -366,7 +367,7 @@ def _motion(motion: Motion) -> str:
 
 
 def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterator[str]:
-    """What sensors see, and which one more would help most."""
+    """The motions that the sensors observe, and the additional sensor that would help most."""
     count = s.seen + len(s.unseen)
     if not count:
         return
@@ -377,7 +378,7 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     if own:
         driven = verb(motors, "the motor", "the motors")
         who = _joined([*(f"'{name}'" for name in rest), driven])
-    they, theirs = verb(s.measured, "it sees", "they see"), verb(s.measured, "it", "theirs")
+    they = verb(s.measured, "it sees", "they see")
     idle = f" ({s.idle} more {verb(s.idle)} idle)" if s.idle else ""
     if s.unseen:
         yield (
@@ -394,8 +395,10 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     yield f"Sensors: {who} {verb(s.measured, 'suffices', 'suffice')}; {they} {seen}{idle}."
     then = _gain(s.more_gain, s.more_nearby_gain)
     if s.gain == INF and not bifurcation:
-        text = f"  - But here is a dead point of {theirs}: nothing tells how it goes on"
-        yield f"{text}; {more} it is told, at a noise gain of {then}." if s.more else f"{text}."
+        one = "the sensor: it does not determine"
+        them = verb(s.measured, one, "the sensors: they do not determine")
+        text = f"  - This is a dead point of {them} the direction of motion"
+        yield f"{text}; {more} they do, at a noise gain of {then}." if s.more else f"{text}."
         return
     text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
     text += f"{then} {more}, which helps most." if s.more else "no sensor lowers it by a tenth."
@@ -412,15 +415,15 @@ def _with_more(names: Sequence[str]) -> str:
     return f"with {named(names)} as {counted(len(names), 'more sensor')}".replace(" 1 ", " one ")
 
 
-def _unseen(motions: Sequence[Motion], told: bool) -> str:
-    """Motions by their own coordinates; one alone with the others, unless that was told already."""
+def _unseen(motions: Sequence[Motion], brief: bool) -> str:
+    """Motions by their own coordinates; a single motion also by its others, unless `brief`."""
     if len(motions) == 1:
-        return f"that of '{motions[0].rates[0][0]}'" if told else _motion(motions[0])
+        return f"that of '{motions[0].rates[0][0]}'" if brief else _motion(motions[0])
     return f"those of {named([motion.rates[0][0] for motion in motions])}"
 
 
 def _gain(here: float, nearby: float) -> str:
-    """A noise gain, and the largest nearby where that is another matter."""
+    """A noise gain, and the largest nearby if that is more than twice as large."""
     if here == INF:
         return f"{_number(nearby)} nearby"
     far = nearby > 2.0 * here
@@ -428,7 +431,7 @@ def _gain(here: float, nearby: float) -> str:
 
 
 def forces(f: ActingForces) -> Iterator[str]:
-    """Friction, springs, others; nothing of a mechanism without forces."""
+    """Friction, springs and other forces, if there are any."""
     kinds = {"viscous": f.viscous, "Coulomb": f.coulomb}
     found = [f"{kind} in {_share(names, f.joints)}" for kind, names in kinds.items() if names]
     if found:
@@ -447,7 +450,7 @@ def forces(f: ActingForces) -> Iterator[str]:
 
 
 def _share(names: Sequence[str], all_joints: int) -> str:
-    """Joints by name, where they are few, and how many of all they are."""
+    """Joints by name if they are few, and their number of all joints."""
     if len(names) == all_joints > 1:
         return f"all {all_joints} joints"
     share = f"{len(names)} of {counted(all_joints, 'joint')}"
@@ -458,7 +461,7 @@ _FEW = 4
 
 
 def coordinates(chosen: CoordinateChoice, c: Counts, motors: Sequence[str]) -> Iterator[str]:
-    """Which coordinates to use."""
+    """Which coordinates to use as independent."""
     if not c.rows or not chosen.independent:
         return
     names, condition = named(chosen.independent), chosen.independent_condition
@@ -479,7 +482,7 @@ def coordinates(chosen: CoordinateChoice, c: Counts, motors: Sequence[str]) -> I
 
 
 def margins(g: Margins) -> str:
-    """How clear all this is."""
+    """The distance from another rank."""
     parts = []
     if g.margin < INF:
         text = f"the weakest active row combination has size {g.margin:.2g} (1 is strong)"
@@ -502,7 +505,7 @@ def _rows(names: Sequence[str]) -> str:
 
 
 def _row_groups(names: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What is said of each group of rows, and the rows: ``z and ry of 'pin0' ... 'pin7'``."""
+    """The words for each group of rows, ``z and ry of 'pin0' ... 'pin7'``, and the rows."""
     if len(names) < _MANY_ROWS:
         return [(f"'{name}'", [name]) for name in names]
     labels: dict[str, list[str]] = {}
@@ -525,7 +528,7 @@ _MANY_ROWS = 5
 
 
 def _range(names: Sequence[str]) -> str:
-    """Names in a sentence; of three or more that are numbered one after the other, the ends."""
+    """Names in a sentence; of three or more with consecutive numbers only the first and last."""
     parts = [re.fullmatch(r"(.*?)(\d+)(\D*)", name) for name in names]
     if len(names) > 2 and all(parts):
         found = [(m[1], m[3], int(m[2])) for m in parts if m]
@@ -537,7 +540,7 @@ def _range(names: Sequence[str]) -> str:
 
 
 def named(names: Sequence[str], most: int = 12, rest: str = "more") -> str:
-    """Names in a sentence; of many the first ones, and how many more there are."""
+    """Names in a sentence; of many the first ones, and the number of the others."""
     return _joined([f"'{name}'" for name in names], most, rest)
 
 
@@ -551,7 +554,7 @@ def _joined(parts: Sequence[str], most: int = 12, rest: str = "more") -> str:
 
 
 def verb(of: int | Sequence[object], one: str = "is", many: str = "are") -> str:
-    """The word that goes with one thing, or with several."""
+    """The singular or the plural word."""
     return one if (of if isinstance(of, int) else len(of)) == 1 else many
 
 

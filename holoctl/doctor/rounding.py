@@ -1,8 +1,8 @@
-"""Geometry that is rounded: how far rows are off, and how exactly it would have to be meant.
+"""Rounded geometry: the errors of redundant rows, and the tolerance within which they agree.
 
-Where rows that repeat others are off by rounding, a mechanism taken exactly does not close, or
-closes somewhere else and cannot move. So the guess is looked at once more with a coarse cut: if all
-rows are met there nearly, and then leave motions, that is what was meant.
+If redundant rows contradict each other by rounding errors, the mechanism with exact rows does not
+close, or closes at another configuration and cannot move. So the guess is examined again with a
+coarse tolerance: if all rows are nearly satisfied there, and leave motions, it is rounded.
 Reference: docs/derivations.md, "Rounded geometry"; docs/doctor.md.
 """
 
@@ -27,27 +27,27 @@ FAR = 0.7  # scaled
 
 
 COARSE_CUT, ROUNDING_MARGIN, LARGEST_WANTED = 3e-3, 30.0, 5e-3  # scaled; -; scaled
-"""Where a mechanism does not close or move, it is looked at once more with this tolerance; one that
-serves is so many times what its rows are off, and at most the last."""
+"""The tolerance of the second examination; the ratio of a suggested tolerance to the error of the
+rows; and the largest suggested tolerance."""
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """How exact the geometry is.
+    """The rounding of the geometry.
 
     Attributes
     ----------
     tolerance : float
-        That of the mechanism, where rows repeat others only to within it; 0 where they do exactly.
+        The tolerance of the mechanism if rows repeat others only within it; 0 if they do exactly.
     off : float
-        Largest scaled error where all rows are met as well as they can be.
+        Largest scaled error of all rows at their least-squares solution.
     repeats : float
-        To what (scaled) the rows left out repeat the others.
+        The scaled accuracy with which the rows left out repeat the others.
     wanted : float
-        A tolerance with which the mechanism would close where it was given, and move; 0 where none
-        is known.
+        A tolerance with which the mechanism would close at the given configuration and move; 0 if
+        none is known.
     motions : int
-        How many motions it would have.
+        The number of motions that it would have.
     """
 
     tolerance: float = 0.0
@@ -58,16 +58,16 @@ class Rounding:
 
 
 def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 1) -> Rounding:
-    """The tolerance with which it would close near the guess, with so many motions or more."""
+    """The tolerance with which it would close near the guess, with at least `motions` motions."""
     if mech.row_scale.size == 0:
         return Rounding()
     p = everywhere(mech, guess, t)
     q, error = least_squares_point(p, guess, COARSE_CUT)
     s = singular_values(p.scaled_rows(q)[1])
     lost = float(s[s <= COARSE_CUT].max(initial=0.0))
-    off = max(error, lost)
-    needs = min(_one_digit(ROUNDING_MARGIN * off), LARGEST_WANTED)
-    if 3.0 * off > needs:
+    least = max(error, lost)
+    needs = min(_one_digit(ROUNDING_MARGIN * least), LARGEST_WANTED)
+    if 3.0 * least > needs:
         return Rounding()
     if not mech.tolerance < needs < CLOSURE_LIMIT or distance(mech, guess, q) > FAR:
         return Rounding()
@@ -78,7 +78,7 @@ def wanted(mech: Mechanism, guess: Vector, t: float, motions: int = 1) -> Roundi
 
 
 def _one_digit(x: float) -> float:
-    """Not less than x, in one digit."""
+    """x rounded up to one digit."""
     if x <= 0.0:
         return 0.0
     unit = 10.0 ** np.floor(np.log10(x))

@@ -1,9 +1,9 @@
-"""What sensors see of the motions, how much noise they leave, and which one more would help most.
+"""The motions that sensors observe, their noise gain, and the additional sensor that helps most.
 
     T = (S c / u) Gamma        Gamma: the motions, an orthonormal basis of them, scaled
 
-judged here and at the configurations nearby, by the largest noise gain among them.
-Reference: docs/doctor.md, "Sensors"; what sees, and what noise does: estimation/observability.py.
+Sensors are judged here and at configurations nearby, by the largest noise gain among them.
+Reference: docs/doctor.md, "Sensors"; observability and noise gain: estimation/observability.py.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from holoctl.estimation.observability import noise_gain, observability_of
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["SensorReport", "sensors", "sensors_asked"]
+__all__ = ["SensorReport", "reported_sensors", "sensors"]
 
-WORTH_A_SENSOR = 0.9
-"""One more sensor helps where the noise gain with it is at most so much of that without."""
+HELPFUL_SENSOR = 0.9
+"""An additional sensor helps if it reduces the noise gain to at most this fraction."""
 
 
 INF, NONE = float("inf"), np.zeros(0, dtype=np.intp)
@@ -43,28 +43,28 @@ INF, NONE = float("inf"), np.zeros(0, dtype=np.intp)
 
 @dataclass(frozen=True)
 class SensorReport:
-    """What sensors see.
+    """The motions that sensors observe.
 
     Attributes
     ----------
     measured : tuple of str
-        The sensors; empty where nothing is said of any.
+        The sensors; empty if none are examined.
     seen : int
-        How many motions they see in general.
+        The number of motions that they observe in general.
     idle : int
-        How many idle motions they do not see, which need no sensor.
+        The number of idle motions that they do not observe, which need no sensor.
     unseen : tuple of Motion
-        The other motions that they do not see.
+        The other motions that they do not observe.
     gain, nearby_gain : float
-        Noise gain: the standard deviation of the coordinate that is known worst by that of the
-        sensors, scaled; here, and the largest at configurations nearby. Inf where they do not
-        suffice, and at a dead point of theirs.
+        Noise gain: the standard deviation of the least accurate coordinate divided by that of the
+        sensors, scaled; here, and the largest at configurations nearby. Inf if the sensors do not
+        suffice, and at a dead point of the sensors.
     more : tuple of str
-        The one sensor more that helps most. Where motions are unseen, with it none is, at the
-        least gain (several names where one is not enough, none where no joints are); else it
-        lowers the gain most, and by a tenth or more, or there is none.
+        The additional sensor that helps most. If motions are unobserved, all are observed with it,
+        at the least gain (several names if one is not enough, none if no joints suffice); else it
+        lowers the gain most, by at least a tenth; empty if no sensor does.
     more_gain, more_nearby_gain : float
-        The gains with it.
+        The gains with the additional sensor.
     """
 
     measured: tuple[str, ...] = ()
@@ -79,26 +79,26 @@ class SensorReport:
 
     @property
     def suffice(self) -> bool:
-        """Whether they tell the state, but for idle motions, in general."""
+        """Whether they determine the state in general, except for idle motions."""
         return bool(self.measured) and not self.unseen
 
 
 class _SensedPlace(NamedTuple):
-    """A configuration; all scaled."""
+    """A configuration with its motions and scaled measurement Jacobians."""
 
     at: Sample
     motions: Array  # (nv, k), orthonormal
     S: Array  # (m, nv), of the sensors
-    more: Array  # (n, nv), of those that might be added
+    more: Array  # (n, nv), of the sensors that might be added
 
 
-def sensors_asked(mech: Mechanism, measured: Iterable[str] | None) -> MeasurementModel | None:
-    """The sensors that a report is about: those named, else the motors, where they are joints.
+def reported_sensors(mech: Mechanism, measured: Iterable[str] | None) -> MeasurementModel | None:
+    """The sensors of a report: those named, else the motors; None if motors do not act on joints.
 
     Raises
     ------
     InputError
-        For names that are no joints, as `readings`.
+        For names that are no joints, as `measurement_model`.
     """
     if measured is None and (not mech.actuated or mech.motors.missing):
         return None
@@ -108,7 +108,7 @@ def sensors_asked(mech: Mechanism, measured: Iterable[str] | None) -> Measuremen
 def sensors(
     mech: Mechanism, s: Samples, measured: MeasurementModel | None, t: float
 ) -> SensorReport:
-    """Judge sensors at all samples."""
+    """Judge the sensors at all samples."""
     if measured is None:
         return SensorReport()
     if not s.finite_dof:
@@ -116,7 +116,7 @@ def sensors(
     single = scalar_measurements(mech)
     labels, which, balls = _others(mech, measured, single)
     places = []
-    for at, motions in _looked_at(s):
+    for at, motions in _configurations(s):
         more = single.scaled_jacobian(at.q)[which] if single else np.zeros((0, mech.nv))
         places.append(_SensedPlace(at, motions, measured.scaled_jacobian(at.q), more))
     sights = [observability_of(p.motions, p.S) for p in places]
@@ -132,13 +132,13 @@ def sensors(
     return SensorReport(
         measured.names, here.observed.shape[1], idle.shape[1],
         described(bodies_at(mech, place.at, t), hidden),
-        *((INF, INF) if hidden.shape[1] else _told(gains, own)),
-        tuple(labels[i] for i in found), *_told(with_more, own),
+        *((INF, INF) if hidden.shape[1] else _reported(gains, own)),
+        tuple(labels[i] for i in found), *_reported(with_more, own),
     )  # fmt: skip
 
 
-def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
-    """Configurations with their motions, the one asked about first unless it is a bifurcation."""
+def _configurations(s: Samples) -> list[tuple[Sample, Array]]:
+    """Configurations with their motions; that of the report first unless it is a bifurcation."""
     found = list(zip(s.generic, s.tangents, strict=True))
     if s.generic[0] is not s.here and s.here.null.shape[1] == s.finite_dof:
         found.insert(0, (s.here, s.here.null))
@@ -148,8 +148,8 @@ def _looked_at(s: Samples) -> list[tuple[Sample, Array]]:
 def _others(
     mech: Mechanism, measured: MeasurementModel, single: MeasurementModel | None
 ) -> tuple[list[str], Indices, Mask]:
-    """Joints of one coordinate that are not measured: their names, which of `single` they are, and
-    whether they are hinges of a ball, which no sensor fits."""
+    """Joints of one coordinate that are not measured: their names, their indices in `single`, and
+    whether they are hinges of a ball joint, where no sensor can be mounted."""
     if single is None:
         return [], NONE, np.zeros(0, dtype=bool)
     columns = set(measured.columns[measured.columns >= 0].tolist())
@@ -164,9 +164,9 @@ def _others(
 
 
 def _in_balls(mech: Mechanism) -> Mask:
-    """(nv,): coordinates of joints of which three follow each other without mass between them."""
+    """A mask (nv,): coordinates of three or more joints in series without mass between them."""
     model = plain(mech.model)
-    row = list(range(model.njoints))  # the first joint of those in a row
+    row = list(range(model.njoints))  # the first joint of each series
     for j in range(2, model.njoints):
         above = int(model.parents[j])
         if above > 0 and model.inertias[above].mass == 0.0:
@@ -185,7 +185,7 @@ def _idle(mech: Mechanism, at: Sample, measured: MeasurementModel, t: float) -> 
 
 
 def _gains(places: Sequence[_SensedPlace], added: Indices) -> Vector:
-    """Noise gains with some sensors added; inf where less is seen than elsewhere."""
+    """Noise gains with some sensors added; inf where fewer motions are observed than elsewhere."""
     sights = [observability_of(p.motions, np.vstack([p.S, p.more[added]])) for p in places]
     most = max(x.observed.shape[1] for x in sights)
     weights = np.ones(places[0].S.shape[0] + added.size)
@@ -194,8 +194,8 @@ def _gains(places: Sequence[_SensedPlace], added: Indices) -> Vector:
     )
 
 
-def _told(gains: Vector, own: bool) -> tuple[float, float]:
-    """The gain here and the largest nearby; `own`: whether the first one is that here."""
+def _reported(gains: Vector, own: bool) -> tuple[float, float]:
+    """The gain here and the largest nearby; `own`: whether the first gain is that here."""
     nearby = gains[1:] if own and gains.size > 1 else gains
     return float(gains[0]) if own else INF, float(nearby.max())
 
@@ -203,13 +203,14 @@ def _told(gains: Vector, own: bool) -> tuple[float, float]:
 def _most_helpful(
     places: Sequence[_SensedPlace], among: Indices, moved: tuple[Array, Array], gains: Vector
 ) -> tuple[Indices, Vector]:
-    """The sensors to be added, and the gains with them; none, and inf.
+    """The sensors to be added, and the gains with them; none, and inf, if no sensor helps.
 
-    Worth it are those that help at all places; of them the best at the first one, where legs around
-    a centre are alike and the first is named (nearby, rounding would choose one).
+    Sensors must help at all configurations; of these the best one at the first configuration is
+    chosen. There, equal legs around a centre have equal gains, and the first one is named; nearby,
+    rounding would choose one.
     """
     of_idle, of_hidden = (what[among] for what in moved)
-    enough = WORTH_A_SENSOR * gains.max() if not of_hidden.shape[1] else INF
+    enough = HELPFUL_SENSOR * gains.max() if not of_hidden.shape[1] else INF
     found, best, least = NONE, np.full(gains.size, INF), INF
     for some in _options(of_idle, of_hidden):
         added = among[some]
@@ -221,10 +222,10 @@ def _most_helpful(
 
 
 def _options(of_idle: Array, of_hidden: Array) -> Iterator[Indices]:
-    """Sensors that show all that is hidden, what of each moves with idle and hidden motions given.
+    """Sets of sensors that observe all hidden motions, from their rates in idle and hidden motions.
 
-    What is left unseen must be idle: one that moves with an idle motion too tells the two together
-    only. So these serve only where others do not.
+    A sensor that also moves with an idle motion observes only the sum of both motions. So such
+    sensors are taken only if the others do not suffice.
     """
     n, hidden = of_hidden.shape
     if not hidden:

@@ -1,4 +1,4 @@
-"""How large and heavy a mechanism is: the only numbers of the report that are not scaled."""
+"""Size and mass of a mechanism: the only quantities of the report that are not scaled."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Dimensions:
     Attributes
     ----------
     size : float
-        Of the tree: diagonal of the box around its joints and centres of mass, at the reference.
+        The diagonal of the box around the joints and centres of mass of the tree, at the reference.
     loop_sizes : tuple of float
-        The same for each group of coupled loops, with the frames of closures.
+        The size of each group of coupled loops, with the frames of closures.
     mass : float
-        Of all that moves.
+        The mass of all moving bodies.
     widest : str
         The joint that carries the body with the largest radius of gyration; empty without one.
     width : float
-        Twice that radius, m: how wide a ring of the same mass and inertia is.
+        Twice that radius, m: the diameter of a ring of the same mass and inertia.
     """
 
     size: float
@@ -41,7 +41,7 @@ class Dimensions:
 
 
 def dimensions(mech: Mechanism) -> Dimensions:
-    """Measure and weigh, at the reference."""
+    """The size and mass of a mechanism, at the reference."""
     size, of_loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
     model = plain(mech.model)
     bodies = list(zip(model.names, model.inertias, strict=True))[1:]

@@ -1,10 +1,11 @@
-"""From one closed state to the next along the readings, on the same branch or not at all.
+"""Continuation from one closed state to the next along the readings, on the same branch.
 
     m(l) = s(q) + l (x - s(q)),  0 <= l <= 1        path of the sensors, in substeps
     d = gamma dm + rho / 2 (gamma - gamma_before) dm            predictor
     K d = [-phi; A (m(l) - s(q)) / u; 0]                        corrector
 
-m(l) are numbers as sensors read them: near it a difference is nearly linear, however far x is.
+m(l) is a vector of sensor readings. The difference m(l) - s(q) is nearly linear in q near the end
+of a substep, however far x is. If the branch cannot be followed there is no result.
 
 The corrector and its substeps are those of closing/continuation.py.
 """
@@ -35,28 +36,32 @@ __all__ = ["Follow", "FollowedState", "Tally", "following", "placed_at", "veloci
 
 
 class FollowedState(NamedTuple):
-    """A closed configuration, and the motion there.
+    """A closed configuration, and its velocity as a function of the sensor rates.
 
     Attributes
     ----------
     q : (nq,) array
+        Configuration.
     t : float
+        Time, s.
     cut : array
-        Numbers of the cut joints that are measured.
+        Values of the cut joints that are measured, rad or m.
     gamma : (nv, b) array
-        Of `EstimatorSystem.gamma`.
+        `EstimatorSystem.gamma` at q.
     drift : (nv,) array or None
+        `EstimatorSystem.drift` at q.
     borders : Borders
+        The borders that K was factored with.
     det : float
-        Of K with these borders.
+        The determinant of K with these borders.
     decided : float
-        What it was where these borders were decided.
+        The determinant at the configuration where these borders were chosen.
     determinant : float
-        The same over that of the start; it goes on where borders are decided anew.
+        The determinant divided by that of the start, continued when borders are chosen again.
     bend : (nv, b) array
-        What gamma changed since the place before.
+        The change of gamma since the previous state.
     step : (b,) array
-        What the sensors moved since, by the borders.
+        The step of the sensors since the previous state, multiplied by the borders.
     square : float
         ``step . step``
     """
@@ -77,24 +82,25 @@ class FollowedState(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What a call took.
+    """The computational work of a call, and how it ended.
 
     Attributes
     ----------
     most : int
-        How often K may be factored.
+        The largest number of factorisations of K.
     factored, newton, substeps : int
+        The number of factorisations, of Newton corrections, and of accepted substeps.
     contraction : float
-        The largest one.
+        The largest ratio of a correction to the previous one.
     why : str
-        Of the last substep that did not count: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
+        Why the last substep was rejected: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
         ``"range"``, ``"gain"``.
     gain : float
-        At the last place that was reached, where the way ends.
+        The noise gain at the last accepted state if the path was not completed.
     reached : float
-        How much of the way.
+        The fraction of the path that was followed, 0 to 1.
     closure : float
-        What the rows were open by at the end, scaled.
+        The largest scaled error of the rows at the end.
     """
 
     most: int
@@ -109,12 +115,12 @@ class Tally:
 
 
 Follow = Callable[[FollowedState, Vector, Vector, float, Tally], FollowedState | None]
-"""follow(place, x, way, t, tally): the place where the sensors read x at t, which is `way` from
-s(q); K is factored there. None where it is not reached."""
+"""follow(place, x, way, t, tally): the state in which the sensors read x at t, with
+``way = x - s(q)`` at the last state; K is factored there. None if it is not reached."""
 
 
 def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) -> FollowedState:
-    """A place to start from, at a closed configuration: K is factored there."""
+    """The first state of a continuation, at a closed configuration; K is factored there."""
     system.evaluate(q, t)
     det = system.factor(borders)
     gamma = system.gamma()
@@ -125,7 +131,7 @@ def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) ->
 
 
 def velocity_at(system: EstimatorSystem, place: FollowedState, rates: Vector | None) -> Vector:
-    """v (nv,) by the rates of the sensors (m,); at rest without them."""
+    """v (nv,) from the rates of the sensors (m,); zero if there are none."""
     if rates is None:
         return np.zeros(place.gamma.shape[0])
     v: Vector = place.gamma.dot(system.combined(place.borders, rates))
@@ -133,7 +139,7 @@ def velocity_at(system: EstimatorSystem, place: FollowedState, rates: Vector | N
 
 
 def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
-    """The continuation of one thread; see the head of this module."""
+    """Prepare the continuation for one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
     gain_at_most, combined, taken_back = system.gain_at_most, system.combined, system.taken_back
     evaluate, factor, right = system.evaluate, system.factor, system.right
@@ -150,7 +156,7 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
             tally.substeps, tally.reached = 1, 1.0
             return there
 
-        def part_of_it(here: FollowedState, share: float) -> FollowedState | None:
+        def next_state(here: FollowedState, share: float) -> FollowedState | None:
             way = system.difference(here.q, x, here.cut)
             there = substep(here, x, way, share, here.t + share * (t - here.t), tally)
             tally.substeps += there is not None
@@ -159,7 +165,7 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
         def may_go_on() -> bool:
             return tally.factored < tally.most and tally.why != "gain"
 
-        here, left = in_substeps(part_of_it, place, first=0.5, may_go_on=may_go_on)
+        here, left = in_substeps(next_state, place, first=0.5, may_go_on=may_go_on)
         tally.reached = 1.0 - left
         if left:
             tally.gain = system.gain(here.gamma, here.borders)
@@ -169,7 +175,7 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
     def substep(
         here: FollowedState, x: Vector, way: Vector, share: float, t: float, tally: Tally
     ) -> FollowedState | None:
-        """The place at a share of the way; None, and why, where that does not count."""
+        """The state at a fraction of the path; None if rejected, with the reason in `tally.why`."""
         borders, whole, det = here.borders, share == 1.0, 0.0
         part = way if whole else share * way
         goal = x if whole or known else taken_back(x, (1.0 - share) * way)
@@ -210,10 +216,10 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
             borders, det, here.decided, here.determinant * (det / here.det),
             gamma - here.gamma, step, float(step.dot(step)),
         )  # fmt: skip
-        return borders_anew(there) if system.bordered else there
+        return with_conditioned_borders(there) if system.bordered else there
 
-    def borders_anew(here: FollowedState) -> FollowedState:
-        """With borders decided here, where the determinant shows that they are ill-conditioned."""
+    def with_conditioned_borders(here: FollowedState) -> FollowedState:
+        """The state with borders chosen here if the determinant has changed too much since."""
         if 1.0 / BORDERS_WORN < here.det / here.decided < BORDERS_WORN:
             return here
         borders = system.borders(here.gamma)

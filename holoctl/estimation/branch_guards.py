@@ -1,8 +1,9 @@
-"""Whether the mechanism may have left its branch between two readings: the guards of an estimator.
+"""Guards of an estimator: whether the mechanism may have left its branch between two readings.
 
-The determinant of K vanishes at a dead point. It is continued as in the last two calls; and where
-the past does not tell, the state is gone back from, straight by its rates. What is in doubt is
-refused. Numbers of all guards: base/tolerances.py; why: docs/derivations-motions.md.
+The determinant of K vanishes at a dead point. Ahead, it is extrapolated linearly from the last two
+calls. Without such a history, the state is extrapolated backwards with its measured rates, and the
+reading is refused if a dead point lies on that path. Doubtful readings are refused. Limits of the
+guards: base/tolerances.py; reasons: docs/derivations-motions.md.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ class BranchMemory:
     place : FollowedState
         The last state.
     before : FollowedState or None
-        In front of the last one, where that was no jump.
+        The state before the last one; None if the sensors jumped between them.
     read : int
-        How many readings with rates were followed without a jump since it was told where it is; 2
-        at most.
+        The number of readings with rates that were followed without a jump since `reset`; at
+        most 2.
     way : (m,) array
-        Of the sensors in the last call.
+        The step of the sensors in the last call, rad or m.
     size : float
-        Of the largest step of the sensors, scaled, which fades from call to call.
+        The largest scaled step of the sensors, which decays from call to call.
     refused : int
-        How many calls were refused since the last state.
+        The number of calls that were refused since the last state.
     """
 
     place: FollowedState
@@ -68,11 +69,11 @@ class BranchMemory:
     refused: int
 
     def forget(self) -> None:
-        """The past tells nothing of now."""
+        """Discard the history: it does not predict the next reading."""
         self.before, self.read = None, 0
 
     def refuse(self, size: float = np.inf) -> None:
-        """A call is refused, with a step of the sensors of this size, if that counts."""
+        """Count a refused call; `size` is its scaled step of the sensors, ignored if too large."""
         if size <= FAR_TICK:
             self.size = max(size, SIZE_FADES * self.size)
         self.refused += 1
@@ -80,11 +81,11 @@ class BranchMemory:
     def follow(
         self, there: FollowedState, way: Vector, size: float, back: bool, rates: Vector | None
     ) -> None:
-        """A call led to a place; `back` where the sensors took back a glitch."""
+        """Remember the state of a call; `back` if the sensors returned from a glitch."""
         if size > FAR_TICK:
             self.forget()
         else:
-            if self.read < 2 and rates is not None and rates.any():  # at rest nothing is proved
+            if self.read < 2 and rates is not None and rates.any():  # zero rates prove nothing
                 self.read += 1
             if not back:
                 self.before = self.place
@@ -95,14 +96,14 @@ class BranchMemory:
 def dead_point_ahead(
     memory: BranchMemory, there: FollowedState, way: Vector, per_unit: Vector
 ) -> tuple[bool, bool]:
-    """Whether the determinant would vanish soon if it went on as in the last two calls; and whether
-    the sensors have gone back to where they were before a long step, as after a glitch: then it is
-    as if that had not been."""
+    """Whether the determinant, extrapolated from the last two calls, vanishes within the next ones;
+    and whether the sensors have returned to their values before a long step, as after a glitch.
+    Then the extrapolation leaves that step out."""
     if memory.before is None:
         return False, False
     before, last, now = memory.before.determinant, memory.place.determinant, there.determinant
     ticks, back = DEAD_POINT_TICKS + memory.refused, False
-    if DEAD_POINT_TICKS * abs(last - before) >= min(before, last):  # else it hardly matters
+    if DEAD_POINT_TICKS * abs(last - before) >= min(before, last):  # else no effect below
         left = largest((way + memory.way) * per_unit)
         back = left <= WAY_BACK * largest(memory.way * per_unit)
     if now + DEAD_POINT_TICKS * (now - last) > 0.0 and now + ticks * (last - before) > 0.0:
@@ -114,48 +115,81 @@ def dead_point_passed(
     mech: Mechanism, K: EstimatorSystem, memory: BranchMemory, there: FollowedState, rates: Vector,
     size: float,
 ) -> bool:  # fmt: skip
-    """Whether the mechanism may have passed a dead point since the last state, where the past does
-    not tell: straight back by its rates, the determinant vanishes within the time that has gone by,
-    or may have."""
-    last, before, proved = memory.place.determinant, memory.before, memory.read > 1
-    jumped = size > min(FAR_TICK, max(JUMPS_BY * memory.size, JUMPS_FROM))
-    if proved and not (jumped and before is not None and last <= before.determinant):
+    """Whether the mechanism may have passed a dead point since the last state.
+
+    The state is extrapolated backwards with its measured velocity v, held constant:
+
+        t - window ............... t - elapsed ............... t
+        end of the path            last state (assumed)        this reading
+
+    A dead point may have been passed if the determinant of K vanishes within `window` before t; or
+    if the mechanism moved far within `elapsed` and v is not constant on that path, so that the
+    extrapolation is no evidence. K is factored at `there` afterwards.
+    """
+    if _history_excludes_dead_point(memory, size):
         return False
     v = velocity_at(K, there, rates)
-    fast = largest(v / mech.column_scale)
-    if not 0.0 < fast < np.inf:
+    speed = largest(v / mech.column_scale)
+    if not 0.0 < speed < np.inf:
         return False
-    change, most = there.determinant / last, 1.0 + 1.0 / DEAD_POINT_TICKS
-    at_once = not (proved or memory.refused) and 1.0 / most < change < most
-    gone_by, back = there.t - memory.place.t, FIRST_GAP
-    waited = min(gone_by, FIRST_GAP) if gone_by > 0.0 or proved else FIRST_WAIT
-    least = FIRST_TICK if at_once else FIRST_GAP
-    if gone_by > 0.0:
-        back = max(least, FIRST_SLOWED * min(gone_by, FIRST_GAP))
-    elif at_once:
-        back = FIRST_WAIT
-    back = min(back, BACK_LONGEST / fast)
-    passed = waited * fast > FIRST_WAY and not _straight(mech, K, there, rates, v, waited)
-    for _ in range(0 if passed else BACK_TRIALS):
-        q = pin.integrate(mech.model, there.q, -back * v)
-        gone = K.factor(there.borders) / there.det if K.evaluate(q, there.t) else 0.0
-        passed = not gone > TURNED_BACK
-        if passed or back * fast <= BACK_SHORTEST:
-            break
-        back *= 0.5
+    elapsed, window = _backward_times(memory, there)
+    curved = elapsed * speed > FIRST_WAY and not _is_straight(mech, K, there, rates, v, elapsed)
+    passed = curved or _vanishes_backwards(mech, K, there, v, min(window, BACK_LONGEST / speed))
     K.evaluate(there.q, there.t)
     K.factor(there.borders)
     return passed
 
 
-def _straight(
+def _history_excludes_dead_point(memory: BranchMemory, size: float) -> bool:
+    """Whether two followed readings with rates prove the branch, and the sensors have not jumped
+    while the determinant was falling."""
+    jumped = size > min(FAR_TICK, max(JUMPS_BY * memory.size, JUMPS_FROM))
+    before = memory.before
+    falling = before is not None and memory.place.determinant <= before.determinant
+    return memory.read > 1 and not (jumped and falling)
+
+
+def _backward_times(memory: BranchMemory, there: FollowedState) -> tuple[float, float]:
+    """The time since the last state, and the time before `there` in which a dead point counts, s.
+
+    `FIRST_WAIT` is assumed if t gives no time since the last state. The window is `FIRST_SLOWED`
+    times the time since then, for the rates may have fallen meanwhile; and at least `FIRST_TICK`,
+    or `FIRST_GAP` if more than one tick lies between, by the change of the determinant.
+    """
+    proved, since = memory.read > 1, there.t - memory.place.t
+    change, most = there.determinant / memory.place.determinant, 1.0 + 1.0 / DEAD_POINT_TICKS
+    one_tick = not (proved or memory.refused) and 1.0 / most < change < most
+    if since > 0.0:
+        elapsed = min(since, FIRST_GAP)
+        return elapsed, max(FIRST_TICK if one_tick else FIRST_GAP, FIRST_SLOWED * elapsed)
+    return 0.0 if proved else FIRST_WAIT, FIRST_WAIT if one_tick else FIRST_GAP
+
+
+def _is_straight(
     mech: Mechanism, K: EstimatorSystem, there: FollowedState, rates: Vector, v: Vector,
-    waited: float,
+    elapsed: float,
 ) -> bool:  # fmt: skip
-    """Whether the rates of the coordinates hardly change on the way that they have gone; K is left
-    at its beginning."""
-    q, change = pin.integrate(mech.model, there.q, -waited * v), np.inf
+    """Whether the velocity at constant sensor rates is nearly the same `elapsed` seconds before
+    `there`; K is evaluated at that earlier configuration afterwards."""
+    q, change = pin.integrate(mech.model, there.q, -elapsed * v), np.inf
     if K.evaluate(q, there.t) and K.factor(there.borders):
         before = velocity_at(K, there._replace(gamma=K.gamma(), drift=K.drift()), rates)
         change = largest((before - v) / mech.column_scale)
-    return waited * change <= FIRST_TURN
+    return elapsed * change <= FIRST_TURN
+
+
+def _vanishes_backwards(
+    mech: Mechanism, K: EstimatorSystem, there: FollowedState, v: Vector, back: float
+) -> bool:
+    """Whether the determinant of K falls below `TURNED_BACK` of itself on the straight path back:
+    at `back` seconds before `there`, at half of that, and so on."""
+    speed = largest(v / mech.column_scale)
+    for _ in range(BACK_TRIALS):
+        q = pin.integrate(mech.model, there.q, -back * v)
+        ratio = K.factor(there.borders) / there.det if K.evaluate(q, there.t) else 0.0
+        if not ratio > TURNED_BACK:
+            return True
+        if back * speed <= BACK_SHORTEST:
+            break
+        back *= 0.5
+    return False

@@ -1,7 +1,7 @@
-"""The closed state from what is measured, at the rate of a control loop: what users hold.
+"""The estimator of the closed state from measured joints, at the rate of a control loop.
 
-It remembers the last state, and goes from there along the readings (branch_continuation.py).
-What it remembers belongs to one loop; another loop takes another one.
+It remembers the last state, and follows the readings from there (branch_continuation.py). Its
+memory belongs to one loop; each loop needs its own estimator.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from holoctl.estimation.branch_guards import BranchMemory, dead_point_ahead, dea
 from holoctl.estimation.estimator_errors import (
     FACTORED_START,
     LOST,
-    dead_point_behind,
+    dead_point_since,
     not_followed,
     rows_open,
     sensors_disagree,
@@ -87,26 +87,27 @@ __all__ = ["ClosedStateEstimator", "EstimatorReport", "check_estimator"]
 
 @dataclass(frozen=True)
 class EstimatorReport:
-    """What a call of `ClosedStateEstimator` took, and how well it is known.
+    """The computational work and the accuracy of a call of `ClosedStateEstimator`.
 
     Attributes
     ----------
     substeps : int
-        Into how many the way was cut; 0 where nothing was reached.
+        The number of substeps of the path; 0 if none was accepted.
     newton_steps : int
-        Corrections in all.
+        The number of Newton corrections of all substeps.
     factorisations : int
-        Of the square system: what a call is bounded by.
+        The number of factorisations of the square system; it is bounded in a call.
     contraction : float
-        The largest ratio of a correction to the one before.
+        The largest ratio of a correction to the previous one.
     gain : float
-        Standard deviation of the worst coordinate (scaled) by that of the sensors.
+        Standard deviation of the worst coordinate (scaled) divided by that of the sensors.
     closure : float
-        The largest error of a row that is left, scaled.
+        The largest remaining error of a row, scaled.
     disagreement : dict of str to float
-        What sensors that are more than motions read, less what they should, rad or m.
+        If there are more sensors than motions: each reading less the value that the estimated
+        state predicts, rad or m.
     reached : float
-        The part of the way that was gone; 1 after success.
+        The fraction of the path that was followed; 1 after success.
     """
 
     substeps: int
@@ -120,35 +121,36 @@ class EstimatorReport:
 
 
 class ClosedStateEstimator:
-    """The closed state of the branch of `start` from what is measured, tick by tick.
+    """The closed state on the branch of `start` from measured joints, tick by tick.
 
-    From the last state the readings are followed by a continuation that takes no step it cannot
-    vouch for, in bounded time. Where that does not prove the branch there is an error and the last
-    state stays: never another branch.
+    From the last state the readings are followed by a continuation that accepts a step only if it
+    proves that the branch is the same, in bounded time. If the branch cannot be proved an error is
+    raised and the last state is kept; the state of another branch is never returned.
 
-    Passive joints follow from the constraints, so the state is as exact as the sensors, times
-    `noise_gain`. Bodies that spin between two joints, which no sensor sees, are held still.
+    Passive joints follow from the constraints, so the error of the state is that of the sensors
+    times `noise_gain`. Bodies that spin between two joints, which no sensor observes, are held
+    still.
 
-    An object remembers where it is: one for each loop. `fresh` makes another one.
+    An estimator remembers its last state: use one for each loop. `fresh` makes another one.
 
     Parameters
     ----------
     mech : Mechanism
     measured : iterable of str, optional
         Joints, coordinates of joints, and closures that are joints, ``"name"`` or ``"name[i]"``.
-        Default: the motors. A floating base is measured whole, in front of all others where it is
-        not named: the 7 numbers of its joint and its twist.
+        Default: the motors. A floating base is measured whole: the 7 numbers of its joint and its
+        twist, before all others if it is not named.
     weights : (m,) array_like or mapping of str to float, optional
-        For more sensors than motions: the state of least ``sum w_i (x_i - s_i(q))^2``, w_i > 0,
+        For more sensors than motions: the state minimises ``sum w_i (x_i - s_i(q))^2``, w_i > 0,
         1/rad^2 or 1/m^2, such as one over the variance. Default: the same for all, lengths over
-        the size of the mechanism. Linearised at a configuration before: sensors that disagree are
-        weighed right to some per cent of what they disagree by.
+        the size of the mechanism. The weighting is linearised at an earlier configuration: its
+        error is some per cent of the disagreement of the sensors.
     partition : Partition, optional
-        Its rows count; they are decided anew where they get ill-conditioned. Default: decided at
+        Its rows are kept; other rows are chosen if they become ill-conditioned. Default: chosen at
         `start`.
     start : (nq,) array_like, optional
-        A closed configuration on the branch that is meant, where the mechanism is; as of the first
-        readings after `reset`. Default: assembled from ``mech.reference``.
+        The closed configuration of the mechanism, on the intended branch. The first readings are
+        checked as those after `reset`. Default: assembled from ``mech.reference``.
 
     Attributes
     ----------
@@ -157,18 +159,18 @@ class ClosedStateEstimator:
         The order of ``q_measured``.
     partition : Partition
     unseen : tuple of str
-        The idle motions that the sensors do not tell, by the coordinates that they move.
+        The idle motions that the sensors do not observe, by the coordinates that they move.
 
     Raises
     ------
     InputError
-        For names that are no joints, wrong shapes, and where some motion that is not idle is not
+        For names that are no joints, for wrong shapes, and if some motion that is not idle is not
         observed.
     InconsistentError
         For a start that is not closed.
     BranchError
         For a start at a dead point, or so close to one that noise would be amplified by more than
-        100.
+        a factor of 100.
     SingularityError
         For a start that is a singular configuration.
     AssemblyError
@@ -190,10 +192,10 @@ class ClosedStateEstimator:
     unseen: tuple[str, ...]
     _readings: MeasurementModel
     _scaled_weights: Vector
-    _start: Vector  # where it was told to be last
+    _start: Vector  # the configuration of the last `reset`, or of the start
     _system: EstimatorSystem
     _memory: BranchMemory
-    _missed: tuple[float, ...]  # by redundant sensors, in the last call
+    _disagreement: tuple[float, ...]  # of redundant sensors, in the last call
 
     @quiet
     def __init__(
@@ -227,15 +229,15 @@ class ClosedStateEstimator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = self.mech, self.measured, self._given_weights, *self._first
-        told = self._start, self._start_time
-        return _made_again, (given, told, (self.place.q, self.place.t), self._latched)
+        start = self._start, self._start_time
+        return _copy_of, (given, start, (self.place.q, self.place.t), self._latched)
 
     def fresh(self) -> ClosedStateEstimator:
-        """Another one of the same sensors, where this one was told to be last: by `reset`, or at
-        its start."""
+        """Another estimator of the same sensors, at the configuration of the last `reset` of this
+        one, or at its start."""
         given = self.mech, self.measured, self._given_weights, *self._first
-        told = self._start, self._start_time
-        return _made_again(given, told, told, "")
+        start = self._start, self._start_time
+        return _copy_of(given, start, start, "")
 
     # ------------------------------------------------------------------------------- in a loop
 
@@ -248,26 +250,26 @@ class ClosedStateEstimator:
         *,
         out: tuple[Vector, Vector] | None = None,
     ) -> tuple[Vector, Vector]:
-        """The closed state where the sensors read this.
+        """The closed state in which the sensors read these values.
 
-        To be called at every tick: what the sensors did in between is taken to be the straight way,
-        and a dead point that was passed while ticks were missing is not seen.
+        To be called at every tick: between two calls the sensors are assumed to move on a straight
+        line, and a dead point that was passed while ticks were missing is not detected.
 
-        After an error the last state stays, and the next call goes on from there. After a
-        `BranchError` at a dead point, for noise, or where `t` went back, every call raises it
-        until `reset`: from then on nothing proves the branch.
+        After an error the last state is kept, and the next call continues from it. After a
+        `BranchError` at a dead point, for noise, or because `t` decreased, the branch is unproven,
+        and every call raises that error until `reset`.
 
         Parameters
         ----------
         q_measured : (p,) array_like
-            Positions in the order of `measured`, rad or m; those of continuous joints, and of
-            revolute ones that are cut, up to any number of turns.
+            Positions in the order of `measured`, rad or m; angles of continuous joints, and of
+            cut revolute joints, may include any number of turns.
         v_measured : (m,) array_like, optional
             Rates, rad/s or m/s. Default: v is zero.
         t : float, optional
             Time, s, for constraints that depend on it.
         out : (array, array), optional
-            Take q (nq,) and v (nv,); left as they are where an error is raised.
+            Arrays for q (nq,) and v (nv,); unchanged if an error is raised.
 
         Returns
         -------
@@ -279,14 +281,15 @@ class ClosedStateEstimator:
         InputError
             For wrong shapes, or numbers that are not finite.
         BranchError
-            Where the sensors moved too far for one call; where within three calls of this kind the
-            mechanism may be at a dead point; where it may have passed one before a first reading,
-            by its rates; where noise would be amplified by more than 100; where `t` is earlier
-            than that of the last state, by more than 0.01 s.
+            If the sensors moved too far for one call; if the mechanism may be at a dead point
+            within three more calls like this one; if by its rates it may have passed a dead point
+            before a first reading; if noise would be amplified by more than a factor of 100; if
+            `t` is earlier than that of the last state by more than 0.01 s.
         AssemblyError
-            Where on this branch no closed state reads this.
+            If no closed state on this branch has these readings.
         InconsistentError
-            Where sensors that are more than motions contradict each other by more than 0.05 rad.
+            If there are more sensors than motions, and they contradict each other by more than
+            0.05 rad.
         """
         if out is not None:
             check_out(out, self.mech)
@@ -296,7 +299,7 @@ class ClosedStateEstimator:
         return stored("out[0]", out[0], q), stored("out[1]", out[1], v)
 
     def state_in_place(self, q_measured: Any, v_measured: Any, t: float) -> tuple[Vector, Vector]:
-        """`state`, for callers that do not write to what they get."""
+        """`state`, for callers that do not write to the arrays that it returns."""
         x, rates, t = self._checked(q_measured, v_measured, t)
         last = self._memory.place.t
         if not self._latched and t < last - FIRST_TICK:
@@ -306,41 +309,41 @@ class ClosedStateEstimator:
 
     @property
     def place(self) -> FollowedState:
-        """The last state, with what it is followed from."""
+        """The last state, with the quantities that its continuation needs."""
         return self._memory.place
 
     @property
     def system(self) -> EstimatorSystem:
-        """What the last state is evaluated and factored with; another one after other rows."""
+        """The system that evaluates the last state; another one after a change of the rows."""
         return self._system
 
     @property
     def readings(self) -> MeasurementModel:
-        """What the names stand for, and where it is read off."""
+        """The measurement model: the joints of the names, and their positions in q."""
         return self._readings
 
     @property
     def scaled_weights(self) -> Vector:
-        """Of the sensors (m,), scaled; the largest is 1."""
+        """The scaled weights of the sensors (m,); the largest is 1."""
         return self._scaled_weights
 
     @property
     def start(self) -> Vector:
-        """Where it was told to be last (nq,), read-only; `reset` tells another place."""
+        """The configuration (nq,) of the last `reset`, or of the start; read-only."""
         return self._start
 
     def with_rows(self, part: Partition) -> ClosedStateEstimator:
-        """Another one of the same sensors, weights and start, with the rows of a partition."""
+        """Another estimator of the same sensors, weights and start, with the rows of `part`."""
         given = self.mech, self.measured, self._given_weights
         return ClosedStateEstimator(*given, part, self._start)
 
     def handed_over(self) -> BranchMemory | None:
-        """What it remembers, for another loop that goes on from there; None where it is lost."""
+        """A copy of the memory, for another loop that continues; None if the branch is lost."""
         return None if self._latched else replace(self._memory)
 
-    def take_over(self, what: BranchMemory) -> None:
-        """Go on from what another loop of the same sensors and rows remembers."""
-        self._memory, self._latched = replace(what), ""
+    def take_over(self, memory: BranchMemory) -> None:
+        """Continue from the memory of another loop of the same sensors and rows."""
+        self._memory, self._latched = replace(memory), ""
 
     @property
     def q(self) -> Vector:
@@ -349,10 +352,11 @@ class ClosedStateEstimator:
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
-        """Go where the sensors read this, however far, with 25 times the work of a tick.
+        """Follow the sensors to these readings, however far, with at most 25 times the work of a
+        tick.
 
-        For start-up: from a known posture to the one that the robot stands in, by the straight
-        way of the sensors.
+        For start-up: from a known posture to that of the robot, along a straight line of the
+        sensors.
 
         Parameters
         ----------
@@ -371,14 +375,16 @@ class ClosedStateEstimator:
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """Tell where the mechanism is: q is the last state from now on.
+        """Set the configuration of the mechanism: q becomes the last state.
 
-        The first two readings with rates after this are refused where they lead away from a dead
-        point that the mechanism may have passed since, straight back: within 2 (t - t of `reset`),
-        at least 0.01 s and at most 0.5 s; within 0.05 s where `t` does not tell. Assumed, for no
-        sensor tells: it was here at that time, or within 0.05 s; its rates have not fallen by more
-        than half since. Where these tell a way of more than 0.5 (scaled) for that time, or for
-        0.05 s, they must hardly change on it. Readings without rates prove nothing.
+        The mechanism may pass a dead point between `reset` and the first readings. So each of the
+        first two readings with rates is extrapolated backwards along a straight line, with its
+        rates held constant, and refused if a dead point lies within 2 (t - t of `reset`) before
+        it, at least 0.01 s and at most 0.5 s; within 0.05 s if `t` does not give the time between.
+        This assumes what no sensor can measure: that the mechanism was at q at the time of `reset`
+        (without `t`: at most 0.05 s before the first reading), and that its rates have not fallen
+        by more than half since. If the rates lead farther than 0.5 (scaled) in that time, or in
+        0.05 s, the velocity must hardly change on the way. Readings without rates prove nothing.
 
         Parameters
         ----------
@@ -405,21 +411,21 @@ class ClosedStateEstimator:
 
     @property
     def last(self) -> EstimatorReport:
-        """What the last call took that got as far as the readings, also where it failed."""
+        """The report on the last call whose readings were followed, also if that failed."""
         tally, place = self._tally, self.place
-        labels = self._readings.labels
-        off = {name: float(x) for name, x in zip(labels, self._missed, strict=False)}
+        disagreement = dict(zip(self._readings.labels, self._disagreement, strict=False))
         return EstimatorReport(
             tally.substeps, tally.newton, tally.factored, tally.contraction,
-            self._system.gain(place.gamma, place.borders), tally.closure, off, tally.reached,
+            self._system.gain(place.gamma, place.borders), tally.closure, disagreement,
+            tally.reached,
         )  # fmt: skip
 
     @quiet
     def noise_gain(self, q: Any, t: float = 0.0) -> float:
-        """By how much noise of the sensors is amplified at a closed configuration.
+        """The factor by which noise of the sensors is amplified at a closed configuration.
 
-        The standard deviation of the coordinate that is known worst, by that of the sensors, which
-        count as independent and alike, lengths over the size of the mechanism.
+        The standard deviation of the least accurate coordinate divided by that of the sensors,
+        which are assumed independent and equally accurate, lengths over the size of the mechanism.
 
         Parameters
         ----------
@@ -447,25 +453,25 @@ class ClosedStateEstimator:
             return float("inf")
         return noise_gain(here, self._scaled_weights)
 
-    # ----------------------------------------------------------------------------- behind them
+    # ------------------------------------------------------------------------------- internals
 
     def _begin(self, q: Vector, part: Partition | None, t: float = 0.0) -> None:
-        """Start anew from a closed configuration; nothing changes where that fails."""
+        """Start from a closed configuration without history; nothing changes if that fails."""
         mech, sensors = self.mech, self._readings
         q, t = _closed(mech, q, t)
         part = partition(mech, q, t=t) if part is None else part
         check_partition(mech, part)
         here = checked_observability(mech, part, sensors, q, t)
-        system, place = self._laid_out(part, here, q, t)
+        system, place = self._prepared(part, here, q, t)
         gain = system.gain(place.gamma, place.borders)
         if not gain <= GAIN_LIMIT:
             raise too_close(mech, self.measured, gain)
         self.partition, self.unseen = part, moved_by(mech, here.unobserved)
         self._system, self._follow = system, following(mech, system)
         self._memory = BranchMemory(place, None, 0, np.zeros(sensors.columns.size), 0.0, 0)
-        self._latched, self._tally, self._missed = "", Tally(0, reached=1.0), ()
+        self._latched, self._tally, self._disagreement = "", Tally(0, reached=1.0), ()
 
-    def _laid_out(
+    def _prepared(
         self, part: Partition, here: Observability, q: Vector, t: float
     ) -> tuple[EstimatorSystem, FollowedState]:
         mech, sensors, weights = self.mech, self._readings, self._scaled_weights
@@ -493,7 +499,7 @@ class ClosedStateEstimator:
             raise
 
     def _followed(self, x: Vector, rates: Vector | None, t: float, most: int) -> FollowedState:
-        """The place that the readings lead to; it is remembered, unless an error is raised."""
+        """The state that the readings lead to; it is remembered unless an error is raised."""
         if self._latched:
             raise BranchError(self._latched, why="lost")
         self._check_free()
@@ -511,7 +517,7 @@ class ClosedStateEstimator:
             )
 
     def _one_call(self, x: Vector, rates: Vector | None, t: float, most: int) -> FollowedState:
-        """`_followed`, with other rows where the kept ones are why that fails."""
+        """`_followed`, with other rows if it fails because of the kept ones."""
         error = self._tried(x, rates, t, most)
         while error is not None and self._with_other_rows():
             error = self._tried(x, rates, t, most)
@@ -521,9 +527,9 @@ class ClosedStateEstimator:
         raise self._noted(error)
 
     def _tried(self, x: Vector, rates: Vector | None, t: float, most: int) -> HoloctlError | None:
-        """Go where the readings lead, or say why not."""
+        """Follow the readings and remember the state; the error if they cannot be followed."""
         mech, system, tally = self.mech, self._system, Tally(most)
-        self._tally, self._missed, self._moved = tally, (), np.inf
+        self._tally, self._disagreement, self._moved = tally, (), np.inf
         memory = self._memory
         here = memory.place
         if t - here.t > FIRST_GAP:
@@ -537,44 +543,46 @@ class ClosedStateEstimator:
         if there is not None:
             dead, back = dead_point_ahead(memory, there, way, self._per_unit)
         if there is None or (dead and size <= FAR_TICK):
-            # near a dead point the sensors slow down: a step that is much longer may be a glitch
+            # sensors slow down near a dead point: a step much longer than before may be a glitch
             jump, self._moved = size > max(JUMPS_BY * memory.size, JUMPS_FROM), size
             return not_followed(mech, self.measured, here, there, tally, t, size, jump)
-        if system.redundant and (left_open := self._left_open()):
-            return rows_open(mech, left_open)
+        if system.redundant and (error := self._redundant_rows_error()):
+            return rows_open(mech, error)
         if system.redundant:
             self._check_agreement(there, x)
-        doubtful = memory.read < 2 or size > JUMPS_FROM  # else the past tells
+        doubtful = memory.read < 2 or size > JUMPS_FROM  # else the history proves the branch
         if (
             doubtful
             and rates is not None
             and dead_point_passed(mech, system, memory, there, rates, size)
         ):
-            return dead_point_behind(mech, self.measured)
+            return dead_point_since(mech, self.measured)
         memory.follow(there, way, size, back, rates)
         return None
 
-    def _left_open(self) -> float:
-        """By how much rows left out as redundant are open, scaled; 0 where that is allowed."""
+    def _redundant_rows_error(self) -> float:
+        """The scaled error of the rows left out as redundant; 0 if it is within tolerance."""
         system = self._system
-        left_open = system.open(slice(system.rank, None))
-        self._tally.closure = max(self._tally.closure, left_open)
-        return 0.0 if left_open <= max(LEFT_OPEN, self.partition.tolerance) else left_open
+        error = system.open(slice(system.rank, None))
+        self._tally.closure = max(self._tally.closure, error)
+        return 0.0 if error <= max(LEFT_OPEN, self.partition.tolerance) else error
 
     def _check_agreement(self, there: FollowedState, x: Vector) -> None:
         """Raise `InconsistentError` for sensors that contradict each other."""
         sensors = self._readings
         if sensors.columns.size == there.gamma.shape[1]:
             return
-        off = self._system.difference(there.q, x, there.cut)
-        self._missed = tuple(off.tolist())
-        if not largest(off / sensors.unit) <= SENSORS_AGREE:
+        error = self._system.difference(there.q, x, there.cut)
+        self._disagreement = tuple(error.tolist())
+        if not largest(error / sensors.unit) <= SENSORS_AGREE:
             self._memory.refuse()
-            raise sensors_disagree(self.mech, sensors, off)
+            raise sensors_disagree(self.mech, sensors, error)
 
     def _with_other_rows(self) -> bool:
-        """Whether other rows are clearly better at the last state; then these are kept from now
-        on, for a determinant of rows that get dependent vanishes where no dead point is."""
+        """Take other rows if they are clearly better at the last state; whether that was done.
+
+        If the kept rows become dependent, the determinant vanishes without a dead point.
+        """
         mech, here, before = self.mech, self.place, self._memory.before
         part = _better_rows(mech, self.partition, here.q, here.t)
         if part is None:
@@ -583,10 +591,10 @@ class ClosedStateEstimator:
             there = observability(mech, part, self._readings, here.q, here.t)
             if there.observed.shape[1] != here.gamma.shape[1]:
                 return False
-            system, place = self._laid_out(part, there, here.q, here.t)
+            system, place = self._prepared(part, there, here.q, here.t)
         except HoloctlError:
             return False
-        if before is not None:  # its determinant with these rows
+        if before is not None:  # the determinant of the earlier state with the new rows
             system.evaluate(before.q, before.t)
             det = system.factor(place.borders)
             before = before._replace(det=det, determinant=det / place.det)
@@ -596,32 +604,32 @@ class ClosedStateEstimator:
         return True
 
     def _noted(self, error: HoloctlError) -> HoloctlError:
-        """The error; after some every call is refused until `reset`."""
+        """The error itself; after those of `LOST` every call is refused until `reset`."""
         if isinstance(error, BranchError) and error.why in LOST:
             self._latched = str(error)
         return error
 
 
-def _made_again(
-    given: tuple[Any, ...], told: tuple[Vector, float], here: tuple[Vector, float], latched: str
+def _copy_of(
+    given: tuple[Any, ...], start: tuple[Vector, float], here: tuple[Vector, float], latched: str
 ) -> ClosedStateEstimator:
-    """Another one of what was given, told what the first one was, and at its place; lost if it
-    was."""
+    """An estimator with the arguments, the start (q, t) and the last state (q, t) of another one;
+    lost if `latched` has the message of its error."""
     made = ClosedStateEstimator(*given)
     if not latched:
         made.reset(*here)
-    made._start, made._start_time = read_only(told[0]), told[1]
+    made._start, made._start_time = read_only(start[0]), start[1]
     made._latched = latched
     return made
 
 
 def _better_rows(mech: Mechanism, part: Partition, q: Vector, t: float) -> Partition | None:
-    """A partition of rows that are clearly less dependent at a configuration, or None.
+    """A partition whose rows are clearly better conditioned at a configuration, or None.
 
-    Whether the kept ones are ill-conditioned is not asked first: a determinant that vanishes tells
-    that already, and no rank is at stake.
+    The condition of the kept rows is not evaluated first: the vanishing determinant indicates it
+    already, and the rank does not change.
     """
-    if part.tolerance > 0.0:  # which rows decide is seen from several places then
+    if part.tolerance > 0.0:  # rounded geometry: rows are chosen from several configurations
         found = repartitioned(mech, part, q, np.zeros(mech.nv), t)
         return None if np.array_equal(found.rows, part.rows) else found
     G = scaled_rows_at(mech, q, np.zeros(mech.nv), t).jacobian
@@ -631,7 +639,7 @@ def _better_rows(mech: Mechanism, part: Partition, q: Vector, t: float) -> Parti
 
 
 def _closed(mech: Mechanism, q: Vector, t: float) -> tuple[Vector, float]:
-    """q, where it is closed."""
+    """q and t, checked: q must be closed."""
     t = instant(t)
     _, error = scaled_jacobian(mech, q, t)
     if not largest(error) <= max(CLOSED, mech.tolerance):
@@ -659,20 +667,21 @@ def _weights_given(sensors: MeasurementModel, given: Any) -> Vector:
 
 
 def check_estimator(mech: Mechanism, estimator: Any, owner: str) -> None:
-    """Check what finds the state of a mechanism, None for what its owner does by itself.
+    """Check the estimator that was given to a controller or an observer.
 
     Parameters
     ----------
     mech : Mechanism
-        That of the owner.
+        The mechanism of the owner.
     estimator : ClosedStateEstimator or None
+        None: the owner makes its own.
     owner : str
-        Who is given it, for the message, such as ``"controller"``.
+        The object that the estimator was given to, for the message, such as ``"controller"``.
 
     Raises
     ------
     InputError
-        For what is no `ClosedStateEstimator`, or one of another mechanism.
+        If it is no `ClosedStateEstimator`, or one of another mechanism.
     """
     if estimator is None:
         return
@@ -683,6 +692,6 @@ def check_estimator(mech: Mechanism, estimator: Any, owner: str) -> None:
         )
     if estimator.mech is not mech:
         raise InputError(
-            f"estimator is that of another mechanism, {estimator.mech.name}; make it of the very "
-            f"mechanism of the {owner}, {mech.name}"
+            f"estimator is that of another mechanism object, {estimator.mech.name}; make it from "
+            f"the same object as the {owner}, {mech.name}"
         )

@@ -1,4 +1,4 @@
-"""The rows for an estimate: errors of all, G of the kept ones; what sensors of cut joints read."""
+"""The rows of an estimator: errors of all rows, G of the kept ones, readings of cut joints."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ __all__ = ["EstimatorRows", "estimator_rows"]
 
 
 class EstimatorRows(NamedTuple):
-    """Rows at a configuration, at rest; the arrays are filled anew by `evaluate`.
+    """Rows at a configuration, at zero velocity; `evaluate` overwrites the arrays.
 
     Attributes
     ----------
     evaluate : function (q, t) -> bool
-        False out of range.
+        Evaluate the rows; False if a value is out of range.
     G_unknown : (r, n) array, F-ordered
-        The kept rows, scaled, by the coordinates that are not known; may be written to.
+        The columns of the unknown coordinates in the kept rows, scaled; may be written to.
     G_known : (r, nv - n) array
-        By the others.
+        The columns of the known coordinates.
     off : function () -> (2, ..) array
         Rates and errors, scaled, over `UNLIMITED`; kept rows first.
     cut, cut_jacobian : arrays
-        Numbers of cut joints that are measured, and their rates by v.
+        Values of the cut joints that are measured, rad or m, and their Jacobian.
     fast : FastRows or None
-        What a tick of the dynamics may share.
+        The prepared rows, which a tick of the dynamics may share.
     motion : LiveMotion or None
+        The kinematics of the prepared rows.
     live : bool
-        Whether what `off()` gives is filled by `evaluate` itself.
+        Whether `evaluate` overwrites the array that `off()` returns.
     """
 
     evaluate: Callable[[Vector, float], bool]
@@ -58,7 +59,7 @@ class EstimatorRows(NamedTuple):
 def estimator_rows(
     mech: Mechanism, part: Partition, sensors: MeasurementModel, unknown: Indices, known: Indices
 ) -> EstimatorRows:
-    """Lay out the rows for one thread; `unknown` and `known` are coordinates."""
+    """Prepare the rows for one thread; `unknown` and `known` are coordinates."""
     motion = live_motion(mech.model, mech.model.createData())
     if motion is None or mech.chart is not None:
         return _in_general(mech, part, sensors, unknown, known)
@@ -95,7 +96,7 @@ def estimator_rows(
 def _in_general(
     mech: Mechanism, part: Partition, sensors: MeasurementModel, unknown: Indices, known: Indices
 ) -> EstimatorRows:
-    """By the rows as they are defined, where they cannot be laid out."""
+    """The rows by their general definition, if they cannot be prepared for a tick."""
     kept, r = part.rows, mech.row_scale
     opening = rows_that_open(mech).copy()
     opening[kept] = False

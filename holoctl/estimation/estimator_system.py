@@ -3,13 +3,13 @@
     K = [G; A S / u; N' / c]        K d = [-phi; A (x - s(q)) / u; 0]
 
 G are the kept rows, scaled; S is the measurement Jacobian, u units of sensors, c of coordinates.
-N are the idle motions that no sensor tells (held still), and A weighs sensors that are more than
-motions:
+N are the idle motions that no sensor observes (held still), and A weights the sensors if there are
+more of them than motions:
 
     A = Gamma' (S c / u)' W         Gamma: a basis of the observed motions, scaled
 
-Both are borders, decided at one configuration and kept for many: what follows from them elsewhere
-is as right, and a determinant compares only with one of the same borders. Where all sensors are
+A and N are borders, chosen at one configuration and kept for many: the solution is as accurate at
+the others, but determinants can only be compared if their borders are the same. If all sensors are
 coordinates of the tree, as many as motions, their steps d_S are known, and K is smaller:
 
     K = [G_U; N_U' / c]             K d_U = [-phi; 0] at s(q) = x           U: not measured
@@ -39,19 +39,19 @@ from holoctl.rows.evaluate import may_depend_on_time
 __all__ = ["Borders", "EstimatorSystem", "estimator_system_of"]
 
 FEW_PIVOTS, MOST_SWAPS = 50, 1000  # counts
-"""The product of so many pivots is within the range of floats; of so many orders of pivots it is
-remembered which are even."""
+"""Up to FEW_PIVOTS pivots have a product within the range of floats; up to MOST_SWAPS pivot orders
+have their parity remembered."""
 
 
 class Borders(NamedTuple):
-    """What fills K up to a square; see the head of this module.
+    """The borders that make K square; see the head of this module.
 
     Attributes
     ----------
     A : (b, m) array
-        Empty where the steps of the sensors are known.
+        The weighting of the sensors; empty if their steps are known.
     N : (nv, i) array
-        Orthonormal, scaled.
+        The idle motions that no sensor observes, orthonormal, scaled.
     """
 
     A: Array
@@ -60,55 +60,55 @@ class Borders(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EstimatorSystem:
-    """K of one thread. What is asked is of the configuration evaluated, and factored, last.
+    """K of one thread; its functions refer to the configuration evaluated and factored last.
 
     Attributes
     ----------
     evaluate : function (q, t) -> bool
-        The rows at rest, and what sensors of cut joints read; False out of range.
+        Evaluate the rows at zero velocity, and the readings of cut joints; False out of range.
     factor : function (borders) -> float
-        K factored; its determinant, of which only ratios mean something.
+        Factor K; returns its determinant, of which only ratios are meaningful.
     open : function (rows) -> float
-        The largest error of these rows (a slice; the kept ones stand first), scaled.
+        The largest scaled error of these rows (a slice; the kept rows come first).
     right : function (q, x, borders) -> array, float
-        The right side for ``phi = 0`` and ``s(q) = x``; its largest entry.
+        The right-hand side for ``phi = 0`` and ``s(q) = x``, and its largest entry.
     solved : function (right) -> (nv,) array
-        The step that it asks for.
+        The Newton step for a right-hand side.
     gamma : function () -> (nv, b) array
-        A step by what the borders make of that of the sensors.
+        The derivative of a step by the step of the sensors multiplied by the borders.
     drift : function () -> (nv,) array or None
-        v with the sensors at rest; None where no constraint depends on time.
+        v with the sensors at rest; None if no constraint depends on time.
     difference : function (q, x, cut) -> (m,) array
-        How far x is from s(q), the shorter way round; `cut` as `cut()` was there.
+        x - s(q), angles of continuous joints by the shorter way round; `cut` is `cut()` at q.
     taken_back : function (x, step) -> array
-        The numbers from which a step of the sensors (m,) leads to x.
+        The readings from which a step of the sensors (m,) leads to x.
     cut : function () -> array
-        Numbers of the cut joints that are measured.
+        Values of the cut joints that are measured, rad or m.
     combined : function (borders, step) -> (b,) array
-        What the borders make of a step, or a rate, of the sensors (m,).
+        A step, or a rate, of the sensors (m,) multiplied by the borders.
     gain : function (gamma, borders) -> float
-        Of noise: standard deviation of the worst coordinate by that of the sensors, scaled.
+        The noise gain: standard deviation of the worst coordinate by that of the sensors, scaled.
     gain_at_most : function (gamma, borders) -> float
-        At least the gain, quickly.
+        An upper bound of the gain that is faster to compute.
     borders : function (gamma) -> Borders
-        Decided anew.
+        Borders chosen at the configuration factored last.
     known : bool
         Whether the steps of all sensors are known.
     timed : bool
         Whether some constraint may depend on time.
     bordered : bool
-        Whether there are borders at all.
+        Whether K has borders.
     redundant : bool
-        Whether rows are left out, or sensors are more than motions.
+        Whether rows are left out, or there are more sensors than motions.
     rank : int
-        How many rows are kept.
+        The number of kept rows.
     rows : EstimatorRows
     unknown : (n,) int array
-        The coordinates that K is by.
+        The coordinates of the columns of K.
     pivots : (n,) array
-        Those of K, where it is factored: the array is the same at every call.
+        The pivots of K; the array is the same at every call.
     solve, solve_transposed : function (b) -> None
-        Overwrites b (n,) or (n, k), F-ordered, by the factors of K.
+        Overwrite b (n,) or (n, k), F-ordered, with the solution for K, or its transpose.
     """
 
     evaluate: Callable[[Vector, float], bool]
@@ -140,7 +140,7 @@ class EstimatorSystem:
 def estimator_system_of(
     mech: Mechanism, part: Partition, sensors: MeasurementModel, weights: Vector, b: int, i: int
 ) -> EstimatorSystem:
-    """Lay out K for one thread.
+    """Prepare K for one thread.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ def estimator_system_of(
         Its rows are those of G.
     sensors : MeasurementModel
     weights : (m,) array
-        Of the sensors, scaled.
+        The weights of the sensors, scaled.
     b, i : int
-        How many motions are observed, and how many are idle and are not.
+        The number of observed motions, and of idle motions that are not observed.
     """
     nv, r, m, c, u = mech.nv, part.rank, sensors.columns.size, mech.column_scale, sensors.unit
     known = m == b and not sensors.of_cut.size
@@ -191,7 +191,7 @@ def estimator_system_of(
         _, order, info = getrf(K, 1)
         if info:
             return 0.0
-        if not unit:  # about one at the start, so that no product of many leaves the range
+        if not unit:  # pivots are near one at the start, so that their product stays in range
             unit = float(np.exp(-np.log(np.abs(pivots)).mean())) if n > FEW_PIVOTS else 1.0
         det = math.prod(pivots.tolist() if unit == 1.0 else (pivots * unit).tolist())
         swapped = order.tobytes()
@@ -201,7 +201,7 @@ def estimator_system_of(
             signs[swapped] = -1.0 if np.count_nonzero(order != in_order) % 2 else 1.0
         return float(det * signs[swapped])
 
-    def open_by(which: slice) -> float:
+    def closure_error(which: slice) -> float:
         errors = off()[1, which]
         return float(np.abs(errors).max(initial=0.0)) * UNLIMITED
 
@@ -225,7 +225,7 @@ def estimator_system_of(
         return of_rows, largest(of_rows)
 
     in_full, padded = np.zeros(nv), np.zeros(nv + 1)
-    place = np.full(nv, nv)  # where each coordinate stands in (d_U, .., 0)
+    place = np.full(nv, nv)  # the index of each coordinate in (d_U, .., 0)
     place[unknown] = np.arange(n)
 
     def solved(rhs: Vector) -> Vector:
@@ -269,7 +269,7 @@ def estimator_system_of(
         flat = noisy.reshape(-1)
         return math.sqrt(float(flat.dot(flat)))
 
-    def decided(found: Array) -> Borders:
+    def chosen_borders(found: Array) -> Borders:
         N = np.zeros((nv, i))
         if i:
             X = np.zeros((n, i), order="F")
@@ -283,8 +283,8 @@ def estimator_system_of(
         return Borders((S_per_u * c).dot(Gamma).T * weights, N)
 
     return EstimatorSystem(
-        rows.evaluate, factor, open_by, right, solved, gamma, drift, differ, sensors.taken_back(),
-        cut.copy, combined, gain, gain_at_most, decided, known, timed, bool(f or i),
-        r < off().shape[1] or m > b, r, rows, unknown, pivots, solve,
+        rows.evaluate, factor, closure_error, right, solved, gamma, drift, differ,
+        sensors.taken_back(), cut.copy, combined, gain, gain_at_most, chosen_borders, known, timed,
+        bool(f or i), r < off().shape[1] or m > b, r, rows, unknown, pivots, solve,
         solve_transposed,
     )  # fmt: skip

@@ -2,14 +2,15 @@
 
     J_y' f = tau        J_y = J gamma: rates of the frame by those of the motions
 
-The wrench is that of the least part of tau that is left, in the metric of the motions' inertia
-W = gamma' M gamma, in which the choice of their coordinates has no part:
+The wrench minimises the residual of tau in the metric of the motions' inertia W = gamma' M gamma,
+so the result does not depend on the choice of their coordinates:
 
     W = L L'        Y = L^-1 J_y'        Y f = L^-1 tau by least squares
 
-J_y may have fewer independent rows than were asked for. Then tau does not tell f, and what it does
-not tell is named. Numbers are compared where moments are taken over the size of the mechanism, also
-with those of the tree without its constraints: a frame that these hold moves by rounding alone.
+J_y may have fewer independent rows than axes were requested. Then tau does not determine f, and
+the error names the axes. Forces and moments are compared with moments divided by the size of the
+mechanism. J_y is also compared with the Jacobian of the tree without its constraints: a frame that
+the constraints hold still moves only by rounding errors.
 """
 
 from __future__ import annotations
@@ -31,33 +32,35 @@ from holoctl.tree.kinematics import kinematics
 
 __all__ = ["FrameWrench", "frame_wrench", "wrench_axes"]
 
-UNTOLD_WRENCH = 1e-4
-"""Where the motions move a frame in some direction by less than this part of what they do in
-others, in the metric of their inertia, they do not tell what acts along it."""
+UNDETERMINED_WRENCH = 1e-4
+"""The motions do not determine the wrench along a direction in which they move the frame by less
+than this fraction of its motion in other directions, in the metric of their inertia."""
 
 WRENCH_OF_TREE = 1e-3
-"""What they do in others counts as this share at least of what the tree alone would do."""
+"""The motion of the frame in other directions counts as at least this fraction of the motion that
+the tree without constraints would allow."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameWrench:
-    """A wrench at a frame, found from efforts on the motions.
+    """A wrench at a frame, estimated from efforts on the motions.
 
     Attributes
     ----------
     axes : tuple of str
-        What the numbers are along.
+        The axes of the entries of `wrench`.
     wrench : (rows,) array
-        Forces, N, and moments, N m, about the origin of the frame, along the axes of the world:
-        what the surroundings exert on the robot. Along axes that were not asked for there is none.
+        Forces, N, and moments, N m, about the origin of the frame, along the axes of the world,
+        exerted by the surroundings on the robot. Along the other axes it is assumed zero.
     residual : (k,) array
         Efforts on the motions that no such wrench explains, N m or N.
     share : float
-        How much of the efforts that is, 0 to 1, in the metric of their inertia; 0 where there are
-        as many axes as motions. Near one, something else acts, or nothing at all but noise.
+        The norm of the residual divided by that of the efforts, 0 to 1, in the metric of their
+        inertia; 0 if there are as many axes as motions. A value near one means that something else
+        acts, or only noise.
     condition : float
-        By how much some axes are told worse than others: condition number of J_y, with moments over
-        the size of the mechanism, in the same metric.
+        The condition number of J_y in the same metric, with moments over the size of the
+        mechanism: how much less accurate the wrench is along some axes than along others.
     """
 
     axes: tuple[str, ...]
@@ -67,9 +70,10 @@ class FrameWrench:
     condition: float
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{axis} {x:.4g}" for axis, x in zip(self.axes, self.wrench, strict=True))
+        entries = zip(self.axes, self.wrench, strict=True)
+        wrench = ", ".join(f"{axis} {x:.4g}" for axis, x in entries)
         return (
-            f"<FrameWrench: {told} (N, N m); {100.0 * self.share:.2g} % of the efforts not "
+            f"<FrameWrench: {wrench} (N, N m); {100.0 * self.share:.2g} % of the efforts not "
             f"explained, condition number {self.condition:.2g}>"
         )
 
@@ -80,7 +84,7 @@ def wrench_axes(axes: Any) -> tuple[str, ...]:
     Raises
     ------
     InputError
-        For what is no axis, is named twice, or is nothing.
+        For an unknown axis, an axis named twice, or no axis.
     """
     if isinstance(axes, str):
         names: list[Any] = axes.split()
@@ -112,19 +116,19 @@ def frame_wrench(
     mech : Mechanism
     motion : ReducedMotion
     efforts : (k,) array
-        tau.
+        tau, N m or N.
     frame : str or (str, pin.SE3)
     axes : tuple of str
         As `wrench_axes` returns them.
     size : float
-        Of the mechanism, m.
+        The size of the mechanism, m.
 
     Raises
     ------
     InputError
         For an unknown frame.
     SingularityError
-        Where the motions do not tell the wrench; or have no inertia.
+        If the motions do not determine the wrench, or some motion has no inertia.
     """
     at = resolve_frame(mech.model, frame, "wrench")
     inertia = cholesky(motion.gamma.T.dot(motion.M.dot(motion.gamma)))
@@ -137,27 +141,27 @@ def frame_wrench(
     unit = np.array([1.0, 1.0, 1.0, size, size, size])
     tree, J = _jacobians(mech, motion, at)
     metric = inertia.whitened(unit[:, None] * J).T  # L^-1 J_y'
-    asked = [POSE_AXES.index(axis) for axis in axes]
+    rows = [POSE_AXES.index(axis) for axis in axes]
     own = float(np.sqrt((metric * metric).sum(axis=0).max()))
     most = max(own, WRENCH_OF_TREE * _of_tree(mech, motion, unit[:, None] * tree, inertia))
-    qr = pivoted_qr(metric[:, asked], tol=UNTOLD_WRENCH, size=most)
+    qr = pivoted_qr(metric[:, rows], tol=UNDETERMINED_WRENCH, size=most)
     if qr.rank < len(axes):
-        raise _untold(mech, at, axes, qr, J.shape[1])
+        raise _undetermined(mech, at, axes, qr, J.shape[1])
     b: Vector = blas.dtrsv(inertia.factor, efforts, lower=1)
     f = qr.fitted(b)
-    left, whole = b - metric[:, asked].dot(f), float(np.linalg.norm(b))
-    wrench = unit[asked] * f
+    left, whole = b - metric[:, rows].dot(f), float(np.linalg.norm(b))
+    wrench = unit[rows] * f
     return FrameWrench(
         axes,
         wrench,
-        residual=efforts - J[asked].T.dot(wrench),
+        residual=efforts - J[rows].T.dot(wrench),
         share=min(float(np.linalg.norm(left)) / whole, 1.0) if whole > 0.0 else 0.0,
         condition=qr.condition,
     )
 
 
 def _jacobians(mech: Mechanism, motion: ReducedMotion, at: Frame) -> tuple[Array, Array]:
-    """(6, nv) and (6, k): J, and J_y, of a frame, at its origin, along the axes of the world."""
+    """J (6, nv) and J_y (6, k) of a frame, at its origin, along the axes of the world."""
     kin = kinematics(mech.model, workspace(mech), motion.q, motion.v, motion.t)
     J: Array = support(mech.model, at.joint) * kin.J
     J[:3] += np.cross(J[3:], kin.point(at), axis=0)  # omega x p
@@ -165,8 +169,8 @@ def _jacobians(mech: Mechanism, motion: ReducedMotion, at: Frame) -> tuple[Array
 
 
 def _of_tree(mech: Mechanism, motion: ReducedMotion, J: Array, inertia: Cholesky) -> float:
-    """How far the tree alone would move a frame, by motions as large as those that are left: what
-    moves far less is held by the constraints, and the rest of it is rounding."""
+    """The size of a frame's motion in the tree without constraints, for motions as large as those
+    of the mechanism. A frame that moves far less is held by the constraints, up to rounding."""
     c = mech.column_scale
     each = inertia.whitened(motion.gamma / c[:, None])
     mean = float((each * each).sum()) / max(each.shape[1], 1)
@@ -174,10 +178,10 @@ def _of_tree(mech: Mechanism, motion: ReducedMotion, J: Array, inertia: Cholesky
     return float(np.sqrt(longest * mean))
 
 
-def _untold(
+def _undetermined(
     mech: Mechanism, at: Frame, axes: tuple[str, ...], qr: PivotedQR, k: int
 ) -> SingularityError:
-    """What efforts on the motions do not tell: combinations of axes that move nothing."""
+    """The error that names the axes along which no motion moves the frame."""
     r = qr.rank
     still = [
         np.concatenate([-qr.solve_r1(column), unit])
@@ -185,11 +189,12 @@ def _untold(
     ]
     sizes = np.zeros(len(axes))
     sizes[qr.pivots] = np.abs(still).max(axis=0)
-    names = [axis for axis, x in zip(axes, sizes, strict=True) if x > UNTOLD_WRENCH]
+    names = [axis for axis, x in zip(axes, sizes, strict=True) if x > UNDETERMINED_WRENCH]
     most = "" if k >= len(axes) else f" (at most {k})"
     return SingularityError(
-        f"{mech.name}: efforts on {counted(k, 'motion')} tell {r} of the {len(axes)} numbers that "
-        f"were asked for at {at.name!r}{most}: not what acts along {listing(names)}, or along some "
-        "combination of these, which the constraints carry; ask for fewer axes",
+        f"{mech.name}: efforts on {counted(k, 'motion')} determine {r} of the {len(axes)} "
+        f"requested components of the wrench at {at.name!r}{most}: not those along "
+        f"{listing(names)}, or along some combination of these, which the constraints carry; "
+        "request fewer axes",
         names=names,
     )

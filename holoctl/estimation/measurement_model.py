@@ -1,9 +1,10 @@
-"""What is measured: positions and rates of joints, of the tree and cut ones alike.
+"""The measurement model: positions and rates of measured joints, of the tree and cut ones.
 
-    x = s(q)    the numbers of each joint, one after the other; of a continuous joint its angle
+    x = s(q)    the position numbers of each joint in order; for a continuous joint its angle
     S v         their rates: one for each coordinate
 
-A joint that is measured whole may have more numbers than coordinates: a ball 4, a free joint 7.
+A joint that is measured whole may have more numbers than coordinates: a ball joint 4, a free
+joint 7.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ __all__ = ["MeasurementModel", "measurement_model", "scalar_measurements"]
 
 
 WHOLE = ("spherical", "free")
-"""Cut joints that have no coordinates of their own to be read off one by one."""
+"""Kinds of cut joints whose coordinates cannot be measured one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasurementModel:
-    """Which joints are measured, in their order; `readings` makes one.
+    """Which joints are measured, in their order; `measurement_model` makes one.
 
     Attributes
     ----------
@@ -51,15 +52,25 @@ class MeasurementModel:
     names : tuple of str
         Joints, coordinates or closures.
     joints : tuple of TreeJoint or FramePair
-        What they stand for; a name may be that of several in series.
+        The joints of these names; a name may be that of several joints in series.
     labels : tuple of m str
         A name for each rate.
     columns : (m,) int array
         The coordinate of each rate; -1 for one of a cut joint.
     unit : (m,) array
-        What makes each rate a pure number: a length for m, 1 for rad.
+        The unit that each rate is divided by: a length for m, 1 for rad.
     numbers : int
-        How many numbers the positions are.
+        The number p of position numbers.
+    places : (..,) int array
+        The indices in q of the numbers of tree joints; of a continuous joint that of its cosine.
+    of_places : (..,) int array
+        The indices in x of these numbers.
+    turning : (..,) int array
+        The indices in `places` of continuous joints.
+    of_cut : (..,) int array
+        The indices in x of the numbers of cut joints; their rates have ``columns < 0``.
+    turns : (m,) bool array
+        Which rates are those of angles that are known up to whole turns.
     """
 
     mech: Mechanism
@@ -70,15 +81,10 @@ class MeasurementModel:
     unit: Vector
     numbers: int
     places: Indices = field(repr=False)
-    """Where the numbers of tree joints stand in q; of a continuous one its cosine."""
     of_places: Indices = field(repr=False)
-    """Which of the numbers these are."""
     turning: Indices = field(repr=False)
-    """Which of these places are continuous."""
     of_cut: Indices = field(repr=False)
-    """Which of the numbers are of cut joints; `columns < 0` tells their rates."""
     turns: NDArray[np.bool_] = field(repr=False)
-    """Which rates are those of angles that are known up to turns."""
 
     @property
     def cut(self) -> tuple[FramePair, ...]:
@@ -87,7 +93,7 @@ class MeasurementModel:
 
     @property
     def flat(self) -> bool:
-        """Whether every number is one of q, and its own difference."""
+        """Whether x are entries of q, and differences of x are differences of these entries."""
         return not (self.whole or self.of_cut.size or self.turning.size)
 
     @property
@@ -96,7 +102,7 @@ class MeasurementModel:
         return self.numbers != self.columns.size
 
     def at(self, q: Vector) -> Vector:
-        """The numbers x (p,) at a configuration, rad or m."""
+        """The positions x = s(q) (p,), rad or m."""
         x = np.zeros(self.numbers)
         self._read_off(q, x)
         if self.of_cut.size:
@@ -118,12 +124,12 @@ class MeasurementModel:
         return S
 
     def scaled_jacobian(self, q: Vector) -> Array:
-        """``S c / u`` (m, nv): rates of the sensors by scaled velocities, scaled."""
+        """``S c / u`` (m, nv): scaled rates of the sensors by scaled velocities."""
         scaled: Array = self.jacobian(q) * self.mech.column_scale / self.unit[:, None]
         return scaled
 
     def placed(self, q: Vector, x: Vector) -> Vector:
-        """A copy of q with the joints of the tree at these numbers."""
+        """A copy of q with the measured joints of the tree at the positions x."""
         found, there = q.copy(), self.places[self.turning]
         found[self.places] = x[self.of_places]
         angles = x[self.of_places[self.turning]]
@@ -131,8 +137,8 @@ class MeasurementModel:
         return found
 
     def differences(self) -> Callable[[Vector, Vector, Vector], Vector]:
-        """A function (q, x, cut): how far the numbers x are from s(q) (m,), by the shorter way
-        round; `cut` are the values of cut joints at q."""
+        """A function (q, x, cut) that returns x - s(q) (m,), angles by the shorter way round;
+        `cut` are the values of the cut joints at q."""
         places, model = self.places, self.mech.model
         own = self.columns >= 0
         columns, of_cut, angular, m = self.columns[own], self.of_cut, self.turns[~own], own.size
@@ -150,7 +156,7 @@ class MeasurementModel:
         return differ
 
     def taken_back(self) -> Callable[[Vector, Vector], Vector]:
-        """A function (x, step): the numbers from which a step (m,) leads to x."""
+        """A function (x, step) that returns the positions from which a step (m,) leads to x."""
         model, own, before = self.mech.model, self.columns >= 0, self.mech.reference
         if not self.whole:
             return lambda x, step: x - step
@@ -166,17 +172,17 @@ class MeasurementModel:
         return take_back
 
     def cut_values(self, kin: Kinematics) -> Vector:
-        """The numbers of cut joints."""
+        """The positions of the measured cut joints, rad or m."""
         return np.concatenate([np.zeros(0), *(joint.value(kin) for joint in self.cut)])
 
     def cut_jacobian(self, kin: Kinematics) -> Array:
-        """Their rates by v."""
+        """The Jacobian of the positions of the measured cut joints."""
         return np.vstack(
             [np.zeros((0, self.mech.nv)), *(joint.jacobian(kin) for joint in self.cut)]
         )
 
     def checked(self, name: str, x: Vector) -> Vector:
-        """A copy of the numbers of a measurement, with unit quaternions; for `whole` ones.
+        """A copy of measured positions with unit quaternions; for joints that are measured whole.
 
         Raises
         ------
@@ -194,7 +200,7 @@ class MeasurementModel:
         return found
 
     def _read_off(self, q: Vector, x: Vector) -> None:
-        """Fill the numbers of tree joints in x."""
+        """Write the positions of the tree joints at q into x."""
         x[self.of_places] = q[self.places]
         there = self.places[self.turning]
         x[self.of_places[self.turning]] = np.arctan2(q[there + 1], q[there])
@@ -205,9 +211,9 @@ class MeasurementModel:
 
 
 def measurement_model(mech: Mechanism, measured: Iterable[str] | None = None) -> MeasurementModel:
-    """What is measured, by names of joints, coordinates and closures that are joints.
+    """The measurement model of joints, coordinates, and closures that are joints, by name.
 
-    A floating base is measured whole, in front of all others where it is not named.
+    A floating base is measured whole, before all others if it is not named.
 
     Parameters
     ----------
@@ -222,8 +228,8 @@ def measurement_model(mech: Mechanism, measured: Iterable[str] | None = None) ->
     Raises
     ------
     InputError
-        For a name that is no joint, stands for coordinates that another one has, or has no
-        position of its own; without names where the motors are none of joints.
+        For a name that is no joint, repeats coordinates of another name, or has no position of its
+        own; without names if the motors do not act on joints.
     """
     owner = f"{mech.name}: measured"
     names = [str(n) if isinstance(n, str) else n for n in _given(mech, measured, owner)]
@@ -237,8 +243,8 @@ def measurement_model(mech: Mechanism, measured: Iterable[str] | None = None) ->
 
 
 def scalar_measurements(mech: Mechanism) -> MeasurementModel | None:
-    """All that can be measured by one number: joints of one coordinate, of the tree and cut ones,
-    and coordinates of joints of several; None where there is nothing of the kind."""
+    """All measurements by one number: joints of one coordinate, of the tree and cut ones, and
+    single coordinates of other joints; None if there are none."""
     found = list[tuple[str, Joint]]()
     for name in mech.coordinate_names:
         joint = joint_called(mech.model, name, {}, "measured")
@@ -281,8 +287,8 @@ def _given(mech: Mechanism, measured: Any, owner: str) -> list[Any]:
 
 
 def _floating_base(mech: Mechanism) -> str | None:
-    """The joint that the whole mechanism floats by, if there is one: the only one at the world,
-    free, and nothing but contacts has to do with it."""
+    """The floating base: the only joint at the world, if it is free and no constraint but contacts
+    depends on it; None otherwise."""
     model = plain(mech.model)
     roots = [j for j in range(1, model.njoints) if model.parents[j] == 0]
     if len(roots) != 1 or model.joints[roots[0]].shortname() != "JointModelFreeFlyer":
@@ -302,8 +308,8 @@ def _joint(mech: Mechanism, name: Any, closures: dict[str, Closure], owner: str)
         if not joint.places.size:
             whole = plain(mech.model).names[int(mech.joint_of[joint.columns[0]])]
             raise InputError(
-                f"{owner}: {name!r} is one coordinate of a joint that has no number for each; "
-                f"measure {whole!r} whole"
+                f"{owner}: {name!r} is one coordinate of a joint that has no position number for "
+                f"each coordinate; measure {whole!r} whole"
             )
         return joint
     if joint.kind in WHOLE:

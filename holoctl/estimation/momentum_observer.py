@@ -1,11 +1,11 @@
-"""What pushes a closed chain, from its motion: a disturbance observer on generalised momentum.
+"""Unknown external efforts of a closed chain: a disturbance observer on generalised momentum.
 
     p = gamma' M v
-    p' = gamma' (B u + F + Mdot v - h) + gammadot' M v + tau        tau: what is not known
-    r = K (p - p0 - integral of all that is known, and of r)        so that  r' = K (tau - r)
+    p' = gamma' (B u + F + Mdot v - h) + gammadot' M v + tau        tau: unknown efforts
+    r = K (p - p0 - integral of the known efforts, and of r)        so that  r' = K (tau - r)
 
-Internal forces have no part in it, for gamma' G' = 0, also where rows depend on time. From one tick
-to the next, with means of both ends, and u held:
+Constraint forces cancel, for gamma' G' = 0, also if rows depend on time. From one tick to the next,
+with the means of both ends, and u held:
 
     gamma_m' M_m (v - v_before) = h gamma_m' (B u + (F - h)_m) + h tau        and then
     r = r_before + (1 - exp(-K h)) (tau - r_before)
@@ -61,19 +61,19 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["MomentumObserver"]
 
 STEP_MISSED = 0.1  # scaled
-"""Between two ticks of an observer a coordinate may move by so much more, or less, than its rates
-at both say."""
+"""The largest difference between the step of a coordinate and the mean of its rates at both ticks
+times the time between them."""
 
 TURNED_TICK = 0.25
-"""And gamma changes by at most this part of itself, scaled: near a dead point of its coordinates
-means of two ticks tell nothing."""
+"""The largest relative change of gamma between two ticks, scaled: near a dead point of the
+coordinates the mean of two ticks is not accurate."""
 
 
 class _RefusedCalls(NamedTuple):
-    """What acted in calls that were refused."""
+    """The known efforts in calls that were refused."""
 
     time: float  # s, since the last tick that is remembered
-    impulse: Any  # (nv,) of the efforts that were told
+    impulse: Any  # (nv,) of the known efforts, N m s or N s
 
 
 _NO_GAP = _RefusedCalls(0.0, 0.0)
@@ -81,37 +81,38 @@ _NO_GAP = _RefusedCalls(0.0, 0.0)
 
 @formerly(estimator="assembly")
 class MomentumObserver:
-    """What pushes a mechanism beside what is known: efforts on its motions, and wrenches.
+    """Unknown external efforts on the motions of a mechanism, and the wrenches that explain them.
 
     A disturbance observer on generalised momentum, reduced to the motions that the constraints
-    leave. It needs no acceleration: what it tells, `efforts`, follows what acts as a low-pass of
-    first order does, ``r' = gain (tau - r)``; after a step it is there to 1 % within 4.6 / gain.
+    allow. It needs no acceleration: its estimate `efforts` follows the unknown efforts as a
+    first-order low-pass, ``r' = gain (tau - r)``; after a step it is within 1 % after 4.6 / gain.
 
-    Known, and no part of it, are the efforts u of the motors, inertia, rotors, weight, the forces
-    of the mechanism (friction, springs), and what `update` is told. All else is: a push, a tool, a
-    payload, and where the model is wrong, that. When it is a collision is for the caller to say.
+    Known efforts are those of the motors, u, of inertia, rotors, weight and the forces of the
+    mechanism (friction, springs), and those given to `update`. All other efforts are estimated: of
+    a push, a tool, a payload, and of errors of the model. The caller decides which are collisions.
 
     In motion the error is of second order in the tick, without noise and on an exact model; at rest
-    there is none. Gains above ``1 / dt`` tell more noise and no more of the push; none is unstable.
+    it is zero. Gains above ``1 / dt`` add noise without a faster estimate; no gain is unstable.
 
-    An object remembers where it is: one for each loop. It is neither copied nor pickled.
+    An observer remembers its last tick: use one for each loop. It is neither copied nor pickled.
 
     Parameters
     ----------
     mech : Mechanism
     gain : float or (k,) array_like
-        1/s, above zero: of all motions, or of each one of `partition`. Other coordinates that are
-        taken on the way have the least of those that are left.
+        1/s, above zero: of all motions, or of each motion of `partition`. A coordinate that a later
+        partition makes independent takes the smallest gain of those that it replaces.
     partition : Partition, optional
-        Its independent coordinates are those of the motions. Default: decided at the configuration
+        Its independent coordinates are those of the motions. Default: chosen at the configuration
         assembled from ``mech.reference``.
     dt : float, optional
-        s, from one tick to the next, where `update` is not told.
+        The time from one tick to the next, s, unless it is given to `update`.
     estimator : ClosedStateEstimator, optional
-        How the state is found by `update_from_motors`; another one is made of it, `fresh`. Default:
-        the motors are measured, and the start is assembled from ``mech.reference``.
+        The estimator whose `fresh` copy finds the state in `update_from_motors`. Default: the
+        motors are measured, and the start is assembled from ``mech.reference``.
     closure_limit, velocity_limit : float or None, optional
-        A state that is open, or slides, by more is refused: see `PreparedInverseDynamics`.
+        The largest closure error and velocity error of a state, see `PreparedInverseDynamics`; a
+        state beyond them is refused.
 
     Attributes
     ----------
@@ -121,7 +122,7 @@ class MomentumObserver:
     dt : float
     limits : StateLimits
     coordinates : tuple of str
-        The independent coordinates: what the entries of `efforts` act along.
+        The independent coordinates, along which the entries of `efforts` act.
     t : float
         Time of the last tick, s.
 
@@ -144,7 +145,7 @@ class MomentumObserver:
     >>> observer = hc.MomentumObserver(mech, gain=50.0, dt=1e-3)
     >>> observer.reset(q, v)
     >>> u = hc.PreparedInverseDynamics(mech).holding(q)
-    >>> bool(abs(observer.update(q, v, u)).max() < 1e-9)  # held, and nobody pushes
+    >>> bool(abs(observer.update(q, v, u)).max() < 1e-9)  # held, and no external effort
     True
     >>> observer.wrench("tip", "x z").axes
     ('x', 'z')
@@ -186,12 +187,12 @@ class MomentumObserver:
         self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
 
     def __repr__(self) -> str:
-        told = listing(self.coordinates, 6)
+        named = listing(self.coordinates, 6)
         least, most = float(self.gain.min(initial=np.inf)), float(self.gain.max(initial=0.0))
         gain = f"{most:g}" if least >= most else f"{least:g} to {most:g}"
         return (
             f"<MomentumObserver of {self.mech.name}: gain {gain} 1/s, every {self.dt:g} s; "
-            f"{counted(len(self.coordinates), 'motion')} of {told}, efforts up to "
+            f"{counted(len(self.coordinates), 'motion')} of {named}, efforts up to "
             f"{largest(self._r):.3g} N m or N>"
         )
 
@@ -215,23 +216,23 @@ class MomentumObserver:
         efforts: Any = None,
         f_ext: Any = None,
     ) -> Vector:
-        """The tick that ends now: the state that was reached, and what acted on the way there.
+        """The efforts after the tick that ends now, from its final state and its known efforts.
 
         u belongs to the tick that ends, not to the one that begins. In a loop that reads (q, v) and
-        then commands u: ``update(q, v, u)`` with the u commanded in the round before, then the new
-        one. They are the efforts that acted, so after limits of the drives; held from tick to tick.
+        then commands u, call ``update(q, v, u)`` with the u of the previous tick before the new u
+        is commanded. u are the efforts that acted, after limits of the drives, held during a tick.
 
         The first call, without `reset`, is a start: no tick ends there, and efforts are zero.
 
-        After an error nothing of the call is remembered but its time, and what acted in it: the
-        next one counts for both.
+        After an error only the time and the known efforts of the call are remembered; the next
+        call observes both ticks together.
 
         Parameters
         ----------
         q : (nq,) array_like
             Configuration now.
         v : (nv,) array_like
-            Velocity now, rad/s or m/s. As it is read: rates that are late tell accelerations late.
+            Velocity now, rad/s or m/s. A delay of the rates delays the estimate.
         u : (nu,) array_like
             Efforts of the motors from the last call to this one, N m or N.
         t : float, optional
@@ -246,18 +247,18 @@ class MomentumObserver:
         Returns
         -------
         (k,) array
-            `efforts`, the attribute: N m or N on the motions, by `coordinates`.
+            The attribute `efforts`: N m or N on the motions, by `coordinates`.
 
         Raises
         ------
         InputError
-            For wrong shapes, numbers that are not finite, a time that does not go on, and a state
-            that the last one does not lead to in that time.
+            For wrong shapes, numbers that are not finite, a time that does not increase, and a
+            state that the rates do not reach from the last one in that time.
         InconsistentError
-            Where the state is past its limits.
+            If the state is beyond its limits.
         SingularityError
-            Where the coordinates of the motions hardly determine the others: `repartitioned` then
-            takes other ones.
+            If the coordinates of the motions hardly determine the others; `repartitioned` then
+            chooses other coordinates.
         """
 
         def found(now: float) -> tuple[Vector, Vector]:
@@ -277,9 +278,9 @@ class MomentumObserver:
         efforts: Any = None,
         f_ext: Any = None,
     ) -> Vector:
-        """`update` where only the motors, or what `estimator` says, are measured.
+        """`update` from measurements of the motors, or of the joints that `estimator` measures.
 
-        Where a controller finds the state already, as a `Loop` does, give that to `update` instead.
+        If a controller already estimates the state, as a `Loop` does, give that to `update`.
 
         Parameters
         ----------
@@ -314,17 +315,17 @@ class MomentumObserver:
 
     @property
     def efforts(self) -> Vector:
-        """(k,): what acts on the motions and is not known, N m or N, by `coordinates`.
+        """(k,): the unknown efforts on the motions, N m or N, by `coordinates`.
 
-        The work of such an effort is that on the rate of its coordinate, all others following. An
-        external wrench f at a frame has part ``gamma' J' f`` in it.
+        The power of an effort is the effort times the rate of its coordinate, with all dependent
+        coordinates moving along. An external wrench f at a frame contributes ``gamma' J' f``.
         """
         return self._r.copy()
 
     @property
     def estimator(self) -> ClosedStateEstimator:
-        """How `update_from_motors` finds the state; it is made when first asked for, and begins at
-        the last tick, if there was one."""
+        """The estimator of the state in `update_from_motors`; it is made on first use, and starts
+        at the last tick, if there was one."""
         if self._estimator is None:
             given = self._given_estimator
             if given is None and not self.mech.actuated:
@@ -353,8 +354,8 @@ class MomentumObserver:
     ) -> FrameWrench:
         """The wrench at a frame that explains `efforts`, at the state of the last tick.
 
-        It assumes that all that is not known acts at this frame and along these axes. Of more
-        motions than axes the rest tells whether that is so: `residual` and `share` of the result.
+        It assumes that all unknown efforts act at this frame and along these axes. If there are
+        more motions than axes, `residual` and `share` of the result show whether that holds.
 
         Parameters
         ----------
@@ -364,7 +365,8 @@ class MomentumObserver:
             Forces ``x y z`` and moments ``rx ry rz`` along the axes of the world, at the origin of
             the frame: the rows of a frame's velocity. At most as many as there are motions.
         residual_limit : float, optional
-            N m or N: an error where some effort is left unexplained by more. Default: it is told.
+            The largest effort that may be left unexplained, N m or N. Default: no limit; the
+            residual is returned.
 
         Returns
         -------
@@ -375,9 +377,9 @@ class MomentumObserver:
         InputError
             Before the first tick; for unknown frames and axes.
         SingularityError
-            Where the efforts do not determine the wrench; it names the axes.
+            If the efforts do not determine the wrench; it names the axes.
         InconsistentError
-            Where more than `residual_limit` is left.
+            If more than `residual_limit` is left unexplained.
         """
         last, names = self._seen(), wrench_axes(axes)
         size = self.mech.per_thread("size of the tree", self._size)
@@ -387,27 +389,27 @@ class MomentumObserver:
             if not (left := largest(found.residual)) <= most:
                 at = int(np.argmax(np.abs(found.residual)))
                 raise InconsistentError(
-                    f"{self.mech.name}: a wrench along {listing(names)} at {_said(frame)} leaves "
+                    f"{self.mech.name}: a wrench along {listing(names)} at {_quoted(frame)} leaves "
                     f"{left:.3g} N m or N of the effort along {self.coordinates[at]!r} unexplained "
-                    f"(residual_limit = {most:g}): something else acts, or elsewhere",
+                    f"(residual_limit = {most:g}): other efforts act too, or at another frame",
                     residual=left,
                 )
         return found
 
-    # ---------------------------------------------------------------------------- beside a loop
+    # --------------------------------------------------------------------------- outside a loop
 
     @quiet
     def noise(self, rate_noise: Any) -> Vector:
         """Standard deviations of `efforts` by those of the rates, at the state of the last tick.
 
-        For thresholds: what is not the model's fault is below some of these. The noise counts as
-        independent from tick to tick, and from motion to motion; that of all other rates follows by
-        the constraints, as where the state is found from the motors.
+        For thresholds: a few standard deviations bound the noise of `efforts`, without errors of
+        the model. The noise is assumed independent from tick to tick, and from motion to motion;
+        that of all other rates follows by the constraints, as if estimated from the motors.
 
         Parameters
         ----------
         rate_noise : float or (k,) array_like
-            Standard deviations of the rates of `coordinates`, rad/s or m/s; none below zero.
+            Standard deviations of the rates of `coordinates`, rad/s or m/s; at least zero.
 
         Returns
         -------
@@ -434,9 +436,9 @@ class MomentumObserver:
 
     @quiet
     def reset(self, q: Any, v: Any, t: float = 0.0, *, efforts: Any = None) -> None:
-        """Start anew at a state: the next tick begins here.
+        """Start at a state without history: the next tick begins here.
 
-        The estimator of `update_from_motors` is told the configuration too.
+        `estimator`, if it has been made, is reset to the configuration too.
 
         Parameters
         ----------
@@ -445,12 +447,12 @@ class MomentumObserver:
         t : float, optional
             Time, s.
         efforts : (k,) array_like, optional
-            What is taken to act already, N m or N. Default: nothing.
+            The initial estimate `efforts`, N m or N. Default: zero.
 
         Raises
         ------
         InputError, InconsistentError, SingularityError
-            As `update`; nothing changes then.
+            As `update`; the observer is unchanged then.
         BranchError
             As `ClosedStateEstimator.reset`.
         """
@@ -468,10 +470,10 @@ class MomentumObserver:
 
     @quiet
     def repartitioned(self, q: Any, v: Any, t: float = 0.0) -> MomentumObserver:
-        """This one, or where its partition is no longer good one with other rows or coordinates.
+        """This observer, or one with other rows or coordinates if the partition is ill-conditioned.
 
-        For between two ticks of a loop, as `ComputedTorque.repartitioned`. The other one goes on
-        from what this one remembers; `coordinates` may be others then.
+        For use between two ticks of a loop, as `ComputedTorque.repartitioned`. The other observer
+        continues from the memory of this one; its `coordinates` may differ.
 
         Parameters
         ----------
@@ -481,8 +483,8 @@ class MomentumObserver:
         Returns
         -------
         MomentumObserver
-            Itself where nothing is to be changed. After a `SingularityError` of `update` always
-            another one.
+            This one if no change is needed. After a `SingularityError` of `update` always another
+            one.
 
         Raises
         ------
@@ -501,27 +503,27 @@ class MomentumObserver:
 
     @quiet
     def with_partition(self, partition: Partition) -> MomentumObserver:
-        """One by the coordinates of another partition, such as that of a controller.
+        """An observer by the coordinates of another partition, such as that of a controller.
 
-        It goes on from the last tick of this one, without a jump: the same efforts on the tree, by
-        other motions, ``r = gamma' x`` for any x with ``r_before = gamma_before' x``.
+        It continues from the last tick of this one, without a jump: the same efforts on the tree,
+        by other motions, ``r = gamma' x`` for any x with ``r_before = gamma_before' x``.
 
         Parameters
         ----------
         partition : Partition
-            Of the same mechanism.
+            A partition of the same mechanism.
 
         Returns
         -------
         MomentumObserver
-            Itself for its own partition.
+            This one if the partition is its own.
 
         Raises
         ------
         InputError
             For a partition of another mechanism.
         SingularityError
-            Where its coordinates do not determine the others at the last state.
+            If its coordinates do not determine the others at the last state.
         """
         if partition is self.partition:
             return self
@@ -544,10 +546,10 @@ class MomentumObserver:
             other._r = np.zeros(other.gain.size)
         return other
 
-    # ----------------------------------------------------------------------------- behind them
+    # ------------------------------------------------------------------------------- internals
 
     def _prepared(self, part: Partition, gain: Vector) -> None:
-        """What belongs to a partition, and the workspace of this loop."""
+        """Set the quantities of a partition, with the workspace of this loop."""
         self.partition, self.gain = part, read_only(gain)
         self.coordinates = tuple(self.mech.coordinate_names[i] for i in part.independent)
         self._at = reduced_motion(self.mech, part, self.limits)
@@ -568,7 +570,7 @@ class MomentumObserver:
             )
 
     def _clock(self, t: Any, dt: Any) -> tuple[float, float]:
-        """Time now, and since the last tick that is remembered."""
+        """The time now, and the time since the last tick that is remembered, s."""
         if t is None:
             h = self._missed + (self.dt if dt is None else positive("dt", dt, "s"))
             return (self.t + h, h) if self._last is not None else (self.t, h)
@@ -580,8 +582,8 @@ class MomentumObserver:
         h = now - self.t
         if not h > 0.0:
             raise InputError(
-                f"t must go on from tick to tick: the last one was at {self.t:.9g} s, this one is "
-                f"at {now:.9g} s; reset(q, v, t) starts anew"
+                f"t must increase from tick to tick: the last one was at {self.t:.9g} s, this one "
+                f"is at {now:.9g} s; call reset(q, v, t) to start again"
             )
         return now, h
 
@@ -594,7 +596,7 @@ class MomentumObserver:
         efforts: Any,
         f_ext: Any,
     ) -> Vector:
-        """One tick, at the state that is found for its time."""
+        """One tick; `found` returns the state at its time."""
         self._check_free()
         self._busy = True
         try:
@@ -624,7 +626,7 @@ class MomentumObserver:
             self._busy = False
 
     def _acted(self, u: Any, efforts: Any) -> Vector:
-        """(nv,) what motors, and what else was told, did in the tick."""
+        """(nv,): the known efforts of the tick, of the motors and others."""
         mech = self.mech
         u = as_given("u", u, mech.nu, "efforts of the motors")
         if not finite(u):
@@ -635,7 +637,7 @@ class MomentumObserver:
         return acted
 
     def _observed(self, now: ReducedMotion, h: float, acted: Vector, gap: _RefusedCalls) -> Vector:
-        """The law; see the head of this module."""
+        """The observer law; see the head of this module."""
         last, r = self._last, self._r
         if last is None:
             self._check_range(now)
@@ -647,10 +649,10 @@ class MomentumObserver:
             usual, part = self._usual
             r = r + (part if h == usual else -np.expm1(-self.gain * h)) * (tau - r)
             if not finite(r):
-                self._gap = gap  # whatever was told, it is nothing to go on from
+                self._gap = gap  # the efforts of this call are out of range, so they are discarded
                 self._check_range(now)
                 raise InputError(
-                    f"{self.mech.name}: efforts beyond floats: u or dt is out of range"
+                    f"{self.mech.name}: the efforts are not finite: u or dt is out of range"
                 )
         self._last, self._r, self.t = now, r, now.t
         self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
@@ -662,7 +664,7 @@ class MomentumObserver:
         return external_efforts(self.mech, kin, f_ext)
 
     def _check_range(self, found: ReducedMotion) -> None:
-        """Raise `InputError` for a state that is not finite, or what is found there."""
+        """Raise `InputError` if a state, or its dynamics, is not finite."""
         if finite(found.w) and finite(found.gamma.reshape(-1)) and finite(found.M.reshape(-1)):
             return
         vector("q", found.q, self.mech.nq, "configuration")
@@ -670,20 +672,20 @@ class MomentumObserver:
         raise InputError(f"{self.mech.name}: q or v is out of range")
 
     def _check_step(self, last: ReducedMotion, now: ReducedMotion, h: float) -> None:
-        """Raise what means of two states would not show.
+        """Check that the means of two states are accurate.
 
         Raises
         ------
         InputError
-            Where the rates do not lead from one state to the other.
+            If the rates do not lead from one state to the other.
         SingularityError
-            Where gamma is not the same, nearly, at both.
+            If gamma differs too much between both.
         """
         mech = self.mech
         d = now.q - last.q if mech.nq == mech.nv else pin.difference(mech.model, last.q, now.q)
         d = (d - (0.5 * h) * (last.v + now.v)) / mech.column_scale
         if not largest(d) <= STEP_MISSED:
-            self._check_way(d, now, h)
+            self._check_up_to_turns(d, now, h)
         turned, usual = now.gamma - last.gamma, now.gamma + last.gamma
         turned *= self._scale
         usual *= self._scale
@@ -691,26 +693,27 @@ class MomentumObserver:
         if not 4.0 * flat.dot(flat) <= TURNED_TICK**2 * whole.dot(whole) < np.inf:
             self._turned = True
             raise SingularityError(
-                f"{mech.name}: since the last tick, {h:.3g} s ago, the others have changed how "
-                f"they follow {listing(self.coordinates, 6)} by more than {TURNED_TICK:g} of it: "
-                "these do not determine them near here (a dead point), or ticks were missed; "
-                "observer.repartitioned(q, v, t) takes others",
+                f"{mech.name}: since the last tick, {h:.3g} s ago, the velocity ratios gamma of "
+                f"the coordinates by {listing(self.coordinates, 6)} have changed by more than a "
+                f"fraction of {TURNED_TICK:g}: these coordinates hardly determine the others here "
+                "(a dead point), or ticks were missed; observer.repartitioned(q, v, t) chooses "
+                "others",
                 names=self.coordinates,
             )
 
-    def _check_way(self, d: Vector, now: ReducedMotion, h: float) -> None:
-        """Raise `InputError` where more than whole turns is left of the way to a state."""
+    def _check_up_to_turns(self, d: Vector, now: ReducedMotion, h: float) -> None:
+        """Raise `InputError` if the error d of a step is more than whole turns."""
         mech = self.mech
         d = np.where(np.isin(np.arange(mech.nv), mech.lengths[1]), d, wrapped(d))
-        if not (off := largest(d)) <= STEP_MISSED:
+        if not (error := largest(d)) <= STEP_MISSED:
             vector("q", now.q, mech.nq, "configuration")
             vector("v", now.v, mech.nv, "velocity")
             at = int(np.argmax(np.abs(d)))
             raise InputError(
-                f"{mech.name}: {mech.coordinate_names[at]!r} is {off:.2g} (rad, or over the size "
-                f"of its loop) from where its rates lead in {h:.3g} s since the last tick (at "
-                f"most {STEP_MISSED:g}): were ticks missed, or units mixed? reset(q, v, t) starts "
-                "anew"
+                f"{mech.name}: {mech.coordinate_names[at]!r} is {error:.2g} (rad, or over the size "
+                f"of its loop) from the position that its rates predict {h:.3g} s after the last "
+                f"tick (at most {STEP_MISSED:g}): ticks may have been missed, or units mixed; call "
+                "reset(q, v, t) to start again"
             )
 
     def _size(self) -> float:
@@ -721,7 +724,7 @@ def _decided(mech: Mechanism) -> Partition:
     return partition(mech, assemble(mech)[0])
 
 
-def _said(frame: Any) -> str:
+def _quoted(frame: Any) -> str:
     return repr(frame[0] if isinstance(frame, tuple) else frame)
 
 

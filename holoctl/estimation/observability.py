@@ -1,9 +1,9 @@
-"""Observability: how many motions the sensors tell, and which not, decided once.
+"""Observability: which motions the sensors determine at a closed configuration.
 
     T = (S c / u) Gamma        Gamma: a basis of the admissible velocities, scaled
 
-The rank of T is the number of motions that are observed. What is in its null space must be idle:
-bodies that spin between two joints, and move nothing else.
+The rank of T is the number of observed motions. Motions in its null space must be idle: bodies that
+spin between two joints, and move nothing else.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Observability(NamedTuple):
     Attributes
     ----------
     observed : (nv, b) array
-        An orthonormal basis of the motions that the sensors tell, scaled.
+        An orthonormal basis of the motions that the sensors observe, scaled.
     unobserved : (nv, i) array
-        Likewise of those that no sensor tells.
+        An orthonormal basis of the motions that no sensor observes, scaled.
     jacobian : (m, nv) array
         The measurement Jacobian ``S c / u``: rates of the sensors by scaled velocities, scaled.
     """
@@ -56,14 +56,14 @@ class Observability(NamedTuple):
 def observability(
     mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
 ) -> Observability:
-    """Which motions the sensors tell at a closed configuration."""
+    """Which motions the sensors observe at a closed configuration."""
     G, _ = scaled_jacobian(mech, q, t, part.rows)
     motions = null_space_by_svd(G, part.rank)[3]
     return observability_of(motions, sensors.scaled_jacobian(q))
 
 
 def observability_of(motions: Array, S: Array) -> Observability:
-    """Which of some motions sensors tell.
+    """Which of given motions are observed by sensors.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ def observability_of(motions: Array, S: Array) -> Observability:
 
 
 def noise_gain(here: Observability, weights: Vector) -> float:
-    """Standard deviation of the worst coordinate by that of the sensors, scaled.
+    """Standard deviation of the worst coordinate divided by that of the sensors, scaled.
 
         gamma = Gamma (T' W T)^-1 T' W        T = S Gamma: by the observed motions
 
-    Sensors count as independent and alike; motions that are not observed are at rest.
+    Sensors are assumed independent and equally accurate; unobserved motions are at rest.
     """
     T = here.jacobian @ here.observed
     TW = T.T * weights
@@ -94,14 +94,14 @@ def noise_gain(here: Observability, weights: Vector) -> float:
 def checked_observability(
     mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
 ) -> Observability:
-    """`observability`, where all that is not observed is idle.
+    """`observability`, checked: all unobserved motions must be idle.
 
     Raises
     ------
     InputError
-        Where the sensors do not tell a motion that is not idle.
+        If the sensors do not observe a motion that is not idle.
     BranchError
-        Where they do nearby: at a dead point of theirs.
+        If they observe it nearby: the configuration is a dead point of the sensors.
     """
     here = observability(mech, part, sensors, q, t)
     if not here.unobserved.shape[1]:
@@ -115,19 +115,20 @@ def checked_observability(
     for nearby in nearby_configurations(mech, q, t):
         if observability(mech, part, sensors, nearby, t).observed.shape[1] > rank:
             raise BranchError(
-                f"{mech.name}: this configuration is a dead point of what is measured, "
-                f"{listing(sensors.names)}: it does not tell how {_hidden(mech, sensors, hidden)} "
-                "move, though it does nearby; start somewhere else",
+                f"{mech.name}: this configuration is a dead point of the measured joints, "
+                f"{listing(sensors.names)}: they do not determine how "
+                f"{_hidden(mech, sensors, hidden)} move here, though they do nearby; start at "
+                "another configuration",
                 why="dead point",
             )
     raise InputError(
-        f"{mech.name}: what is measured, {listing(sensors.names)}, does not tell how "
+        f"{mech.name}: the measured joints, {listing(sensors.names)}, do not determine how "
         f"{_hidden(mech, sensors, hidden)} move; measure one of these too"
     )
 
 
 def _hidden(mech: Mechanism, sensors: MeasurementModel, motions: Array) -> str:
-    """The coordinates that motions move which are not observed; what is measured is left out."""
+    """The coordinates that unobserved motions move, without the measured ones."""
     x = np.abs(motions).max(axis=1)
     x[sensors.columns[sensors.columns >= 0]] = 0.0
     names = np.array(mech.coordinate_names)[x > UNSEEN_MOTION * max(float(x.max()), 1e-300)]
@@ -135,7 +136,8 @@ def _hidden(mech: Mechanism, sensors: MeasurementModel, motions: Array) -> str:
 
 
 def moved_by(mech: Mechanism, motions: Array) -> tuple[str, ...]:
-    """The coordinates that each of some motions moves, as words; few of them where it can be."""
+    """The names of the coordinates that each of some motions moves, after a change of basis in
+    which each motion moves few of them."""
     count = motions.shape[1]
     if not count:
         return ()
@@ -149,7 +151,7 @@ def moved_by(mech: Mechanism, motions: Array) -> tuple[str, ...]:
 
 
 def first_borders(here: Observability, weights: Vector, known: bool) -> Borders:
-    """Borders of `EstimatorSystem` at the configuration of an observability."""
+    """The borders of `EstimatorSystem` at the configuration of an `Observability`."""
     if known:
         return Borders(np.zeros((0, weights.size)), here.unobserved)
     return Borders((here.jacobian @ here.observed).T * weights, here.unobserved)

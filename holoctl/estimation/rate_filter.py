@@ -1,14 +1,13 @@
-"""Rates from positions, where a drive gives none: a stated filter.
+"""Rates from positions by a filter of known delay, for drives that give no rates.
 
-A tracking loop of second order, critically damped, follows the positions x; its rate is the one
-that is told:
+A second-order tracking loop, critically damped, follows the positions x; its rate r is the result:
 
-    e = x - xh                 how far the loop is behind
+    e = x - xh                 the lag of the loop
     xh' = r
     r'  = p^2 e - 2 p r        rate by position: s p^2 / (s + p)^2
 
-Between two readings x is taken as a straight line, so with s = (x_k - x_{k-1}) / h the step is
-exact: xh is behind such a line by 2 s / p, and what differs from that decays by
+Between two readings x is a straight line of slope s = (x_k - x_{k-1}) / h, for which the step is
+exact: the lag tends to 2 s / p, and the deviations of (e, r) from (2 s / p, s) decay by
 
     exp(-p h) [1 + p h, h; -p^2 h, 1 - p h]
 """
@@ -40,50 +39,52 @@ from holoctl.base.linalg import largest
 __all__ = ["RateFilter"]
 
 SLOWEST_RATE_FILTER = 1e-6
-"""The bandwidth of a filter of rates, times its tick, is at least so much."""
+"""The least bandwidth of a rate filter times its tick."""
 
 
 HALF_POWER = sqrt(sqrt(2.0) - 1.0)
-"""Where p^2 / (s + p)^2 has half its power, as a share of p."""
+"""The frequency at which p^2 / (s + p)^2 has half its power, divided by p."""
 
 
 class RateFilter:
-    """Rates from positions that are read once a tick: a tracking loop of second order.
+    """Rates from positions that are read once a tick: a second-order tracking loop.
 
-    With the poles twice at -p, p = 1.55 `bandwidth`, its rate is the true one through
-    ``p^2 / (s + p)^2``: no overshoot of a ramp, and no error after it; what changes slowly is told
-    2 / p late. Between two readings positions are taken as straight lines; for these it is exact.
+    With a double pole at -p, p = 1.55 `bandwidth`, its rate is the true rate filtered by
+    ``p^2 / (s + p)^2``: no overshoot and no steady error for a ramp; the rate of a slow motion is
+    2 / p late. Positions are interpolated linearly between readings; for such motions the filter
+    is exact.
 
-    More bandwidth is less late and more noisy: `delay` and `noise_gain` tell by how much.
+    A higher bandwidth gives less delay and more noise: see `delay` and `noise_gain`.
 
-    An object remembers where it is: one for each loop.
+    A filter remembers its last reading: use one for each loop.
 
     Parameters
     ----------
     bandwidth : float
-        rad/s: of a rate that oscillates so fast 0.71 is left (half its power). Below ``pi / dt``.
+        The frequency at which a rate is attenuated to 0.71 (half its power), rad/s; below
+        ``pi / dt``.
     dt : float
         s, from one reading to the next.
     turning : bool or (m,) array_like of bool, optional
-        Which positions are angles known up to turns, of continuous joints or of encoders that
-        start again after a turn: their steps are taken the shorter way round. Others are unharmed
-        by it as long as they move by less than pi (rad or m) from one reading to the next.
+        Which positions are angles known up to whole turns, of continuous joints or of encoders
+        that wrap: their steps are taken the shorter way round. For other positions True has no
+        effect as long as they move by less than pi (rad or m) from one reading to the next.
 
     Attributes
     ----------
     bandwidth, dt : float
     turning : bool or (m,) array
     delay : float
-        s: how late the rate of a motion is told that changes slowly.
+        The delay of the rate of a slowly changing motion, s.
     noise_gain : float
-        1/s: standard deviation of the rate by that of positions whose noise is independent from
-        reading to reading. Rounding to counts of width w is noise of about ``w / sqrt(12)`` where
-        the joint moves by some counts a tick.
+        Standard deviation of the rate divided by that of the positions, 1/s, for noise that is
+        independent from reading to reading. Rounding to counts of width w is noise of about
+        ``w / sqrt(12)`` if the joint moves by some counts a tick.
 
     Raises
     ------
     InputError
-        For numbers that are not above zero, and a bandwidth that ticks of `dt` cannot have.
+        For numbers that are not above zero, and a bandwidth out of the range for `dt`.
 
     References
     ----------
@@ -113,7 +114,7 @@ class RateFilter:
         phase = self.bandwidth * self.dt
         if not SLOWEST_RATE_FILTER <= phase < np.pi:
             raise InputError(
-                f"bandwidth must be below pi / dt, half of what is sampled, and at least "
+                f"bandwidth must be below pi / dt, half of the sampling frequency, and at least "
                 f"{SLOWEST_RATE_FILTER:g} / dt; got {self.bandwidth:g} rad/s with readings every "
                 f"{self.dt:g} s (pi / dt is {np.pi / self.dt:.4g} rad/s). It is in rad/s: "
                 "2 pi times one in Hz"
@@ -124,7 +125,7 @@ class RateFilter:
         self.delay, self.noise_gain = self.delay * self.dt, gain / self.dt
         self._step = _step(self._pole, self.dt)
         self._x: Vector | None = None
-        self._behind = self._rate = np.zeros(0)
+        self._lag = self._rate = np.zeros(0)
 
     def __repr__(self) -> str:
         return (
@@ -134,14 +135,14 @@ class RateFilter:
 
     @quiet
     def rate(self, x: Any, elapsed: float | None = None) -> Vector:
-        """The rates at a reading: the first one is a start at rest.
+        """The rates at a reading; the first reading is a start at rest.
 
         Parameters
         ----------
         x : (m,) array_like
             Positions, rad or m.
         elapsed : float, optional
-            s since the last reading, where ticks were skipped. Default: `dt`.
+            The time since the last reading, s, if ticks were skipped. Default: `dt`.
 
         Returns
         -------
@@ -151,8 +152,8 @@ class RateFilter:
         Raises
         ------
         InputError
-            For another shape than before, or numbers that are not finite; nothing is remembered of
-            such a reading.
+            For another shape than before, or numbers that are not finite; such a reading is not
+            remembered.
         """
         if self._x is None:
             self.reset(x)
@@ -165,16 +166,16 @@ class RateFilter:
         decay, one, two, three = self._step if h == self.dt else _step(pole, h)
         slope = self._moved(x - self._x) / h
         steady = 2.0 / pole * slope
-        e, r = steady - self._behind, self._rate - slope
-        behind, rate = steady - decay * (one * e + h * r), slope - decay * (two * e - three * r)
+        e, r = steady - self._lag, self._rate - slope
+        lag, rate = steady - decay * (one * e + h * r), slope - decay * (two * e - three * r)
         if not finite(rate):
             raise InputError("x is out of range: its rates are not finite")
-        self._x, self._behind, self._rate = x, behind, rate
+        self._x, self._lag, self._rate = x, lag, rate
         return rate.copy()
 
     @quiet
     def reset(self, x: Any, rate: Any = None) -> None:
-        """Start at a reading: all before it was at rest there, or went at constant rates.
+        """Start at a reading: the motion before it is assumed at rest, or at constant rates.
 
         Parameters
         ----------
@@ -192,10 +193,10 @@ class RateFilter:
         m = given.size if isinstance(self.turning, bool) else self.turning.size
         x = vector("x", given, m, "positions")
         rate = np.zeros(m) if rate is None else vector("rate", rate, m, "rates")
-        self._x, self._behind, self._rate = x, 2.0 / self._pole * rate, rate
+        self._x, self._lag, self._rate = x, 2.0 / self._pole * rate, rate
 
     def _moved(self, step: Vector) -> Vector:
-        """The shorter way round; steps that are short stay as they are, to the last digit."""
+        """The steps, angles by the shorter way round; shorter steps than pi are not changed."""
         if largest(step) <= np.pi:
             return step
         return np.where(self.turning & (np.abs(step) > np.pi), wrapped(step), step)
@@ -213,18 +214,18 @@ def _turning(given: Any) -> bool | NDArray[np.bool_]:
 
 
 def _step(pole: float, h: float) -> tuple[float, float, float, float]:
-    """exp(-p h), and what it multiplies; see the head of this module."""
+    """exp(-p h), and 1 + p h, p^2 h, 1 - p h; see the head of this module."""
     z = pole * h
     return exp(-z), 1.0 + z, pole * z, 1.0 - z
 
 
 def _delay_and_gain(z: float) -> tuple[float, float]:
-    """Of a step z = p h, with h = 1.
+    """The delay, in ticks, and the noise gain, per tick, for z = p h.
 
     The rate is a moving average of the slopes in the last intervals, with weights
-    ``w_j = f(j) - f(j + 1)``, ``f(k) = (1 + z k) a^k``, ``a = exp(-z)``; each slope is that of the
-    middle of its interval. By positions the weights are differences of these, ``a^k (A + B k)``
-    but for the first.
+    ``w_j = f(j) - f(j + 1)``, ``f(k) = (1 + z k) a^k``, ``a = exp(-z)``; each slope is that in the
+    middle of its interval. The weights of the positions are differences of these,
+    ``a^k (A + B k)`` except for the first.
     """
     a, rest = exp(-z), -expm1(-z)
     delay = 0.5 + a / rest + z * a / rest**2

@@ -1,9 +1,9 @@
-"""What the motion of a closed chain is like at a tick: gamma, M, and the efforts that are known.
+"""The reduced equation of motion of a closed chain at a tick: gamma, M, and the known efforts.
 
     gamma' M a = gamma' (B u + w) + tau        w = F - h
 
-Where the rows can be laid out for a tick they are; what is doubtful there, or past its limits, goes
-to the general path, in the same coordinates.
+If the rows can be prepared for a tick they are; a state that is doubtful there, or beyond its
+limits, is evaluated by the general path, in the same coordinates.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ _Tick = Callable[[Vector, Vector, float], "ReducedMotion | None"]
 
 
 class ReducedMotion(NamedTuple):
-    """A state, and what its equation of motion holds; nobody writes to any of it.
+    """A state and the terms of its equation of motion; the arrays must not be written to.
 
     Attributes
     ----------
     q, v : (nq,) and (nv,) arrays
-        With an explicit chart, as it corrected them.
+        The state; with an explicit chart, corrected by it.
     t : float
+        Time, s.
     gamma : (nv, k) array
-        In the coordinates of the partition.
+        A basis of the admissible velocities, by the coordinates of the partition.
     M : (nv, nv) array
+        The inertia matrix of the tree.
     w : (nv,) array
         ``F - h``: forces of the mechanism less Coriolis, centrifugal and gravity efforts.
     """
@@ -59,12 +61,12 @@ class ReducedMotion(NamedTuple):
 def reduced_motion(
     mech: Mechanism, part: Partition, limits: StateLimits
 ) -> Callable[[Vector, Vector, float], ReducedMotion]:
-    """A function (q, v, t) of one loop; it raises what the general path has to say of a state.
+    """A function (q, v, t) of one loop; it raises the same errors as the general path.
 
     Raises
     ------
     InputError, SingularityError, InconsistentError
-        The function: as `project`, and for a state past its limits.
+        By the function: as `project`, and for a state beyond its limits.
     """
     tick = _prepared(mech, part, limits)
 
@@ -78,17 +80,17 @@ def reduced_motion(
 def in_general(
     mech: Mechanism, part: Partition, limits: StateLimits, q: Vector, v: Vector, t: float
 ) -> ReducedMotion:
-    """By the projector."""
+    """The general path: by the projector."""
     q, v, t = check_state(mech, q, v, t)
     T = terms_at(mech, q, v, t)
     check_finite(T)
-    limits.check(mech.name, *constraint_residuals(T), "nothing is told of what pushes it")
+    limits.check(mech.name, *constraint_residuals(T), "its external efforts are not estimated")
     gamma = projection_of(T, part, "split").gamma
     return ReducedMotion(T.q, T.v, t, gamma, T.M, T.F - T.h)
 
 
 def _prepared(mech: Mechanism, part: Partition, limits: StateLimits) -> _Tick | None:
-    """By the factors of a tick; None where the rows cannot be laid out."""
+    """By the factors of a tick; None if the rows cannot be prepared."""
     model = mech.model
     motion = live_motion(model, model.createData())
     if motion is None or mech.chart is not None:

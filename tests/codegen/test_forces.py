@@ -235,7 +235,7 @@ def without(function):
     ("function", "says"),
     [
         (None, r"force 'mine' cannot be compiled: its function is Python; give it casadi="),
-        (lambda q, v, t: 0.2 * v, r"'mine' is not the force: it is off by"),
+        (lambda q, v, t: 0.2 * v, r"'mine' is not the force: its error is"),
         (lambda q, v, t: v[:2], r"'mine' must return a casadi.SX of 4 entries; got \(2, 1\)"),
         (lambda q, v, t: [0.0] * 4, r"must return a casadi.SX of 4 entries; got list"),
         (lambda q, v, t: v + ca.SX.sym("k"), r"depends on more than q, v and t: k"),

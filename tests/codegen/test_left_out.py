@@ -229,7 +229,7 @@ def test_options_of_a_controller_need_its_gains(bar, export, option):
 @pytest.mark.parametrize(
     ("name", "motor", "options", "reason"),
     [
-        ("five_bar", "motor_left", (), "'motor_left', does not tell how"),
+        ("five_bar", "motor_left", (), "'motor_left', do not determine how"),
         ("four_bar", "rocker", ("--set", "crank=0.685"), "noise would be amplified by"),
     ],
 )
@@ -273,7 +273,7 @@ def test_a_joint_that_is_set_is_not_held(export):
 
 
 def test_hold_limit_of_the_command(bar, export):
-    assert "hold_limit; /* calls in trouble" in export(bar(), "--hold-limit", "7")[3][0]
+    assert "hold_limit; /* number of consecutive calls" in export(bar(), "--hold-limit", "7")[3][0]
     assert "0: none. By init 7UL" in export(bar(), "--hold-limit", "7")[3][0]
     for wrong in ("1.5", "nan", "1_0"):
         with pytest.raises(SystemExit, match="2"):

@@ -326,7 +326,7 @@ def test_rows_that_open_where_geometry_is_rounded_are_decided_anew(monkeypatch):
     assert np.abs(q - expected).max() < 1e-2
     poor[0] = True
     monkeypatch.setattr(home, decide)
-    refused(ask(mech, {frame: pose}, start, axes="rx ry rz"), hc.AssemblyError, "rows that repeat")
+    refused(ask(mech, {frame: pose}, start, axes="rx ry rz"), hc.AssemblyError, "redundant rows")
 
 
 # ------------------------------------------------------------------------- what poses leave open
@@ -579,7 +579,7 @@ def test_more_rows_than_motions_must_fit():
     np.testing.assert_allclose(there, q, atol=1e-9)
     beside = pin.SE3(pose.rotation, pose.translation + np.array([0.0, 0.0, 0.02]))
     refused(lambda: hc.inverse_kinematics(mech, {"coupler": beside}, q), hc.AssemblyError,
-            "0.02 m", "6 rows", "must fit")  # fmt: skip
+            "0.02 m", "6 rows", "must be compatible")  # fmt: skip
     refused(
         lambda: hc.inverse_kinematics(mech, {"coupler": pose}, q, v=[0, 0, 1.0, 0, 0, 0]),
         hc.InconsistentError, "1 m/s", "6 rows",

@@ -148,4 +148,4 @@ def test_what_is_no_rotation_is_refused(R):
 def test_a_rotation_that_is_off_by_little_is_told_by_how_much():
     for D in rotations(5):
         R = D.astype(np.float32).astype(float)
-        refused(lambda R=R: check_rotation(R.ravel().tolist()), hc.InputError, "off by", "e-0")
+        refused(lambda R=R: check_rotation(R.ravel().tolist()), hc.InputError, "error", "e-0")

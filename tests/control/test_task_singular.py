@@ -181,7 +181,7 @@ def test_a_second_task_that_contradicts_the_first_is_told():
         references = [reference_near(mech, q, v, task, i) for i, task in enumerate((first, other))]
         if other is second:
             refused(lambda ctl=ctl, r=references: ctl.torque(q, v, r), hc.SingularityError,
-                    "tip_right.x", "with what the tasks before it leave")  # fmt: skip
+                    "tip_right.x", "with the motions that the tasks before it leave")  # fmt: skip
         ctl = hc.TaskSpaceControl(
             mech, [first, other], 100.0, 20.0, partition=part, at_singular="damp"
         )

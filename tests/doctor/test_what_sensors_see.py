@@ -39,7 +39,7 @@ def accepted(mech, q, names):
     try:
         hc.ClosedStateEstimator(mech, names, start=q)
     except hc.InputError as error:
-        assert "does not tell" in str(error)  # noqa: PT017
+        assert "do not determine" in str(error)  # noqa: PT017
         return False
     return True
 
@@ -172,7 +172,7 @@ def test_a_dead_point_of_the_sensors_is_told_and_what_cures_it():
     assert s.nearby_gain < np.inf
     assert len(s.more) == 1
     assert s.more_gain == pytest.approx(gain(mech, report.q, ["slider", *s.more]), rel=1e-6)
-    assert "But here is a dead point of it" in said(report)
+    assert "This is a dead point of the sensor" in said(report)
 
 
 def test_where_paths_cross_the_gain_is_that_nearby():

@@ -183,7 +183,7 @@ def test_a_spherical_linkage_with_too_few_sensors_is_refused(links, sensors):
     """What is left may be a spherical four-bar: a link on a hinge, and three hinges behind it."""
     mech = loops.spherical(n=links).mechanism()
     for names in itertools.combinations(mech.coordinate_names, sensors):
-        with pytest.raises(hc.InputError, match=r"does not tell how .* move"):
+        with pytest.raises(hc.InputError, match=r"do not determine how .* move"):
             hc.ClosedStateEstimator(mech, names)
 
 

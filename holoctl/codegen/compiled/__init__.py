@@ -1,5 +1,5 @@
 """The laws in machine code, called from Python.
 
-In: expressions. Out: a `Compiled`; where its guard refuses, the path in Python answers.
+In: expressions. Out: a `Compiled`; if its guard refuses, the Python path computes the result.
 Each such call is counted.
 """

@@ -27,21 +27,24 @@ PIECE = 1024
 
 @dataclass(frozen=True, eq=False)
 class BatchInputs:
-    """What a batch is asked for: states, what to do there, and how.
+    """The arguments of a batch: states, the task, and options.
 
     Attributes
     ----------
     tables : sequence of array_like
         The inputs of a law, a row for each state.
     names : tuple of str
-        What the caller calls these.
+        The names of the tables, for messages.
     what : str
-        What is computed, for the progress bar.
+        The title of the progress bar.
     t : float
+        Time, s, of all states.
     out : array or None
-        For the first output.
+        The array for the first output.
     workers : int or None
+        The number of threads; None: one for each core.
     progress : bool
+        Whether to show a progress bar.
     """
 
     tables: Sequence[Any]
@@ -58,7 +61,7 @@ def answers(
 ) -> list[Array]:
     """The first outputs of a law, as many as it has tables, a row for each state.
 
-    ``otherwise(*inputs, t)`` answers where the guard is in doubt, with a vector for each table.
+    ``otherwise(*inputs, t)`` computes a state if the guard is in doubt, a vector for each table.
     """
     inputs = [
         _table(name, x, size)
@@ -109,7 +112,7 @@ def certified(
 def _in_pieces(
     module: Any, inputs: Sequence[Array], t: float, found: Sequence[Array], given: BatchInputs
 ) -> NDArray[np.uint8]:
-    """Fill what is to be found; where the guard is in doubt."""
+    """Fill the outputs; returns the states at which the guard is in doubt."""
     N = len(inputs[0])
     count = cores() if given.workers is None else whole("workers", given.workers, 1)
     doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)

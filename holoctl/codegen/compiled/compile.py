@@ -1,8 +1,8 @@
 """`compile`: the laws of a mechanism or controller as machine code, called from Python.
 
-Expressions become C, C becomes an extension module, and a tick goes straight into it. Where the
-numbers that the pivots were chosen for do not hold, the guard says so and the Python path gives
-the answer, or the error that explains.
+Expressions become C, C becomes an extension module, and a tick is a call of it. If the pivots,
+which were chosen beforehand, are not accurate at a state, the guard is in doubt, and the Python
+path computes the result or raises its error.
 """
 
 from __future__ import annotations
@@ -69,47 +69,47 @@ def compile(
     measured: Iterable[str] | None = None,
     machine: str = "c",
 ) -> Compiled | CompiledTasks:
-    """Compile a mechanism or a controller, with the machine's C compiler or for CasADi's virtual
-    machine.
+    """Compile a mechanism or a controller, with the C compiler of this computer or for CasADi's
+    virtual machine.
 
     Needs CasADi (the extra ``holoctl[codegen]``), and for ``machine="c"`` a C compiler and the
-    headers of Python, all for building only. What is compiled is kept in the user's cache folder
+    headers of Python, all for building only. Compiled modules are kept in the user's cache folder
     (or the one that ``HOLOCTL_CACHE`` names), so that the compiler runs once for a mechanism.
 
     Parameters
     ----------
     what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
-        A controller brings its partition, weights and limits, and projects targets. Where it has
-        ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism. Of a
-        law of tasks, ``"torque"`` and ``"state"`` can be compiled: of one task that has an
+        The partition, weights and limits of a controller are used, and targets are projected. If it
+        has ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism. For
+        a law of tasks, ``"torque"`` and ``"state"`` can be compiled: for one task that has an
         expression (a `CustomTask` has none), with no more rows than motions, all of these driven,
         and without ``limits=``.
     functions : iterable of str, optional
-        Of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
+        Some of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,
-        ``"state"`` (from what is measured; where it is not asked for here it is compiled when it
-        is first needed). Default: the first three (the first only where there are motors), and the
-        torque of a controller.
+        ``"state"`` (the closed state from measured joints; if it is not listed it is compiled on
+        first use). Default: the first three (the first only if there are motors), and the torque of
+        a controller.
     partition : Partition, optional
-        Default: decided at the configuration assembled from the mechanism's reference.
+        Default: chosen at the configuration assembled from the mechanism's reference.
     weights : (nu,) array_like, optional
         For more motors than motions: as in `PreparedInverseDynamics`.
     inconsistent : str, optional
         ``"raise"`` or ``"project"``: as in `PreparedInverseDynamics`. Default: ``"raise"``; a
         controller takes ``"project"`` alone.
     closure_limit, velocity_limit : float or None, optional
-        How far the state may be off for a torque, None for by any amount: as in
-        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which brings its
-        own.
+        The largest closure error and velocity error of a state, None for no limit: as in
+        `PreparedInverseDynamics`. Default: 1e-2 and 0.1; not for a controller, which has its own.
     flags : iterable of str, optional
-        More flags for the compiler, behind our own: such as ``"-O1"`` to build faster.
+        Additional flags for the compiler, after those of the library: such as ``"-O1"`` to build
+        faster.
     measured : iterable of str, optional
-        What `Compiled.state` and `Compiled.torque_from_motors` take, as in `ClosedStateEstimator`.
-        Default: what the `estimator` of a controller measures, else the motors.
+        The measured joints of `Compiled.state` and `Compiled.torque_from_motors`, as in
+        `ClosedStateEstimator`. Default: those of the `estimator` of a controller, else the motors.
     machine : str, optional
-        ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is there in a
-        fraction of the time. It is slower than C, as a rule faster than the tick in Python, and has
-        the same guard. It has no closed state from what is measured, and no torque of laws with
+        ``"c"``, or ``"vm"``: CasADi's virtual machine, which needs no compiler and is built in a
+        fraction of the time. It is slower than C, usually faster than the tick in Python, and has
+        the same guard. It does not estimate the closed state, and has no torque of laws with
         limits.
 
     Returns
@@ -120,11 +120,11 @@ def compile(
     ------
     InputError
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
-        forces that have no expressions, or wrong ones, by name; where the motors drive fewer
-        motions than there are motors and motions; for a controller with integral action; for a
-        law of tasks other than above; for what ``machine="vm"`` has not.
+        forces that have no expressions, or wrong ones, by name; if the motors drive fewer motions
+        than there are motors and motions; for a controller with integral action; for a law of
+        tasks other than above; for functions that ``machine="vm"`` does not have.
     NotActuatedError
-        If torques are asked of a mechanism that has no motors or no motion.
+        If torques are requested for a mechanism that has no motors or no motion.
     SingularityError
         For a task that is singular at all configurations that are tried.
     AssemblyError
@@ -165,7 +165,7 @@ def compile(
 
 
 def _check_virtual(subject: Subject, wanted: tuple[str, ...]) -> None:
-    """Raise `InputError` for what the virtual machine has not."""
+    """Raise `InputError` for functions that the virtual machine does not have."""
     if "state" in wanted:
         raise InputError(NO_STATE)
     if "torque" in wanted and subject.keeping is not None:

@@ -1,4 +1,4 @@
-"""`Compiled`: functions of raw arrays in machine code, with the Python path behind them."""
+"""`Compiled`: functions of raw arrays in machine code, with the Python path in case of doubt."""
 
 from __future__ import annotations
 
@@ -74,17 +74,17 @@ class CompiledTerms(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compiled:
-    """What `compile` returns: functions of raw arrays, in machine code.
+    """The result of `compile`: functions of raw arrays, in machine code.
 
-    Arrays of the right shape, float64 and contiguous, go straight into C; everything else that
-    the Python functions take is brought into that form first, which takes longer. Where the
-    guard is in doubt (near singular states, states that are open or slide, orientation closures
-    near half a turn, quaternions that are not normalised, numbers that are not finite) the Python
-    path answers, or raises its error; `fallbacks` counts how often, and the first time is logged
-    as a warning.
+    Arrays of the right shape, float64 and contiguous, are passed to C directly; other arguments
+    that the Python functions accept are converted first, which takes longer. If the guard is in
+    doubt (near singular states, beyond the limits of closure or velocity error, orientation
+    closures near half a turn, quaternions that are not normalised, numbers that are not finite) the
+    Python path computes the result, or raises its error; `fallbacks` counts these calls, and the
+    first one is logged as a warning.
 
-    It may be shared between threads, copied and pickled; a pickle builds anew, or finds the
-    cache. The methods of functions that were not compiled raise an `InputError`.
+    It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
+    the cache. The methods of functions that were not compiled raise an `InputError`.
 
     Attributes
     ----------
@@ -92,17 +92,17 @@ class Compiled:
     partition : Partition
     controller : ComputedTorque or None
     functions : tuple of str
-        What was compiled.
+        The compiled functions.
     weights : (nu,) array or None
     inconsistent : str
     limits : StateLimits
-        How far the state may be off for a torque: both of the next.
+        Both of the next limits.
     closure_limit, velocity_limit : float or None
         As in `PreparedInverseDynamics`.
     flags : tuple of str
     measured : tuple of str or None
-        What `state` and `torque_from_motors` take; None for what the controller says, or the
-        motors.
+        The measured joints of `state` and `torque_from_motors`; None for those of the controller's
+        `estimator`, or the motors.
     machine : str
         ``"c"``, or ``"vm"`` for CasADi's virtual machine.
     """
@@ -143,7 +143,7 @@ class Compiled:
         put("_estimators", Estimators(*own))
         put("_certified", {})
         put("_local", threading.local())
-        # The C functions stand before the methods of the same name, and call them where needed.
+        # C functions replace the methods of the same name, and call them if needed
         names = {
             "inverse_dynamics": ("inverse_dynamics", self._inverse_in_python),
             "forward_dynamics": ("forward_dynamics", self._forward_in_python),
@@ -167,21 +167,21 @@ class Compiled:
         return from_subject, (self._subject(), *given)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return self  # it does not change; what is mutable counts
+        return self  # immutable except for the counter of fallbacks
 
     @property
     def closure_limit(self) -> float | None:
-        """How far open the state may be for a torque, scaled; None for by any amount."""
+        """The largest scaled closure error of a state for a torque; None for no limit."""
         return self.limits.closure
 
     @property
     def velocity_limit(self) -> float | None:
-        """How far the rates may break the constraints, as a share of the speed, or None."""
+        """The largest velocity error of a state for a torque, relative to the speed, or None."""
         return self.limits.velocity
 
     @property
     def fallbacks(self) -> int:
-        """How many answers or errors came from the Python path because the guard was in doubt."""
+        """The number of calls that the Python path computed because the guard was in doubt."""
         return self._fallbacks.count
 
     # ------------------------------------------------------------------------- the functions
@@ -200,7 +200,7 @@ class Compiled:
         t : float, optional
             Time, s, for constraints that depend on it.
         out : (nu,) array, optional
-            Takes the result; left as it is where an error is raised.
+            Array for the result; unchanged if an error is raised.
 
         Returns
         -------
@@ -231,7 +231,7 @@ class Compiled:
         t : float, optional
             Time, s.
         out : (nv,) array, optional
-            Takes the result.
+            Array for the result.
 
         Returns
         -------
@@ -261,8 +261,8 @@ class Compiled:
     ) -> Vector:
         """The motor efforts of the controller, for one tick.
 
-        A whole configuration as `q_ref`, and motors without a position of their own, take the
-        controller's own way through Python.
+        For a whole configuration as `q_ref`, and for motors without a position of their own, the
+        controller in Python computes the torque.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class Compiled:
         self, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any, t: float = 0.0, *,
         out: Vector | None = None,
     ) -> Vector:  # fmt: skip
-        """Without the integral."""
+        """`torque` without the integral."""
         controller = self._law_of_torque()
         if "torque" not in self._laws or np.shape(q_ref) != (self.mech.nu,):
             return controller._at_state(None, q, v, q_ref, v_ref, a_ref, t, out=out)
@@ -339,15 +339,15 @@ class Compiled:
         Returns
         -------
         u_q, u_v, u_target : (nu, nv), (nu, nv), (nu, nu) arrays
-            A step in q is in the tangent space, as `pin.integrate` takes it; off the manifold
-            too, where the step opens the closures.
+            A step in q is in the tangent space, as `pin.integrate` takes it; also away from the
+            manifold, with steps that violate the closures.
 
         Raises
         ------
         InputError
             For wrong shapes, or numbers that are not finite.
         SingularityError
-            Where the guard is in doubt: no derivative is given there.
+            If the guard is in doubt: no derivative is given there.
         """
         return self._derivatives("inverse_dynamics_derivatives", (q, v, target), t, self.mech.nu)
 
@@ -375,7 +375,7 @@ class Compiled:
     def certificate(self, q: Any, v: Any, target: Any, t: float = 0.0) -> Certificate:
         """The certificate of the efforts that `inverse_dynamics` returns at a state.
 
-        Measured in Python: the acceleration is that of the general path, the efforts are ours.
+        Measured in Python: the acceleration is that of the general path, the efforts are compiled.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ class Compiled:
         *,
         out: tuple[Vector, Vector] | None = None,
     ) -> tuple[Vector, Vector]:
-        """The closed state from what is measured, by the loop of this thread.
+        """The closed state from the measured joints, by the loop of this thread.
 
         Parameters
         ----------
@@ -433,8 +433,8 @@ class Compiled:
         *,
         out: Vector | None = None,
     ) -> Vector:
-        """The closed state from what is measured, and the motor efforts there, by the loop of this
-        thread.
+        """The closed state from the measured joints, and the motor efforts there, by the loop of
+        this thread.
 
         Parameters
         ----------
@@ -495,14 +495,14 @@ class Compiled:
         t : float, optional
             Time, s, the same for all.
         certificate : bool, optional
-            Return the certificates of all states too, measured in the same pass in machine code,
-            which takes less than twice as long as a rule, with many redundant rows about three
-            times. The first call compiles that. The guard looks at the certificate too, so that
-            Python may answer at more states; U is the same to rounding.
+            Also return the certificates of all states, measured in the same pass in machine code,
+            which usually takes less than twice the time, with many redundant rows about three
+            times. The first call compiles that function. Its guard includes the certificate, so
+            that Python may compute more states; U is the same to rounding.
         out : (N, nu) array, optional
-            Takes the result; contiguous. What it holds after an error is not defined.
+            Contiguous array for the result. Its content after an error is undefined.
         workers : int, optional
-            How many threads; default: one for each core. They do not hold the GIL.
+            The number of threads; default: one for each core. They do not hold the GIL.
         progress : bool, optional
             Show a progress bar (needs tqdm).
 
@@ -511,15 +511,15 @@ class Compiled:
         U : (N, nu) array
             N m or N: `out`, or a new array.
         certificates : BatchCertificate
-            With ``certificate=True`` only: how far each state is off the constraints, and how well
-            its U and the motion that it causes meet constraints and equation of motion, as
-            `inverse_dynamics` of the library certifies them with this partition.
+            With ``certificate=True`` only: the constraint errors of each state, and the residuals
+            of its U and motion in constraints and equation of motion, as `inverse_dynamics` of the
+            library certifies them with this partition.
 
         Raises
         ------
         InputError, SingularityError, InconsistentError
-            As `inverse_dynamics`; a note on the error tells at which state. What is only not
-            certified is no error: see `BatchCertificate.raise_if_bad`.
+            As `inverse_dynamics`; a note on the error states the index of the state. A state that
+            is not certified is no error: see `BatchCertificate.raise_if_bad`.
         HoloctlError
             If the compiler fails.
         """
@@ -574,7 +574,7 @@ class Compiled:
         Raises
         ------
         InputError, SingularityError
-            As `forward_dynamics`; a note on the error tells at which state.
+            As `forward_dynamics`; a note on the error states the index of the state.
         HoloctlError
             If the compiler fails.
         """
@@ -584,7 +584,7 @@ class Compiled:
         way = self._forward_in_python, self._forward_certified_in_python
         return self._batch("forward_dynamics", given, certificate, *way)
 
-    # ---------------------------------------------------------------------------- behind them
+    # ------------------------------------------------------------------------------ internals
 
     def _law_of_torque(self) -> ComputedTorque:
         """The controller whose torque was compiled."""
@@ -593,7 +593,7 @@ class Compiled:
         return self.controller
 
     def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
-        """What loops and trackings need."""
+        """The functions that loops and trackings need."""
         if self.controller is None or "torque" not in self.functions:
             return of_states(self._estimators)
         controller, tick = self.controller, self._tick
@@ -612,7 +612,7 @@ class Compiled:
         return loop_functions(python, tick, self._estimators, silent, at_once)
 
     def _estimator(self) -> ClosedStateEstimator:
-        """Of what is measured, with the rows of the partition."""
+        """The estimator of the measured joints, with the rows of the partition."""
         given = None if self.controller is None else self.controller.estimator
         return estimator_with(self.mech, self.partition, self.measured, given)
 
@@ -633,8 +633,8 @@ class Compiled:
         return found
 
     def _certified_law(self, name: str) -> tuple[Any, Law]:
-        """Extension module and law of inverse or forward dynamics with certificates: made when they
-        are first asked for."""
+        """Extension module and law of inverse or forward dynamics with certificates, made on first
+        use."""
         with self._lock:
             if name not in self._certified:
                 E = symbolic(self.mech, self.partition)
@@ -649,7 +649,7 @@ class Compiled:
         )
 
     def _raw(self, name: str, inputs: Sequence[Any], t: Any) -> list[Array] | None:
-        """The outputs but the last, of inputs in any form; None where the guard is in doubt."""
+        """All outputs except the last, for inputs in any form; None if the guard is in doubt."""
         module, law = self._law(name)
         given = [
             np.require(as_given(label, x, size), requirements=["C", "A"])
@@ -732,7 +732,7 @@ def from_subject(
     measured: tuple[str, ...] | None,
     machine: str,
 ) -> Compiled:
-    """Build what was asked for, now or when a pickle is read."""
+    """Build the requested functions, now or when a pickle is read."""
     E = symbolic(subject.mech, subject.partition)
     laws = machine_code(E, subject, functions, flags, machine)
     found = Compiled(

@@ -1,4 +1,4 @@
-"""`CompiledTasks`: a law of one task compiled, with the Python path behind it."""
+"""`CompiledTasks`: a compiled law of one task, with the Python path if it is in doubt."""
 
 from __future__ import annotations
 
@@ -44,32 +44,35 @@ from holoctl.mechanism.mechanism import Mechanism
 __all__ = ["CompiledTasks", "compiled_tasks"]
 
 FUNCTIONS = ("torque", "state")
-NO_STATE = "machine='vm' does not find the closed state; machine='c' does"
+NO_STATE = "machine='vm' does not estimate the closed state; machine='c' does"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompiledTasks:
-    """What `compile` returns for a `TaskSpaceControl` or `Impedance`: its torque in machine code,
+    """The result of `compile` for a `TaskSpaceControl` or `Impedance`: its torque in machine code,
     or by CasADi's virtual machine.
 
     References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
-    tuples of these, go straight into C, but for a task of one's own, which is asked to read them.
-    Where the guard is in doubt (near singular tasks and states, states that are open or slide,
-    references that are no rotations or not finite) the Python path answers, or raises its error;
-    `fallbacks` counts how often, and the first time is logged as a warning.
+    tuples of these, are passed to C directly, except for a user-defined task, whose methods read
+    them. If the guard is in doubt (near singular tasks and states, beyond the limits of closure or
+    velocity error, references that are no rotations or not finite) the Python path computes the
+    result, or raises its error; `fallbacks` counts these calls, and the first one is logged as a
+    warning.
 
-    It may be shared between threads, copied and pickled; a pickle builds anew, or finds the cache.
+    It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
+    the cache.
 
     Attributes
     ----------
     controller : TaskSpaceControl or Impedance
     functions : tuple of str
-        What was compiled: ``"torque"``, and ``"state"`` where it was asked for.
+        The compiled functions: ``"torque"``, and ``"state"`` if it was requested.
     flags : tuple of str
     measured : tuple of str or None
-        What `torque_from_motors` takes; None for what the controller says, or the motors.
+        The measured joints of `torque_from_motors`; None for those of the controller's `estimator`,
+        or the motors.
     machine : str
-        ``"c"``, or ``"vm"``: CasADi's virtual machine, which has `torque` alone.
+        ``"c"``, or ``"vm"``: CasADi's virtual machine, which has only `torque`.
     """
 
     controller: TaskSpaceControl | Impedance
@@ -90,7 +93,7 @@ class CompiledTasks:
         own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
         put("_estimators", Estimators(*own))
         put("_local", threading.local())
-        # The tick stands before the method of the same name, and calls it where needed.
+        # the tick replaces the method of the same name, and calls it if needed
         module, _ = self._code
         usual = type(self).torque.__get__(self)
         if self.machine == "vm":
@@ -106,7 +109,7 @@ class CompiledTasks:
         return compiled_tasks, given
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledTasks:
-        return self  # it does not change; what is mutable counts
+        return self  # immutable except for the counter of fallbacks
 
     @property
     def mech(self) -> Mechanism:
@@ -115,7 +118,7 @@ class CompiledTasks:
 
     @property
     def fallbacks(self) -> int:
-        """How many answers or errors came from the Python path because the guard was in doubt."""
+        """The number of calls that the Python path computed because the guard was in doubt."""
         return self._fallbacks.count
 
     @quiet
@@ -127,7 +130,8 @@ class CompiledTasks:
         Parameters
         ----------
         q, v, reference, t, out
-            As in `TaskSpaceControl.torque`. Forces from outside are for the controller itself.
+            As in `TaskSpaceControl.torque`. External forces are only accepted by the controller in
+            Python.
 
         Returns
         -------
@@ -165,8 +169,8 @@ class CompiledTasks:
         self, q_motors: Any, v_motors: Any, reference: Any, t: float = 0.0, *,
         out: Vector | None = None,
     ) -> Vector:  # fmt: skip
-        """The closed state from what is measured, and the motor efforts there, by the loop of this
-        thread.
+        """The closed state from the measured joints, and the motor efforts there, by the loop of
+        this thread.
 
         Parameters
         ----------
@@ -196,12 +200,12 @@ class CompiledTasks:
         return self.controller
 
     def _estimator(self) -> ClosedStateEstimator:
-        """Of what is measured, with the rows of the partition."""
+        """The estimator of the measured joints, with the rows of the partition."""
         own = self.controller._own
         return estimator_with(self.mech, own.prepared.partition, self.measured, own.estimator)
 
     def _loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
-        """What loops and trackings need."""
+        """The functions that loops and trackings need."""
         controller: Any = self.controller
         python: LoopFunctions = controller._loop_functions(memory)
         return loop_functions(
@@ -211,7 +215,7 @@ class CompiledTasks:
 
 
 def _virtual(law: Interpreted, own: TaskController, usual: Any) -> Any:
-    """The tick of the virtual machine: `usual` has what is no array, and any doubt."""
+    """The tick of the virtual machine: `usual` takes arguments that are no arrays, and doubts."""
 
     def nothing(*_: Any, **__: Any) -> None:
         return None
@@ -236,13 +240,13 @@ def compiled_tasks(
     measured: tuple[str, ...] | None,
     machine: str = "c",
 ) -> CompiledTasks:
-    """Build what was asked for, now or when a pickle is read.
+    """Build the requested functions, now or when a pickle is read.
 
     Raises
     ------
     InputError
-        For another function than ``"torque"`` and ``"state"``; for what cannot be compiled, by
-        name; for ``"state"`` of ``machine="vm"``.
+        For another function than ``"torque"`` and ``"state"``; for tasks, constraints and forces
+        that cannot be compiled, by name; for ``"state"`` with ``machine="vm"``.
     """
     subject = task_subject_of(controller, "compiled")
     wanted = ("torque",) if functions is None else tuple(name_list("functions", functions))
@@ -260,7 +264,7 @@ def compiled_tasks(
 
 
 def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) -> tuple[Any, Law]:
-    """Extension module, or what has its functions, and law of the torque."""
+    """The extension module of the torque, or its equivalent for the virtual machine; the law."""
     E = symbolic(subject.mech, subject.partition)
     function = task_function(E, subject)
     law = law_of(function)

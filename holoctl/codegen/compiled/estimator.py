@@ -1,8 +1,8 @@
-"""The closed state from what is measured in machine code, with Python behind it.
+"""The estimator of the closed state in machine code, with the Python estimator if C refuses.
 
-Memories go to and fro: where C refuses, a `ClosedStateEstimator` goes on from the memory of C, or
-says why there is no state; what it finds is handed back. Where it keeps other rows than the machine
-code was made for, or is lost, it answers alone until `reset`.
+Memories are exchanged: if C refuses, a `ClosedStateEstimator` continues from the memory of C, or
+raises its error; its result is copied back to C. If it keeps other rows than the machine code was
+made for, or is lost, it computes all further states until `reset`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class EstimatorCode:
-    """The machine code, which several loops share.
+    """The compiled estimator functions, which several loops share.
 
     Attributes
     ----------
     module : extension module
     law : ClosedState
     memory : numpy.dtype
-        Of what a loop remembers.
+        The type of the memory of a loop.
     estimator : ClosedStateEstimator
-        Of the same sensors and rows.
+        The Python estimator of the same sensors and rows.
     """
 
     module: Any
@@ -61,7 +61,7 @@ class EstimatorCode:
 
 
 def estimator_code(estimator: ClosedStateEstimator, flags: tuple[str, ...]) -> EstimatorCode:
-    """Compile what finds the closed state as `estimator` does.
+    """Compile an estimator equivalent to `estimator`.
 
     Raises
     ------
@@ -74,17 +74,17 @@ def estimator_code(estimator: ClosedStateEstimator, flags: tuple[str, ...]) -> E
     memory = memory_type(E, law)
     if module.size() != memory.itemsize:
         raise HoloctlError(
-            f"{estimator.mech.name}: the compiler lays out memories in {module.size()} bytes, "
-            f"numpy in {memory.itemsize}; do flags change the layout of structs?"
+            f"{estimator.mech.name}: the memory of the estimator has {module.size()} bytes in C "
+            f"and {memory.itemsize} in numpy; a compiler flag may change the layout of structs"
         )
     return EstimatorCode(module, law, memory, estimator)
 
 
 class Estimators:
-    """Makes estimators in machine code, one for each loop; their code when it is first asked for,
-    which several threads may do.
+    """Makes compiled estimators, one for each loop; the code is compiled on first use, also by
+    several threads.
 
-    `estimator` gives the estimator in Python, `fell_back` is told where that answers.
+    `estimator` makes the Python estimator, `fell_back` is called when that computes a result.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class Estimators:
             return self._code
 
     def __call__(self) -> CompiledEstimator:
-        """A new one, for one loop."""
+        """A new estimator, for one loop."""
         if self._machine == "vm":
             raise InputError(
-                f"{self._mech.name}: the virtual machine does not find the closed state; take "
+                f"{self._mech.name}: the virtual machine does not estimate the closed state; take "
                 "controller.loop() in Python, or machine='c'"
             )
         return CompiledEstimator(self.code(), self._fell_back)
@@ -134,7 +134,7 @@ class CompiledEstimator:
         put("_given", [])
         put("_memory", np.zeros(1, dtype=self._code.memory))
         self._begin(estimator.q, 0.0)
-        # The C function stands before the method of the same name, and calls it where needed.
+        # the C function replaces the method of the same name, and calls it if needed
         usual = type(self).state.__get__(self)
         put("_tick", module.bind(self._memory, usual, self._state_in_python))
         put("state", self._tick)
@@ -144,7 +144,7 @@ class CompiledEstimator:
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The order of what is measured."""
+        """The measured joints, in the order of their readings."""
         return self._estimator.measured
 
     @property
@@ -156,7 +156,7 @@ class CompiledEstimator:
         return q
 
     def in_python(self) -> ClosedStateEstimator:
-        """The estimator behind it, where the mechanism is now."""
+        """The Python estimator, at the same state."""
         if not self._in_python:
             self._give()
         return self._estimator
@@ -172,9 +172,9 @@ class CompiledEstimator:
         pointer : capsule
             The law in machine code.
         usual : function (q_motors, v_motors, *references, t, *, out) -> u
-            Of what C does not take.
+            For arguments that C does not accept.
         torque, torque_in_python : functions (q, v, *references, t, *, out) -> u
-            `Compiled.torque`, and the same where its guard is in doubt.
+            `Compiled.torque`, and its equivalent if the guard is in doubt.
         """
 
         def doubtful(
@@ -197,7 +197,7 @@ class CompiledEstimator:
         *,
         out: tuple[Vector, Vector] | None = None,
     ) -> tuple[Vector, Vector]:
-        """The closed state where the sensors read this, as `ClosedStateEstimator.state`.
+        """The closed state in which the sensors read these values, as `ClosedStateEstimator.state`.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class CompiledEstimator:
 
     @quiet
     def reset(self, q: Any, t: float = 0.0) -> None:
-        """Tell where the mechanism is, as `ClosedStateEstimator.reset`.
+        """Set the configuration of the mechanism, as `ClosedStateEstimator.reset`.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class CompiledEstimator:
         Raises
         ------
         InputError, InconsistentError, BranchError
-            As there; then the last state stays.
+            As there; then the last state is kept.
         """
         if not self._in_python:
             self._give()
@@ -248,7 +248,7 @@ class CompiledEstimator:
 
     @quiet
     def resynchronise(self, q_measured: Any, t: float = 0.0) -> None:
-        """Go where the sensors read this, however far, as `ClosedStateEstimator.resynchronise`.
+        """Follow the sensors, however far, as `ClosedStateEstimator.resynchronise`.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class CompiledEstimator:
         """
         self._asked(lambda: self._estimator.resynchronise(q_measured, t))
 
-    # ----------------------------------------------------------------------------- behind them
+    # ------------------------------------------------------------------------------- internals
 
     @property
     def _in_python(self) -> bool:
@@ -271,7 +271,7 @@ class CompiledEstimator:
     def _state_in_python(
         self, q_measured: Any, v_measured: Any, t: float = 0.0
     ) -> tuple[Vector, Vector]:
-        """Where C refuses: a state all the same, or the error that tells why there is none."""
+        """The state if C refuses, or the error of the Python estimator."""
         self._fell_back("state")
         found: tuple[Vector, Vector] = self._asked(
             lambda: self._estimator.state(q_measured, v_measured, t)
@@ -279,7 +279,7 @@ class CompiledEstimator:
         return found
 
     def _asked(self, what: Callable[[], Any]) -> Any:
-        """What the estimator answers from the memory of C, which then goes on from there."""
+        """Call the Python estimator with the memory of C, and copy its memory back."""
         if not self._in_python:
             self._give()
         try:
@@ -288,19 +288,21 @@ class CompiledEstimator:
             self._take()
 
     def _reset_with_rows_of_c(self, q: Any, t: float) -> bool:
-        """Whether an estimator that kept other rows was left for one that keeps those of C."""
+        """Replace a Python estimator that kept other rows by one with the rows of C; whether that
+        was possible."""
         if np.array_equal(self._estimator.partition.rows, self._rows):
             return False
         estimator = self._code.estimator.fresh()
         try:
             estimator.reset(q, t)
-        except HoloctlError:  # they do not decide the motion there
+        except HoloctlError:  # these rows do not determine the motion there
             return False
         object.__setattr__(self, "_estimator", estimator)
         return True
 
     def _begin(self, q: Vector, t: float) -> None:
-        """The memory anew, from where the estimator is; what C does not take stays in Python."""
+        """Start the memory of C at the state of the Python estimator; if C refuses, Python
+        continues."""
         same = np.array_equal(self._estimator.partition.rows, self._rows)
         if not (same and self._code.module.begin(self._memory, q, t)):
             self._memory["latched"] = 1
@@ -325,13 +327,13 @@ class CompiledEstimator:
             bend=least_squares(seen.T, changed.T).T, step=step, square=float(step.dot(step)),
         )  # fmt: skip
         self._given[:] = [place.borders]
-        # of the place before only the determinant is known
+        # only the determinant of the state before is known
         other = place._replace(determinant=before) if m["known"] == 2 else None
         read, way, refused = int(m["read"]), m["way"].copy(), int(m["refused"])
         estimator.take_over(BranchMemory(place, other, read, way, float(m["size"]), refused))
 
     def _take(self) -> None:
-        """Set the memory of C to the estimator, where the machine code can go on from there."""
+        """Set the memory of C to that of the Python estimator if C can continue from it."""
         estimator, m = self._estimator, self._memory
         same, found = np.array_equal(estimator.partition.rows, self._rows), estimator.handed_over()
         if found is None or not same:
@@ -347,7 +349,7 @@ class CompiledEstimator:
         m["known"] = 1 if before is None else 2
         kept = any(place.borders is given for given in self._given) and not m["latched"][0]
         m["latched"] = not self._code.module.resume(m, kept)
-        if place.square > 0.0:  # how gamma changed on the way there
+        if place.square > 0.0:  # the change of gamma in the last step
             see = estimator.system
             count = estimator.readings.unit.size
             seen = np.eye(count) if see.known else place.borders.A / estimator.readings.unit
@@ -356,10 +358,10 @@ class CompiledEstimator:
 
 
 def not_compiled(name: str, how: str) -> InputError:
-    """That a function is not there, and what makes it."""
+    """The error for a function that was not compiled."""
     return InputError(f"{name} was not compiled; {how} does it")
 
 
 def _plain(name: str, value: Any, size: int) -> Array:
-    """A vector that C takes as it is."""
+    """A vector in the form that C accepts."""
     return np.require(as_given(name, value, size), requirements=["C", "A"])

@@ -1,6 +1,6 @@
-"""C functions as functions of Python, by the machine's C compiler.
+"""C functions as functions of Python, by the C compiler of this computer.
 
-An extension module is compiled for this machine, and kept by the hash of source, flags, compiler
+An extension module is compiled for this computer, and kept by the hash of source, flags, compiler
 and Python.
 """
 
@@ -97,14 +97,14 @@ def _headers() -> list[str]:
 
 @cache
 def _machine_flags(compiler: tuple[str, ...]) -> tuple[str, ...]:
-    """What tells the compiler to use all of this processor, where it knows that."""
+    """The flags with which the compiler uses all instructions of this processor, if it has them."""
     done = _run([*compiler, "-march=native", "-E", "-x", "c", os.devnull])
     return ("-march=native",) if done.returncode == 0 else ()
 
 
 @cache
 def _identity(compiler: tuple[str, ...], flags: tuple[str, ...]) -> str:
-    """What the compiler says of itself and of the processor it compiles for."""
+    """The version of the compiler, and the processor that it compiles for."""
     return _run([*compiler, *flags, "-dM", "-E", "-x", "c", os.devnull]).stdout
 
 

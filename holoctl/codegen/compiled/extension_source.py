@@ -1,5 +1,5 @@
-"""The C source of extension modules: around a law, the torque of a law of tasks, and what follows
-the closed state. What a module has stands at the head of its template.
+"""The C source of extension modules: of a law, of the torque of a law of tasks, of the estimator of
+the closed state. The head of each template lists the functions of its module.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Law:
     tick : bool
         Whether it is called in control loops, or its raw form is enough.
     placed : bool
-        Whether the C function `placed` stands before it.
+        Whether the C function `placed` is defined before it.
     tables : int
-        How many of its outputs, the first ones, are asked for over many states; 0: there is no
-        ``batch``.
+        The number of outputs, the first ones, that ``batch`` computes for many states; 0: there is
+        no ``batch``.
     """
 
     name: str
@@ -99,7 +99,7 @@ def task_source(kernel: str, law: Law, along: Sequence[int], turns: bool, module
 
 
 def estimator_source(E: Expressions, law: ClosedState, module: str) -> str:
-    """The source of a module that follows the closed state from what is measured."""
+    """The source of a module that estimates the closed state from measured joints."""
     methods = ("size", "begin", "resume", "bind", "bind_torque")
     values = state_values(E, law, "law") | _module("law", methods, module) | {
         "kernel": batched_tanh_exp("\n".join(c_function(f) for f in laws_of(law))),

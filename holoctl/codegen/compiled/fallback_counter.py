@@ -1,4 +1,4 @@
-"""How often machine code left an answer to Python."""
+"""The number of calls in which machine code was in doubt and Python computed the result."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ log = logging.getLogger("holoctl")
 
 
 class Fallbacks:
-    """A count, told of once, which several threads may share."""
+    """A counter that logs its first event, and may be shared by several threads."""
 
     def __init__(self, mechanism: str) -> None:
         self._mechanism, self._lock, self._count = mechanism, threading.Lock(), 0
 
     @property
     def count(self) -> int:
-        """How many answers or errors came from Python."""
+        """The number of calls that Python computed."""
         return self._count
 
     def note(self, name: str) -> None:
-        """One more, of the function of this name."""
+        """Count a call of the function of this name."""
         with self._lock:
             self._count += 1
             first = self._count == 1

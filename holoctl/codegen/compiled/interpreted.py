@@ -1,7 +1,7 @@
-"""A law by CasADi's virtual machine: what the extension module of a law has, without a compiler.
+"""A law by CasADi's virtual machine: the functions of an extension module, without a compiler.
 
-`Interpreted` stands where extension_source.py has C: the same functions, of the same arguments,
-with the same guard. It is slower than C, and as a rule faster than the tick in Python.
+`Interpreted` replaces the C of extension_source.py: the same functions, of the same arguments, with
+the same guard. It is slower than C, and usually faster than the tick in Python.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class _Machine:
         self.run = virtual_machine(function, self.results, parts[:n])
 
     def good(self) -> bool:
-        """Whether the guard is content with what was found, and all numbers are finite: a function
-        need not depend on each that it was given."""
+        """Whether the guard is not in doubt, and all inputs and outputs are finite: a function may
+        be independent of an input."""
         return bool(self.doubt[0] < 1.0) and finite(self.flat)
 
 
 @dataclass(frozen=True, eq=False)
 class Interpreted:
-    """A law, and where it gives accelerations what places states beside one (laws/tangent_step.py).
+    """A law, and, if it gives accelerations, the function of laws/tangent_step.py.
 
-    Each thread has arrays of its own; while they are in use the law cannot be called again there.
+    Each thread has its own arrays; while they are in use the law cannot be called again there.
     """
 
     law: Law
@@ -55,7 +55,7 @@ class Interpreted:
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 
     def raw(self, *given: Any) -> None:
-        """raw(in..., t, out...): fills arrays, judges nothing."""
+        """raw(in..., t, out...): fill arrays, without checks."""
         count = len(self.law.inputs) + 1
 
         def fill(machine: _Machine, *inputs: Any) -> bool:
@@ -68,8 +68,8 @@ class Interpreted:
         self._in_own(fill, *given[:count])
 
     def bind(self, unusual: Callable[..., Any], doubtful: Callable[..., Any]) -> Callable[..., Any]:
-        """The tick, law(in..., [t], out=): what is no array of the right shape goes to the first
-        function, any doubt to the second."""
+        """The tick, law(in..., [t], out=): arguments of another type or shape are passed to the
+        first function, doubtful states to the second."""
         shapes = [(size,) for _, size in self.law.inputs]
         n, size, own = len(shapes), (self.law.outputs[0][1],), threading.local()
 

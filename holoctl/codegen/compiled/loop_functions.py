@@ -1,9 +1,9 @@
-"""What a compiled controller brings to loops and trackings: its tick in machine code, and beside it
-the controller in Python, which has the same memory.
+"""The functions of a compiled controller for loops and trackings: its tick in machine code, and the
+controller in Python, which shares its memory.
 
-Machine code does not tell what limited a tick, or damped it. So who asks a tracking for that is
-answered by Python, at the state of the last call; and an integral goes on in machine code where
-nothing limits, else in Python.
+Machine code does not report active limits or damping. So the report of a tracking is computed by
+Python, at the state of the last call; and an integral is updated in machine code if no limit is
+active, else in Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holoctl.codegen.compiled.estimator import CompiledEstimator, not_compiled
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.effort_bounds import effort_bounds_at_any_rate
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.loop import LoopFunctions, handed_over
+from holoctl.control.loop import LoopFunctions, hand_over
 from holoctl.control.loop_memory import Memory
 from holoctl.dynamics.tick.inverse_with_fallback import check_rates
 
@@ -29,25 +29,26 @@ __all__ = ["estimated", "integrating", "loop_functions", "of_states", "repartiti
 Tick = Callable[..., Vector]
 
 INSIDE = 1e-9
-"""Of a limit: a motor that is nearer to it counts as limited, and Python answers."""
+"""The relative distance from a limit below which a motor counts as limited, and Python computes the
+tick."""
 
 
 def loop_functions(
     python: LoopFunctions, tick: Tick, estimator: Callable[[], CompiledEstimator], silent: bool,
     at_once: Callable[[CompiledEstimator], Tick],
 ) -> LoopFunctions:  # fmt: skip
-    """Those of a compiled controller.
+    """The loop functions of a compiled controller.
 
     Parameters
     ----------
     python : LoopFunctions
-        Of the controller in Python.
+        Those of the controller in Python.
     tick : function
-        The compiled torque, or what remembers around it.
+        The compiled torque, or that with the integral.
     estimator : function () -> CompiledEstimator
-        Makes a new one.
+        Makes a new estimator.
     silent : bool
-        Whether a tick may be limited or damped without telling.
+        Whether a tick may be limited or damped without a report.
     at_once : function (estimator) -> function
         State and torque in one call.
     """
@@ -57,10 +58,10 @@ def loop_functions(
     def torque(q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
         u = tick(q, v, *reference, **more)
         more.pop("out", None)
-        memory.untold = tuple(map(_kept, (q, v, *reference))), more
+        memory.unreported = tuple(map(_kept, (q, v, *reference))), more
         return u
 
-    def behind(found: CompiledEstimator) -> Tick:
+    def torque_with_estimator(found: CompiledEstimator) -> Tick:
         nonlocal unknown
         unknown = silent
         return at_once(found)
@@ -68,28 +69,28 @@ def loop_functions(
     def report(estimator: Any) -> Any:
         if unknown:
             raise InputError(
-                "machine code does not tell what limits or damps a tick of a loop; a loop of the "
+                "machine code does not report what limits or damps a tick of a loop; a loop of the "
                 "controller in Python does, and what track(reference) makes"
             )
-        if memory.untold is not None:
-            given, more = memory.untold
+        if memory.unreported is not None:
+            given, more = memory.unreported
             answer(*given, **more)
-            memory.untold = None
+            memory.unreported = None
         return python.report(estimator)
 
     return python._replace(
-        torque=torque if silent else tick, behind=behind, estimator=lambda _: estimator(),
-        report=report,
+        torque=torque if silent else tick, torque_with_estimator=torque_with_estimator,
+        estimator=lambda _: estimator(), report=report,
     )  # fmt: skip
 
 
 def _kept(x: Any) -> Any:
-    """A copy, for what may be written to."""
+    """A copy of an argument that may be overwritten."""
     return x.copy() if type(x) is np.ndarray else x if type(x) is float else deepcopy(x)
 
 
 def of_states(estimator: Callable[[], CompiledEstimator]) -> LoopFunctions:
-    """Where no torque was compiled: a loop finds states."""
+    """The loop functions if no torque was compiled: a loop estimates states only."""
 
     def torque(*_: Any, **__: Any) -> Any:
         raise not_compiled("torque", "hc.compile(controller)")
@@ -99,7 +100,7 @@ def of_states(estimator: Callable[[], CompiledEstimator]) -> LoopFunctions:
 
 
 def estimated(estimator: CompiledEstimator, tick: Tick, count: int) -> Tick:
-    """State and torque one after the other, of so many references."""
+    """State, then torque, for `count` reference arguments."""
 
     @quiet
     def from_motors(
@@ -114,7 +115,7 @@ def estimated(estimator: CompiledEstimator, tick: Tick, count: int) -> Tick:
 
 
 def integrating(controller: ComputedTorque, python: LoopFunctions, tick: Tick) -> Tick:
-    """The tick with the integral of its memory: in machine code where nothing limits, else in
+    """The tick with the integral of its memory: in machine code if no limit is active, else in
     Python."""
     mech, law, memory = controller.mech, controller._law, python.memory
     limited = controller._limited
@@ -143,8 +144,8 @@ def integrating(controller: ComputedTorque, python: LoopFunctions, tick: Tick) -
 
 
 def repartitioned(self: Any, q: Any, v: Any, t: float = 0.0) -> Any:
-    """This one; or where its partition is no longer good its controller, in Python, with another
-    one: see `ComputedTorque.repartitioned`. What `compile` makes of that is quick again.
+    """This one; or, if its partition is ill-conditioned, its controller in Python with another
+    partition: see `ComputedTorque.repartitioned`. That one can be compiled again.
 
     Parameters
     ----------
@@ -154,23 +155,23 @@ def repartitioned(self: Any, q: Any, v: Any, t: float = 0.0) -> Any:
     Returns
     -------
     Compiled or CompiledTasks, or their controller
-        Itself where nothing is to be changed.
+        This one if no change is needed.
 
     Raises
     ------
     InputError
-        For wrong shapes, and where no torque was compiled.
+        For wrong shapes, and if no torque was compiled.
     """
     controller = self._law_of_torque()
     other = controller.repartitioned(q, v, t)
     if other is controller:
         return self
-    handed_over(self, other)
+    hand_over(self, other)
     return other
 
 
 def _inside(limited: LimitedTick | None) -> Callable[[Vector], bool]:
-    """A function (u) that says whether no limit of a motor acts there, to rounding."""
+    """A function (u): whether no limit of a motor is active, up to rounding."""
     if limited is None:
         return lambda u: True
     lower, upper = effort_bounds_at_any_rate(limited.law.bound)

@@ -1,8 +1,8 @@
-"""A folder of compiled modules that nobody else can write to, and modules that are loaded from it.
+"""A folder of compiled modules that no other user can write to, and the modules loaded from it.
 
-What is loaded runs in this process with all its rights. So the folder, and every folder above it,
-is checked before anything is built or read, and what is loaded are the very bytes that were built,
-or read and hashed: a private copy of them, whatever happens to the file in the meantime.
+A loaded module runs in this process with all its rights. So the folder, and every folder above it,
+is checked before anything is built or read, and the loaded bytes are those that were built, or read
+and hashed: a private copy of them, independent of later changes of the file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cache_folder() -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """The folder without links, made where it is missing, for this user alone; or an error.
+    """The folder without links, made for this user alone if it does not exist.
 
     Raises
     ------
@@ -95,12 +95,12 @@ def kept(path: Path) -> bytes | None:
         For what is no regular file, is not this user's alone, or cannot be read.
     """
     try:
-        data, told = _read(path), _read(_mark(path))
+        data, mark = _read(path), _read(_mark(path))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _refused(f"the compiled law cannot be read from {path.parent}: {error}") from error
-    return data if hashlib.sha256(data).hexdigest().encode() == told.strip() else None
+    return data if hashlib.sha256(data).hexdigest().encode() == mark.strip() else None
 
 
 def keep(path: Path, data: bytes) -> None:
@@ -165,7 +165,7 @@ def _read(path: Path) -> bytes:
 
 
 def _mark(path: Path) -> Path:
-    """Where the hash of a module stands."""
+    """The file with the hash of a module."""
     return path.with_name(path.name + ".sha256")
 
 

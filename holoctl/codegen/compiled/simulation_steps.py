@@ -1,6 +1,6 @@
-"""What a simulation asks of compiled forward dynamics: whole steps, and all rows, in one call each.
+"""Compiled forward dynamics for a simulation: whole steps, and all rows, in one call each.
 
-Where the guard is in doubt, Python answers: stage by stage, or by the rows as they are prepared.
+If the guard is in doubt, Python computes them: stage by stage, or by the prepared rows.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ multiplier that is in doubt."""
 
 
 LAW = "HOLOCTL_DIVIDES static"
-"""What stands before the C functions of the laws; see ``templates/divides.c.in``."""
+"""The qualifier of the C functions of the laws; see ``templates/divides.c.in``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,22 +59,22 @@ class Library:
     Attributes
     ----------
     prefix : str
-        What its names and files begin with.
+        The prefix of its names and files.
     E : Expressions
     laws : Laws
     weights : (nu,) array or None
     limits : StateLimits
-        How far the state may be off for a torque.
+        The limits of closure and velocity error.
     in_trouble : str
     hold_limit : int
-        What is done without a torque, and for how many calls it is held.
+        The output without a valid torque, and the number of calls for which it is held.
     states : States
     ticks : Ticks or None
-        What the self-test knows.
+        The states and ticks of the self-test.
     plant : bool
         Whether the plant is written, too.
     left_out : sequence of str
-        Sentences: what the description has, or was asked for, and the C has not.
+        Sentences: parts of the description, or of the request, that the C does not have.
     """
 
     prefix: str
@@ -107,7 +107,7 @@ def library_files(lib: Library) -> dict[str, str]:
 
 
 def library_values(lib: Library) -> dict[str, object]:
-    """What the templates are filled with; each says what its own values are."""
+    """The values of the templates; the head of each template explains its values."""
     E, laws, sensing = lib.E, lib.laws, lib.laws.closed_state
     symbols = _symbols(E, lib.weights)
     values: dict[str, object] = {} if sensing is None else {
@@ -125,7 +125,7 @@ def library_values(lib: Library) -> dict[str, object]:
 
 
 def _kinds(lib: Library) -> dict[str, object]:
-    """What there is in a library and what not."""
+    """The conditions of the templates: which parts a library has."""
     E, laws = lib.E, lib.laws
     compensation = "" if laws.controller is None else laws.controller.compensation
     turns = laws.task is not None and reference_pose(laws.task.subject.task)[1]
@@ -172,7 +172,7 @@ def _contract(lib: Library) -> dict[str, object]:
 
 
 def _code(lib: Library, symbols: Any) -> dict[str, object]:
-    """The laws, and what the code around them is told."""
+    """The template values of the laws, and of the code around them."""
     E, laws, states, limits = lib.E, lib.laws, lib.states, lib.laws.limits
     functions = [laws.errors, laws.matrix]
     more, shared = list[str](), dict[str, object]()

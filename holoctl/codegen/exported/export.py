@@ -1,8 +1,8 @@
 """`export_c`: a controller or a mechanism as a small C library that needs nothing but libm.
 
-The laws are those of `holoctl.codegen.laws`, the code that of `c_source`; around them stands what
-a drive needs that runs without a supervisor: every input is judged, every result too, and there is
-a torque in all cases. The numbers of the self-test come from the Python path.
+The laws are those of `holoctl.codegen.laws`, the code that of `c_source`. Around them the C checks
+every input and every result, and gives a torque in all cases, as a drive without a supervisor
+needs. The numbers of the self-test come from the Python path.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
 __all__ = ["export_c"]
 
 LARGEST_REFERENCE = 1e6  # rad, m
-"""Of the reference configuration, in rad and m: the states of the self-test, drawn around it,
+"""The largest entry of the reference configuration: the states of the self-test, drawn around it,
 then have ten digits left."""
 
 
@@ -75,53 +75,53 @@ def export_c(
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
-    Needs CasADi (the extra ``holoctl[codegen]``), and no compiler. Beside the header and the
-    source there are a self-test with 64 states, for ``ctest``, a CMakeLists.txt and a README.
+    Needs CasADi (the extra ``holoctl[codegen]``), and no compiler. In addition to the header and
+    the source there are a self-test with 64 states, for ``ctest``, a CMakeLists.txt and a README.
     The same input gives the same bytes. docs/embedded.md shows a loop around it.
 
-    What the description has and the C has not is logged as a warning, and stands in header and
-    README: limits (``hc.limits_of(mech)``) that were not given, constraints that are switched off,
-    friction under ``compensation="gravity"``, a closed state that the motors do not tell.
+    Parts of the description that the C does not have are logged as a warning, and listed in header
+    and README: limits (``hc.limits_of(mech)``) that were not given, constraints that are switched
+    off, friction under ``compensation="gravity"``, a closed state that the motors do not determine.
 
     Parameters
     ----------
     what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
         A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
         both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
-        status is then LIMITED, and efforts are never beyond theirs. Laws of tasks are exported as
-        far as `compile` takes them.
+        status is then LIMITED, and efforts never exceed theirs. Laws of tasks are exported as far
+        as `compile` accepts them.
     folder : str or path
-        Made where it is missing. Files in it are overwritten only if they were written by holoctl.
+        Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
         Default: that of the mechanism. Other characters than letters and digits become
         underscores.
     partition : Partition, optional
-        Default: decided at the configuration assembled from the mechanism's reference. Not
-        for a controller, which brings its own.
+        Default: chosen at the configuration assembled from the mechanism's reference. Not for a
+        controller, which has its own.
     weights : (nu,) array_like, optional
         For more motors than motions: as in `PreparedInverseDynamics`. Not for a controller.
     closure_limit, velocity_limit : float or None, optional
-        There is no torque but a status where the state is open, or slides, by more; None for by
-        any amount: as in `PreparedInverseDynamics`. May be changed in C. Default: 1e-2 and 0.1;
-        not for a controller, which brings its own.
+        The largest closure error and velocity error of a state; beyond them a status is returned
+        instead of a torque; None for no limit: as in `PreparedInverseDynamics`. May be changed in
+        C. Default: 1e-2 and 0.1; not for a controller, which has its own.
     in_trouble : str, optional
-        What C gives without a torque: ``"hold"``, the last good one, or ``"zero"``. May be
+        The output of C without a valid torque: ``"hold"``, the last good one, or ``"zero"``. May be
         changed in C.
     hold_limit : int, optional
-        For how many calls in trouble, one behind the other, ``"hold"`` holds a torque, 0 to
-        4294967295. Behind them it is zero and the status EXPIRED, until a call is good. May be
+        The number of consecutive calls in trouble for which ``"hold"`` holds a torque, 0 to
+        4294967295. After them u is zero and the status EXPIRED, until a call succeeds. May be
         changed in C.
     plant : bool, optional
         Also write ``holoctl_<name>_plant.c``: the exact plant, for trials on a computer.
     measured : iterable of str, or "all", optional
-        What the robot measures, as in `ClosedStateEstimator`: C finds the closed state too, with
-        ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without them.
-        Default: the motors, where they tell the state; of a controller with an `estimator`, what
-        that measures.
+        The measured joints, as in `ClosedStateEstimator`: C also estimates the closed state, with
+        ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without these
+        functions. Default: the motors, if they determine the state; for a controller with an
+        `estimator`, its measured joints.
     limits : Limits or WithinLimits, optional
-        Of a mechanism: within which the inverse dynamics stay; with policy and tick as
-        ``hc.WithinLimits(limits, policy=..., dt=...)``, else those of its defaults. Not for a
-        controller, which brings its own.
+        For a mechanism: the limits of its inverse dynamics; with policy and tick as
+        ``hc.WithinLimits(limits, policy=..., dt=...)``, else its defaults. Not for a controller,
+        which has its own.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def export_c(
     Raises
     ------
     InputError
-        Without CasADi; for arguments that do not fit; for joints, constraints and forces that have
-        no expressions, or wrong ones, by name; where a file is in the way that holoctl did not
+        Without CasADi; for invalid arguments; for joints, constraints and forces that have no
+        expressions, or wrong ones, by name; if a file would be overwritten that holoctl did not
         write; for a controller with integral action, or with the policy "raise" for its limits;
         for a law of several tasks, or one that `compile` refuses.
     NotActuatedError
@@ -201,8 +201,8 @@ def _estimator(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
     part: Partition, measured: Any,
 ) -> tuple[ClosedStateEstimator | None, str]:  # fmt: skip
-    """How the state is found; None where all is measured, and by default where the motors do not
-    tell the state, with the reason."""
+    """The estimator of the state, and why there is none; None if all is measured, and by default if
+    the motors do not determine the state."""
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None, ""
@@ -216,7 +216,7 @@ def _estimator(
 
 
 def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) -> LimitsLaw | None:
-    """The law of limits, where it can do without Python."""
+    """The limits law, if it can be exported."""
     law = subject.keeping
     if limits is not None:
         if not isinstance(what, Mechanism):
@@ -233,14 +233,14 @@ def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) 
         law = limits_law_of(what, within.limits, within.policy, within.dt)
     if law is not None and law.policy == "raise":
         raise InputError(
-            f"{subject.mech.name}: limits with policy='raise' cannot be exported, for there "
-            "is nobody to raise to; take 'nearest' or 'scale'"
+            f"{subject.mech.name}: limits with policy='raise' cannot be exported, because C has "
+            "no errors to raise; take 'nearest' or 'scale'"
         )
     return law
 
 
 def _check_reference(mech: Mechanism) -> None:
-    """The states of the self-test are around it; beyond some size doubles lie too far apart."""
+    """Raise `InputError` for a reference so large that states around it would lose digits."""
     far = np.flatnonzero(~(np.abs(mech.reference) <= LARGEST_REFERENCE))
     if far.size:
         found = ", ".join(f"reference[{i}] = {mech.reference[i]:g}" for i in far)

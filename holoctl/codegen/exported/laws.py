@@ -1,7 +1,7 @@
-"""What an exported controller computes.
+"""The functions of an exported controller.
 
-The laws of `holoctl.codegen.laws` with a certificate beside them: closure, velocity, and how well
-the solution keeps the constraints.
+The laws of `holoctl.codegen.laws` with a certificate: closure and velocity error, and the residual
+of the solution in the constraints.
 """
 
 from __future__ import annotations
@@ -61,19 +61,18 @@ class Laws:
         friction is that of the motion that has these for a share of 1, that of v for 0.
     matrix : ``matrix(q[, t]) -> A``
     errors : ``errors(q, v, q_ref, v_ref) -> e, rate``, or None without a controller
-    hold : ``hold(q, v[, t]) -> u, doubt, closed, moved, speed``, or None where it is not needed
+    hold : ``hold(q, v[, t]) -> u, doubt, closed, moved, speed``, or None if it is not needed
     timed : bool
         Whether there is a t.
     at_reference : bool
         Whether there are rates.
     closed_state : ClosedState or None
-        From what is measured; None without that.
+        The estimator of the closed state; None without.
     limits : LimitsLaw or None
         Of the controller; None without.
     limited_law, limited_hold : LimitedLaw or None
-        With limits, what stands in the places of `law` and `hold`: the same, with what limits need
-        for u. The efforts of holding are then those with a ``command`` added, which is the third
-        input.
+        With limits, the replacements of `law` and `hold`, whose outputs are those that limits need
+        instead of u. The efforts of holding then have a ``command`` added, the third input.
     task : TaskExport or None
         The torque of a law of one task; there is no controller then.
     """

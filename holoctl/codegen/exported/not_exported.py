@@ -1,4 +1,4 @@
-"""What a description has, or was asked for, and the exported C has not: a sentence for each."""
+"""Parts of a description, or of a request, that the exported C lacks: a sentence for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST = 6
 
 
 def left_out(subject: Subject, laws: Laws, not_seen: str) -> tuple[str, ...]:
-    """The sentences; `not_seen` is why the state is not found from the motors, else empty."""
+    """The sentences; `not_seen` is why the state is not estimated from the motors, else empty."""
     mech, found = subject.mech, _limits(subject.mech, laws.limits)
     if mech.parked:
         names = [c.default_name for _, c in mech.parked]
@@ -75,7 +75,7 @@ def _limits(mech: Mechanism, law: LimitsLaw | None) -> list[str]:
 
 
 def _limited(mech: Mechanism, bound: BoundLimits) -> list[tuple[str, str]]:
-    """Which limits there are, and of what."""
+    """The kinds of limits, with the names that they belong to."""
     motors = mech.actuator_names
     kinds = [("effort", motors, bound.effort)]
     kinds += [(x, bound.names, getattr(bound, x)) for x in ("velocity", "position", "acceleration")]

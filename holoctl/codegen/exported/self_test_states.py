@@ -35,7 +35,7 @@ from holoctl.tree.kinematics import kinematics
 __all__ = ["States", "golden_states"]
 
 SELF_TEST_NEAR = 16
-"""So many of them are near the manifold, not on it."""
+"""The number of states that are near the manifold, not on it."""
 
 LIMITED_AGREE = 1e-11
 """Efforts within limits in C are those of Python to this share of the largest one."""
@@ -115,7 +115,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             continue
         condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
         tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
-        if laws.limits is not None:  # what is left may be small beside what was asked for
+        if laws.limits is not None:  # limited efforts may be small compared with the commanded ones
             tolerance = max(100.0 * tolerance, LIMITED_AGREE, 100.0 * np.finfo(float).eps * lost)
         rows.append((q, v, t, target, inverse, torque, tolerance, *reference))
         limited |= past
@@ -252,7 +252,7 @@ def _sliding(
 def _overflows(mech: Mechanism, laws: Laws, states: States) -> bool:
     """Whether most coordinates, each alone at 1e200, make a torque that is not finite.
 
-    Then the self-test must see it: its storm has hundreds of such rates. Not asked of
+    Then the self-test must see it: its storm has hundreds of such rates. Not required of
     the law with gravity alone, which is linear in the rates.
     """
     if laws.hold is not None:

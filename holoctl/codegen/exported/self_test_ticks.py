@@ -1,4 +1,4 @@
-"""What the self-test of an exported library measures, tick by tick, with the states by Python."""
+"""The readings of the self-test of an exported library, tick by tick, with the states by Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONGEST_STEP, SHORTEST_STEP = 0.02, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """What is measured at each tick, and the closed state then; a row for each tick."""
+    """The readings at each tick, and the closed state; a row for each tick."""
 
     start: Array
     measured_q: Array

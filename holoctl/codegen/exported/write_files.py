@@ -45,7 +45,7 @@ _FRAME = 96
 
 
 def stack_bytes(text: str) -> int:
-    """At most so many bytes of stack are needed by a file of C of ours, libm's aside.
+    """An upper bound of the stack, bytes, that an exported file of C needs, without libm.
 
     Every value of every function has a place of its own, 8 bytes, as without optimisation, and
     every function is taken to be called by every other: what compilers put together is never more.

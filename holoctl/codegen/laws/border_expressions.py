@@ -31,7 +31,7 @@ __all__ = ["BorderExpressions", "Sensing", "borders_at", "estimator_with", "sens
 
 @dataclass(frozen=True, eq=False)
 class Sensing:
-    """What is measured, and where that starts.
+    """The sensors, their weights and the start of an estimator.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ def sensing_of(estimator: ClosedStateEstimator) -> Sensing:
 def estimator_with(
     mech: Mechanism, part: Partition, measured: Any, given: ClosedStateEstimator | None
 ) -> ClosedStateEstimator:
-    """How the state is found, with the rows of a partition: by what is measured where that is told,
-    else as by the estimator of a controller, else by the motors."""
+    """The estimator with the rows of a partition: of the given joints, else that of a controller,
+    else of the motors."""
     if given is None or measured is not None:
         return ClosedStateEstimator(mech, measured, partition=part)
     return given.with_rows(part)

@@ -1,9 +1,9 @@
-"""The closed state from what is measured: the square system, eliminated with its structure.
+"""The closed state from measured joints: the square system, eliminated with its structure.
 
     K = [G; A S; N']        closing    K d = [-phi; fitted; 0]        a correction
                             seeing     K gamma = [0; A; 0]            motions by the sensors
                                        K drift = [-phi_t; 0; 0]       ... and by time
-                            square     K itself, for where the order of pivots does not serve
+                            square     K itself, for states where the order of pivots is inaccurate
 
 G are the kept rows, S the Jacobian of the sensors, A what weighs sensors that are more than the
 motions they see, N the idle motions. A and N are inputs, the *borders*; there is no A where
@@ -92,7 +92,7 @@ class ClosedState:
 
 
 def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
-    """The functions for what is measured; all else that moves must be idle."""
+    """The functions for the measured joints; all unobserved motions must be idle."""
     ca, mech, part, sensors = casadi_module(), E.mech, E.partition, sensing.sensors
     first, *borders = borders_at(mech, part, sensing, list(E.samples))
     c, u = mech.column_scale, sensors.unit

@@ -41,7 +41,7 @@ class SymbolicClusters:
     basis : (nv, k) expressions
         gamma; a column moves one cluster alone.
     doubt : list of expressions
-        Of the inertias that were asked for; each is below one where they can be trusted.
+        Of the inertias that were computed; each is below one if they can be trusted.
     """
 
     tree: TreeSteps
@@ -110,7 +110,7 @@ class SymbolicClusters:
     @cached_property
     def _rigid(self) -> tuple[SX, SX]:
         """M within the clusters (nv, nv), and the wrench that unit acceleration of each coordinate
-        takes at the base (6, nv), with all that stands on a body as one with it."""
+        takes at the base (6, nv), with all bodies that a body carries fixed to it."""
         ca, nv = casadi_module(), self.tree.nv
         M, P = ca.SX(nv, nv), ca.SX(6, nv)
         base = {i: c.base for c in self.clusters for i in c.bodies}

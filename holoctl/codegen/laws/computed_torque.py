@@ -44,11 +44,11 @@ class TorqueExpressions(NamedTuple):
     ----------
     inputs, names : lists of symbols and their names
     u, a : (nu, 1), (nv, 1) expressions
-        The efforts, and the acceleration that they cause; None where that is another one than is
-        asked for, for gravity alone is compensated, or friction at the reference.
+        The efforts, and the acceleration that they cause; None if that is not the commanded one,
+        because gravity alone is compensated, or friction at the reference.
     doubt : expression
     base : function () -> u, a
-        The same of the motion that leaves the rates of the motors as they are.
+        The same of the motion that does not accelerate the motors.
     """
 
     inputs: list[SX]

@@ -51,7 +51,7 @@ class SymbolicConstraints:
     unit : (k,) array
         What scales c.
     doubt : list of expressions
-        Of what was asked for; each is below one where it can be trusted.
+        Of the quantities that were computed; each is below one if they can be trusted.
     """
 
     bordered: Bordered
@@ -77,7 +77,7 @@ class SymbolicConstraints:
 @dataclass(frozen=True, eq=False)
 class SymbolicTree:
     """`laws.contract.Tree` as expressions. With a `portion`, friction is that of this portion of
-    the velocity that it is asked at, and of v else: exactly, for 1 or 0."""
+    the requested velocity, and of v else: exactly, for 1 or 0."""
 
     E: Expressions
     portion: SX | None = None
@@ -123,7 +123,7 @@ class SymbolicTree:
 
 
 def free_constraints(E: Expressions) -> SymbolicConstraints:
-    """c of the independent coordinates; motors are not asked for."""
+    """The constraints with c of the independent coordinates, without motors."""
     free = E.partition.independent
     unit = 1.0 / E.mech.column_scale[free]
     K = bordered(E, selection(E.mech.nv, free), unit)
@@ -132,11 +132,11 @@ def free_constraints(E: Expressions) -> SymbolicConstraints:
     def basis() -> SX:
         return K.basis(free.size)
 
-    def nobody(_: SX) -> SX:
-        raise NotActuatedError(f"{E.mech.name}: motors were not laid out")
+    def no_motors(_: SX) -> SX:
+        raise NotActuatedError(f"{E.mech.name}: these constraints were prepared without motors")
 
     return SymbolicConstraints(
-        K, unit, list(K.doubt), nobody, nobody, K.motion, K.velocity, K.along, nobody,
+        K, unit, list(K.doubt), no_motors, no_motors, K.motion, K.velocity, K.along, no_motors,
         basis, lambda: basis().T @ casadi_module().SX(E.mech.B), None,
     )  # fmt: skip
 
@@ -258,7 +258,7 @@ class MotorBorder:
     passive : int array
         Coordinates that tell the motions apart that no motor drives: the last columns of C.
     redundant : bool
-        Whether there are more motors than motions; else B stands first in C.
+        Whether there are more motors than motions; else B is the first part of C.
     """
 
     C: Array

@@ -4,7 +4,7 @@
 
 The mobility, the inverse of the inertia, is ``C C'``, so that L = C^-T and Y = C' K C. Its square
 root comes of Jacobi's rotations, in sweeps of a fixed number, applied to the vector alone: what is
-not diagonal at the end tells whether they were enough. The oracle is `critical_damping` of
+not diagonal at the end shows whether they were enough. The oracle is `critical_damping` of
 control/task_space/law.py.
 
 Reference: G. Golub, C. Van Loan, Matrix Computations, "Jacobi methods".
@@ -26,7 +26,7 @@ an entry of the second share is left as it is."""
 
 
 SWEEPS = (0, 0, 1, 4, 5, 6, 6)
-"""For so many rows."""
+"""The largest number of rows."""
 
 
 def critically_damped(

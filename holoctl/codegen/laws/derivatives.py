@@ -11,7 +11,7 @@ from holoctl.tree.position_rates import tangent
 __all__ = ["derivatives"]
 
 DERIVED = 3.0
-"""Derivatives are in doubt at pivots so many times larger than their function."""
+"""The factor between the pivots at which derivatives are in doubt and those of their function."""
 
 
 def derivatives(E: Expressions, function: Any) -> Any:

@@ -71,7 +71,7 @@ def _ways(E: Expressions) -> Sequence[Way]:
 
 
 def _operations(E: Expressions, caused: Callable[[SX], SX], doubt: list[SX]) -> int:
-    """Of the function, asked as often as the law does."""
+    """The number of operations of the function, called as often as the law calls it."""
     ca = casadi_module()
     w = ca.SX.sym("w", E.mech.nv)
     found = [E.q, E.t, w], [caused(caused(w)), total(doubt)]

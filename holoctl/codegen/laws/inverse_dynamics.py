@@ -27,7 +27,7 @@ def inverse_function(
 ) -> Any:
     """``inverse_dynamics(q, v, target, t) -> u, a, doubt``, as `PreparedInverseDynamics.torque`.
 
-    With limits, doubt tells of the state and of redundant rows too. `at_reference` puts ``rates``
+    With limits, doubt includes the state and redundant rows. `at_reference` puts ``rates``
     (nu,) and ``share`` before t: with a share of 1 friction is that of the motion whose motors have
     these rates, see dynamics/friction_velocity.py, which is the oracle; with 0 that of v.
 

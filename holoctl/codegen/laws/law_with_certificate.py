@@ -100,8 +100,8 @@ def certified_forward(E: Expressions) -> Any:
 
 
 def _measured(E: Expressions, a: SX, w: SX, given: SX, effort: SX) -> tuple[SX, SX]:
-    """The certificate of a motion a under the efforts `given`, and a doubt that is there where some
-    number behind it is not finite; w is ``M a + h``, `effort` G' lambda."""
+    """The certificate of a motion a under the efforts `given`, and its doubt, for numbers that are
+    not finite; w is ``M a + h``, `effort` G' lambda."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     stiff, kept = stiffness(mech), np.isin(E.open, part.rows)
     of_rows = _of_rows(E, a)

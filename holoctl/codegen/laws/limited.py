@@ -1,16 +1,16 @@
-"""What limits need to know of a law, as expressions: what is asked for, and what may be done.
+"""The quantities of a law that limits need, as expressions: command, and response to efforts.
 
-    asked      u and a, of the coordinates that are limited        (nu + n,)
-    base       the same of the motion that leaves the rates of the motors as they are
+    asked      commanded u, and a of the coordinates that are limited        (nu + n,)
+    base       the same of the motion that does not accelerate the motors
     x, x_rate  positions and velocities of these coordinates
     motor_rates of the motors, B' v
     a          of all coordinates, where velocities are limited
-    H, Y       what efforts are worth, what they do: H = A' W^-1 A, a = a0 + Y u
+    H, Y       the Hessian of efforts, and the accelerations by them: H = A' W^-1 A, a = a0 + Y u
     gamma, per_effort
                gamma and W^-1 A, whose product is Y of all coordinates, where velocities are limited
 
-with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others where it is
-past a limit, or near one of velocity: then the law is asked for a tick later too, at a state that
+with W = gamma' M gamma and A = gamma' B. `asked` is needed at every tick, the others beyond a
+limit or near one of velocity: then the law is also evaluated a tick later, at a state that
 `tick_on` gives. The oracles are control/limit_policies.py, mechanism/limited_coordinates.py and
 dynamics/effort_response.py.
 """
@@ -212,8 +212,8 @@ def as_it_moves(
 
 
 def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:
-    """A function u -> a, the acceleration of the coordinates, and its doubt; zero where nobody asks
-    for it, for no joint has limits."""
+    """A function u -> a, the acceleration of the coordinates, and its doubt; zero if no joint has
+    limits."""
     ca, B = casadi_module(), casadi_module().SX(E.mech.B)
     if not law.bound.names:
         return lambda u: ca.SX.zeros(E.mech.nv), []

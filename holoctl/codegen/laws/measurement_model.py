@@ -1,4 +1,4 @@
-"""What is measured, as expressions: numbers, their differences, their Jacobian.
+"""The measurement model as expressions: positions, their differences, their Jacobian.
 
     difference   x - s(q)        a step of the sensors (m,), the shorter way round
     reverse      x (+) (-step)   the numbers from which a step leads to x

@@ -1,4 +1,4 @@
-"""How far a state and a motion are off, as expressions, and the doubt that follows.
+"""The constraint errors of a state and a motion, as expressions, and the doubt by them.
 
     closure       max |r phi|
     velocity      max |r rate| / (1 + max |r G| |v|)
@@ -45,7 +45,7 @@ class Measures:
 
     The kept rows of the law may stand along other axes than those of the constraint. Errors and
     rates are of the rows as they are defined; what they are compared with is taken along the axes
-    of the law, where it is computed already, and divided by `TURNED` to be on the safe side.
+    of the law, for which it is computed already, and divided by `TURNED` as a safety factor.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Measures:
 
 
 def measures(E: Expressions) -> Measures:
-    """How far the state is off, over all rows."""
+    """The measures of the state, over all rows."""
     scales, rows = E.mech.row_scale[E.open], E.every
     return Measures(
         [float(s) * e for s, e in zip(scales, rows.error, strict=True)],
@@ -130,7 +130,7 @@ def broken_at_least(E: Expressions) -> float:
 
 
 def noise(E: Expressions) -> SX:
-    """How far the state is off: by all its rows, or where geometry is rounded by the kept ones."""
+    """The error of the state: in all rows, or, if the geometry is rounded, in the kept ones."""
     off = measures(E)
     if E.partition.tolerance > 0.0:
         kept = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()

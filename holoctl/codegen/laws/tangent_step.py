@@ -26,8 +26,8 @@ from holoctl.tree.position_rates import of_quaternion
 __all__ = ["placed_function", "placed_joint", "turn_and_shift"]
 
 FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
-"""A compiled step turns a body by no more, and has so many terms in the series of a rotation: exact
-to rounding that far."""
+"""The largest rotation of a body in a compiled step, and the number of terms of its series: exact
+to rounding up to that angle."""
 
 
 def placed_function(E: Expressions) -> Any:

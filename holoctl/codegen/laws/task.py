@@ -88,11 +88,11 @@ class TaskEfforts:
     Attributes
     ----------
     u, a : (nu, 1), (nv, 1) expressions
-        The efforts, and the acceleration without what the task pushes with besides.
+        The efforts, and the acceleration without the additional efforts of an impedance.
     doubt, singular : expressions
         Without that of the state, and what the task has to do with it.
     missed : (rows,) list
-        What the task is not given of the acceleration that is asked for, where it is damped.
+        The part of the commanded acceleration that a damped task does not achieve.
     damping : expression
         Of a singular task, relative to its mobility.
     """
@@ -118,8 +118,8 @@ def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> 
     """
     if E.partition.actuation_rank < E.partition.independent.size:
         raise InputError(
-            f"{E.mech.name}: some of its motions are passive, and the motion that a task asks for "
-            "then cannot be compiled; the controller itself takes it"
+            f"{E.mech.name}: some of its motions are passive, and then the motion of a task cannot "
+            "be compiled; the controller in Python computes it"
         )
     K, tree = motor_constraints(E, subject.weights, "project"), SymbolicTree(E)
     rows = task_rows(E, subject.task, asked.value)
@@ -159,7 +159,7 @@ class SymbolicTask:
     doubt : list of expressions
         Of solving for the task; each is below one where it can be trusted.
     lost : list of at most one expression
-        The damping of a singular task, relative to its mobility, where it has been asked for.
+        The damping of a singular task, relative to its mobility, if it has been computed.
     """
 
     doubt: list[SX]
@@ -267,7 +267,7 @@ def _check(E: Expressions, subject: TaskSubject, K: SymbolicConstraints, J: SX) 
 
 
 def _posture(E: Expressions, subject: TaskSubject) -> SX:
-    """What the posture asks of the motors."""
+    """The accelerations of the motors that the posture commands."""
     ca, posture, held = casadi_module(), subject.law.posture, subject.held
 
     def error(q: SX) -> SX:

@@ -1,5 +1,5 @@
-"""Tasks as expressions: what a bound task offers, shown the frames of a tree, and compared with it
-where it is somebody's own."""
+"""Tasks as expressions: those of a bound task for the frames of a tree, compared with the task if
+it is user-defined."""
 
 from __future__ import annotations
 
@@ -174,12 +174,12 @@ def _compare(E: Expressions, task: BoundTask, owner: str, value: SX, found: Task
             same = PHI_AGREES if what == "error" else EXPRESSIONS_AGREE
             if not away <= same * (1.0 + size):
                 raise InputError(
-                    f"{owner} is not the task: its {what} is off by {away:.2g} where that of the "
+                    f"{owner} is not the task: its {what} has an error of {away:.2g}, that of the "
                     f"task is {size:.4g} at most, at q = {q.round(4).tolist()}, "
                     f"v = {v.round(4).tolist()}, t = {t:g}"
                 )
     if not compared:
         raise InputError(
             f"{owner} could not be compared with the task: at none of the configurations that the "
-            f"law is laid out for both are defined ({why}); give the Mechanism another reference="
+            f"law is prepared for both are defined ({why}); give the Mechanism another reference="
         )

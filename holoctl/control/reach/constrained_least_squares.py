@@ -1,4 +1,4 @@
-"""Down to the least squares of some rows, on the manifold of others, within limits.
+"""Nonlinear least squares of some rows, on the manifold of others, within limits.
 
     min 1/2 |r(q)|^2        phi(q) = 0,   lower <= x(q) <= upper
 
@@ -6,8 +6,8 @@ Steps stay in the tangent space Z of phi and within the limits, then phi is clos
 
     min 1/2 y' (H + mu I) y + g' y      lower <= x + A Z y <= upper,   g = Z' D' r
 
-with H = (D Z)' D Z (Gauss and Newton, Levenberg and Marquardt); where that is slow H is the second
-derivative of the Lagrangian along Z, by differences. Steps are short, so that the way stays on the
+with H = (D Z)' D Z (Gauss-Newton, Levenberg-Marquardt); if that converges slowly H is the second
+derivative of the Lagrangian along Z, by differences. Steps are short, so that the path stays on the
 branch where it starts, as far as that leads.
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapters on nonlinear least
 squares and sequential quadratic programming.
@@ -53,25 +53,25 @@ AT_LIMIT = 1e-9  # scaled
 
 
 REACH_STEP, REACH_STEPS = 0.3, 300  # scaled; a count
-"""Longest step on the way to a pose, and steps."""
+"""The longest step on the path to a pose, and the largest number of steps."""
 
 REACHED_POSE = 1e-11  # scaled
-"""The way ends where so little is left of it; Newton's method does the rest."""
+"""The path ends if the residual is smaller; Newton's method completes it."""
 
 REACH_SLOW, REACH_AT_REST = 0.5, 1e-9  # a share; scaled
-"""A step that leaves more than this share of what is left asks for second derivatives; one that is
-shorter than the last leads nowhere."""
+"""Second derivatives are used if a step leaves more than this fraction of the cost; a step below
+the second number is no progress."""
 
 REACH_GAINS, REACH_SHORT = 1e-12, 1e-4  # a share; scaled
-"""Steps that lower the squares by less than the first share are in vain, unless they are shorter
-than the second: then rounding hides what they gain."""
+"""A step is rejected if it lowers the cost by less than the first fraction, unless it is shorter
+than the second number: then rounding hides its gain."""
 
 REACH_DAMPED = (1e-3, 1e-12)  # shares
-"""Damping of the steps, of the largest second derivative times what is left: at first, at least."""
+"""Initial and least damping of steps, relative to the largest second derivative and the cost."""
 
 
 Rows = Callable[[Kinematics], tuple[Vector, Array]]
-"""Scaled values at a configuration, and their derivative by steps of q."""
+"""A function of the kinematics: scaled values, and their derivative by steps of q."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +81,18 @@ class PositionBounds:
     Attributes
     ----------
     at : function (kin) -> x (n,), A (n, nv)
+        The scaled positions, and their derivative by steps of q.
     lower, upper : (n,) arrays
+        The limits of the scaled positions.
     names : tuple of n str
+        The names of the limits.
     units : (n,) array
-        What positions are scaled by.
+        The units that positions are divided by.
     places : (n_tree,) int array
-        Where the first of them stand in q; -1 for what has no number of its own there.
+        The indices in q of the first positions, those of the tree; -1 for a position that is no
+        entry of q.
     put : function (q) -> q
-        With positions that are beyond their limits put there, those of the tree.
+        q with positions of the tree that are beyond a limit moved to that limit.
     """
 
     at: Rows
@@ -100,8 +104,8 @@ class PositionBounds:
     put: Callable[[Vector], Vector]
 
     def excess(self, kin: Kinematics) -> Vector:
-        """By how much each position is beyond its limit: above zero past the upper one, below zero
-        past the lower one, zero within."""
+        """The distance of each position from its limits: above zero beyond the upper one, below
+        zero beyond the lower one, zero within."""
         x, _ = self.at(kin)
         over: Vector = np.maximum(x - self.upper, 0.0) - np.maximum(self.lower - x, 0.0)
         return over
@@ -118,7 +122,7 @@ class PositionBounds:
 
 
 def no_bounds(nv: int) -> PositionBounds:
-    """None at all."""
+    """`PositionBounds` of no positions."""
     none = np.zeros(0)
     places = np.zeros(0, dtype=np.intp)
     return PositionBounds(
@@ -127,17 +131,18 @@ def no_bounds(nv: int) -> PositionBounds:
 
 
 class Descent(NamedTuple):
-    """Where it led.
+    """The end of a path of least squares.
 
     Attributes
     ----------
     q : (nq,) array
+        The last configuration.
     left : array
-        The rows r there.
+        The residual r there.
     stopped_by : tuple of str
-        Limits that keep it from going on.
+        The limits that stop the path.
     ended : bool
-        Whether it could not go on; else there were too many steps.
+        Whether no further step was possible; else there were too many steps.
     """
 
     q: Vector
@@ -147,7 +152,7 @@ class Descent(NamedTuple):
 
 
 class _Iterate(NamedTuple):
-    """Everything at a q; derivatives by scaled steps."""
+    """The rows, constraints and positions at q; derivatives by scaled steps."""
 
     q: Vector
     r: Vector
@@ -165,18 +170,18 @@ class _Iterate(NamedTuple):
 def least(
     p: Problem, rows: Rows, bounds: PositionBounds, q: Vector, *, kicks: bool = True
 ) -> Descent:
-    """From a closed q within the bounds down to a least |r|, or to r = 0.
+    """Minimise |r| from a closed q within the bounds, to a local minimum or to r = 0.
 
     Parameters
     ----------
     p : Problem
-        What is to stay closed, ``p.also`` included; all coordinates free.
+        The constraints that stay closed, ``p.also`` included; all coordinates free.
     rows : function (kin) -> r, derivative by steps of q
     bounds : PositionBounds
-        A position that is beyond one at q goes no farther.
+        A position that is beyond a limit at q does not move farther beyond it.
     q : (nq,) array
     kicks : bool
-        Whether to leave saddles: places at rest from where r would fall to either side.
+        Whether to leave saddle points by small steps to either side.
     """
     bounds = _widened(p, bounds, q)
     here = _iterate(p, rows, bounds, q)
@@ -200,7 +205,7 @@ def least(
         taken = min(length, reach)
         trial = _closed(p, rows, bounds, here, step * (taken / length))
         short = curved and taken == length <= min(REACH_SHORT, 0.5 * last)
-        gain = -REACH_GAINS if short else REACH_GAINS  # rounding hides what short steps gain
+        gain = -REACH_GAINS if short else REACH_GAINS  # rounding hides the gain of short steps
         if trial is not None and trial.cost < (1.0 - gain) * here.cost:
             last = taken
             curved |= trial.cost > REACH_SLOW * here.cost and taken < REACH_STEP
@@ -214,7 +219,7 @@ def least(
 
 
 def closed_within(p: Problem, bounds: PositionBounds, q: Vector) -> Vector | None:
-    """q closed by Newton's method, with positions that leave their limits held there; None where
+    """q closed by Newton's method, with positions that leave their limits held at them; None if
     that does not close."""
     also, held = p.also, np.zeros(bounds.lower.size, dtype=np.intp)
     for _ in range(bounds.lower.size + 1):
@@ -239,7 +244,7 @@ def kinematics_at(p: Problem, q: Vector) -> Kinematics:
 
 
 def _together(first: Rows, second: Rows) -> Rows:
-    """The rows of both."""
+    """The rows of both functions."""
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
         a, b = first(kin), second(kin)
@@ -248,7 +253,7 @@ def _together(first: Rows, second: Rows) -> Rows:
     return rows
 
 
-# ------------------------------------------------------------------------------------- one place
+# ----------------------------------------------------------------------------- one configuration
 
 
 def _iterate(p: Problem, rows: Rows, bounds: PositionBounds, q: Vector) -> _Iterate:
@@ -261,7 +266,7 @@ def _iterate(p: Problem, rows: Rows, bounds: PositionBounds, q: Vector) -> _Iter
 
 
 def _widened(p: Problem, bounds: PositionBounds, q: Vector) -> PositionBounds:
-    """PositionBounds that what is outside at q is not beyond."""
+    """The bounds, widened to contain the positions at q."""
     if not bounds.lower.size:
         return bounds
     x, _ = bounds.at(kinematics_at(p, q))
@@ -273,7 +278,7 @@ def _widened(p: Problem, bounds: PositionBounds, q: Vector) -> PositionBounds:
 def _closed(
     p: Problem, rows: Rows, bounds: PositionBounds, here: _Iterate, step: Vector
 ) -> _Iterate | None:
-    """The place after a step, closed again; None where that leads elsewhere, or nowhere."""
+    """The configuration after a step, closed again; None if that fails or leads far away."""
     ahead = p.moved(here.q, step)
     q = closed_within(p, bounds, ahead)
     length = float(np.linalg.norm(step))
@@ -313,7 +318,7 @@ def _second(p: Problem, rows: Rows, here: _Iterate, h: float = 1e-5) -> Array:
 def _step(
     here: _Iterate, bounds: PositionBounds, H: Array, damping: float
 ) -> tuple[Vector, tuple[str, ...]]:
-    """The best step within the bounds, and those that keep it from going on."""
+    """The best step within the bounds, and the limits that stop it."""
     values, vectors = np.linalg.eigh(in_range(H))
     most = max(float(np.abs(values).max()), 1e-12)
     mu = damping * min(1.0, 2.0 * here.cost) + REACH_DAMPED[1]
@@ -342,7 +347,8 @@ def _step(
 def _kicked(
     p: Problem, rows: Rows, bounds: PositionBounds, here: _Iterate, H: Array
 ) -> _Iterate | None:
-    """A lower place beside a saddle; None where there is none. Off the bounds, or along them."""
+    """A configuration of lower cost next to a saddle point, in all directions or along the active
+    bounds; None if there is none."""
     at = np.minimum(bounds.upper - here.x, here.x - bounds.lower) <= AT_LIMIT
     A = here.A[at] @ here.Z
     spaces = [np.eye(H.shape[0])]
@@ -354,8 +360,8 @@ def _kicked(
         values, vectors = np.linalg.eigh(in_range(space.T @ H @ space))
         if values[0] >= -REACH_SADDLE * max(float(np.abs(values).max()), REACH_SADDLE):
             continue
-        way = here.Z @ (space @ vectors[:, 0])
-        for step in [side * size * way for size in REACH_KICK for side in (1.0, -1.0)]:
+        direction = here.Z @ (space @ vectors[:, 0])
+        for step in [side * size * direction for size in REACH_KICK for side in (1.0, -1.0)]:
             trial = _closed(p, rows, bounds, here, step)
             if trial is not None and trial.cost < (1.0 - REACH_GAINS) * here.cost:
                 return trial

@@ -1,11 +1,11 @@
-"""Inverse kinematics: the closed state with frames where they are asked to be.
+"""Inverse kinematics: the closed state with frames at given poses.
 
     phi(q) = 0,   X(q) = X_ref,   lower <= x(q) <= upper,   q nearest to the posture
     G v + phi_t = 0,    J v = twist          G a + drift = 0,    J a + Jdot v = acceleration
 
-The way goes from the closed guess, in short steps on the constraints, straight to the poses; what
-they leave open slides to the nearest place; Newton's method does the last digits. v and a are two
-linear problems.
+The path starts at the closed guess, and leads in short steps on the constraints straight to the
+poses; motions that they leave free minimise the distance from the posture; Newton's method gives
+the last digits. v and a are two linear problems.
 Reference: docs/task-space.md, "Inverse kinematics".
 """
 
@@ -48,11 +48,12 @@ from holoctl.tree.kinematics import Kinematics
 
 __all__ = ["inverse_kinematics"]
 
-REACH_DECIDED = 3
-"""So many times which rows decide the motion is decided anew where a way ends."""
+REACH_ROW_CHOICES = 3
+"""The number of times that the kept rows of rounded geometry are chosen, each at the end of the
+previous path."""
 
 REACH_WORST = 1e-9  # scaled
-"""Rates and accelerations may miss what is asked for by this share of 1 + the largest."""
+"""The error of requested rates and accelerations, relative to 1 + the largest of them."""
 
 
 @quiet
@@ -72,12 +73,12 @@ def inverse_kinematics(
     restarts: int = 0,
     seed: int = 0,
 ) -> tuple[Vector, Vector, Vector]:
-    """The closed state with one frame, or several, at given poses: q, and v and a that go with it.
+    """The closed state with one frame, or several, at given poses: q, and the matching v and a.
 
-    It is found from the guess: by short steps along the constraints, the frames straight towards
-    their poses. So it is on the branch of the guess (elbow, assembly mode) where this way leads to
-    the pose, and near it otherwise; no branch is promised. What the poses leave open is decided
-    by the least distance from the posture. For loops that run in time, take `TaskSpaceControl`.
+    It is found from the guess by short steps along the constraints, the frames straight towards
+    their poses. So it is on the branch of the guess (elbow, assembly mode) if this path leads to
+    the pose, and near it otherwise; no branch is guaranteed. Motions that the poses leave free are
+    determined by the least distance from the posture. For real-time loops use `TaskSpaceControl`.
 
     Parameters
     ----------
@@ -86,68 +87,69 @@ def inverse_kinematics(
         ``{frame: pose}``. A frame is the name of a joint, body or frame, a pair (name, pin.SE3), or
         a `FrameTask`, which has its own axes. A list of pairs (frame, pose) takes what cannot be
         the key of a mapping. A pose is a `pin.SE3`, or a position (m) along the linear axes. Other
-        tasks may be asked for, with their values: `PostureTask`.
+        tasks are allowed too, with their values: `PostureTask`.
     q_guess : (nq,) array_like, optional
-        Where to start; it is closed first, as by `assemble`. Default: ``mech.reference``.
+        The start; it is closed first, as by `assemble`. Default: ``mech.reference``.
     v : mapping, list or (rows,) array_like, optional
-        How the frames move: of each the rates of its rows, m/s and rad/s, as a task has them:
-        velocity of the frame relative to `relative_to`, along the axes of that, at the origin of
-        the frame. By the same keys, by names, or an entry for each pose in their order; of one
-        pose the rates themselves. A `pin.Motion` along these axes serves too: of it the rows are
-        read. Those of frames that are left out are zero. Default: all zero;
-        where constraints that move with time forbid that, as nearly as can be.
+        The rates of the rows of each frame, m/s and rad/s, as in a task: velocity of the frame
+        relative to `relative_to`, along its axes, at the origin of the frame. Given by the same
+        keys, by names, or as a list with an entry for each pose; for a single pose the rates
+        themselves. A `pin.Motion` along these axes is accepted too; its entries for the rows are
+        taken. The rates of omitted frames are zero. Default: all zero, or as nearly as possible
+        if constraints that move with time exclude zero.
     a : mapping, list or (rows,) array_like, optional
-        The derivatives of these rates, likewise. Default: all zero; where more rows than motions
-        forbid that, as nearly as can be.
+        The derivatives of these rates, given likewise. Default: all zero, or as nearly as possible
+        if there are more rows than motions.
     axes : str or mapping of name to str, optional
         Any of ``"x y z rx ry rz"``: the rows of frames that are given by name. Default: all six for
         a `pin.SE3`, ``"x y z"`` for a position. One angular axis is the angle about it, two leave
-        open the turn about the third; see `FrameTask`.
+        the turn about the third free; see `FrameTask`.
     relative_to : str or (str, pin.SE3), optional
-        In what poses are given, of frames given by name: ``"universe"``, the world, or a frame.
+        The frame in which poses of frames given by name are expressed: ``"universe"``, the world,
+        or a frame.
     posture : (nq,) array_like, optional
-        The configuration that q shall be near to, as far as the poses leave it open; distance in
+        The configuration that q is to be near to, as far as the poses leave it free; distance in
         scaled coordinates: rad, and m over the size of the loop. Default: `q_guess`.
     limits : "model", Limits or None, optional
-        Positions of joints, cut ones too, that q keeps. Default: those of ``hc.limits_of(mech)``.
-        Limits of efforts and rates mean nothing here. None: no limits.
+        Limits of positions of joints, cut ones too, for q. Default: ``hc.limits_of(mech)``. Limits
+        of efforts and rates are ignored. None: no limits.
     t : float, optional
         Time, s, for constraints that depend on it.
     tol : float, optional
-        What may be left of the poses, scaled: rad, and m over the size of the mechanism.
+        The tolerance of the poses, scaled: rad, and m over the size of the mechanism.
     restarts : int, optional
-        Where the way from the guess ends before the pose, so many seeded random starts around it
-        are tried: they may be on other branches, so by default there are none.
+        The number of seeded random starts around the guess, if the path from the guess ends before
+        the pose. They may be on other branches, so the default is none.
     seed : int, optional
-        Of these.
+        The seed of the random starts.
 
     Returns
     -------
     q : (nq,) array
         Closed as by `assemble`; positions are within their limits.
     v : (nv,) array
-        ``G v + phi_t = 0``, ``J v`` as given; of all such the shortest in scaled coordinates.
+        The shortest solution in scaled coordinates of ``G v + phi_t = 0`` and ``J v`` as given.
     a : (nv,) array
-        ``G a + drift = 0``, ``J a + Jdot v`` as given; the shortest likewise.
+        The shortest solution of ``G a + drift = 0`` and ``J a + Jdot v`` as given.
 
     Raises
     ------
     InputError
-        For frames that do not exist, what is no pose, wrong shapes, numbers that are not finite.
+        For unknown frames, invalid poses, wrong shapes, numbers that are not finite.
     AssemblyError
-        If the guess does not close, or the poses are not reached: it says how near they are, where
-        the mechanism could not go on, and why; ``q`` is the nearest closed configuration found,
-        ``residual`` what is left there (scaled), ``worst`` the rows.
+        If the guess does not close, or the poses are not reached: the message states the remaining
+        distance and the cause; ``q`` is the nearest closed configuration found, ``residual`` the
+        scaled residual there, ``worst`` its rows.
     LimitError
-        If limits of positions are what stands against it; by name, with how near it comes.
+        If limits of positions prevent it; with their names, and the remaining distance.
     InconsistentError
-        If no motion of the closed mechanism has the rates `v`, or the accelerations `a`; with what
-        is missing.
+        If no motion of the closed mechanism has the rates `v`, or the accelerations `a`; with the
+        missing part.
 
     Notes
     -----
     A least distance that is not zero is a local one. Rows that follow from the constraints, such
-    as those across the plane of a planar mechanism, are welcome where they are met.
+    as those across the plane of a planar mechanism, are allowed if they are satisfied.
 
     Examples
     --------
@@ -169,7 +171,7 @@ def inverse_kinematics(
     bounds = _bounds_of(mech, limits)
 
     start = _closed(mech, bounds.put(guess), guess, t)
-    for _ in range(REACH_DECIDED):
+    for _ in range(REACH_ROW_CHOICES):
         meant = toleranced_rows(mech, start, t)
         p = replace(everywhere(mech, start, t), rows=None if meant is None else meant.rows)
         found = _reached(p, targets, bounds, start, tol)
@@ -178,15 +180,14 @@ def inverse_kinematics(
         if isinstance(found, Shortfall):
             raise out_of_reach(p, targets, bounds, found)
         q = _settled(p, targets, bounds, wanted, found, tol)
-        off = largest(everywhere(mech, q, t).scaled_rows(q)[0])
-        if meant is None or off <= mech.tolerance:
+        error = largest(everywhere(mech, q, t).scaled_rows(q)[0])
+        if meant is None or error <= mech.tolerance:
             return q, *_motion(p, targets, q, twist, acceleration)
-        start = assemble(mech, q, t=t)[0]  # rows that were left out as rounding open on the way
+        start = assemble(mech, q, t=t)[0]  # rows that were left out are violated at the end
     raise AssemblyError(
-        f"{mech.name}: where the poses are met, rows that repeat others open by {off:.2g} "
-        f"(scaled), more than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility tells "
-        "more",
-        residual=off, q=q,
+        f"{mech.name}: at the poses, redundant rows have an error of {error:.2g} (scaled), more "
+        f"than the tolerance of the geometry, {mech.tolerance:g}; hc.mobility explains the rows",
+        residual=error, q=q,
     )  # fmt: skip
 
 
@@ -194,7 +195,7 @@ def inverse_kinematics(
 
 
 def _closed(mech: Mechanism, inside: Vector, guess: Vector, t: float) -> Vector:
-    """The guess closed: with its positions within their limits at first, if that closes."""
+    """The guess, closed from positions within their limits, else from the guess itself."""
     try:
         return assemble(mech, inside, t=t)[0]
     except AssemblyError:
@@ -223,7 +224,7 @@ def _bounds_of(mech: Mechanism, limits: Any) -> PositionBounds:
 
 
 def _put(bound: BoundLimits, q: Vector) -> Vector:
-    """q with coordinates of the tree that are beyond their limits put there."""
+    """q with coordinates of the tree that are beyond a limit moved to that limit."""
     at, here = bound.places[bound.places >= 0], q.copy()
     own = bound.position[:, : bound.places.size][:, bound.places >= 0]
     here[at] = np.clip(q[at], *own)
@@ -238,7 +239,7 @@ def _positions(mech: Mechanism, bound: BoundLimits, kin: Kinematics) -> tuple[Ve
 def _reached(
     p: Problem, targets: Targets, bounds: PositionBounds, start: Vector, tol: float
 ) -> Vector | Shortfall:
-    """A closed q with the frames there, within the limits; or where the way to it ended."""
+    """A closed q with the frames at their poses, within the limits; or why it was not reached."""
     if bounds.lower.size and largest(bounds.excess(kinematics_at(p, start))) > WITHIN_LIMIT:
         inside = _inward(p, bounds, start)
         if isinstance(inside, Descent):
@@ -248,7 +249,7 @@ def _reached(
     q = _there(p, targets, bounds, way, tol)
     if q is not None or not way.stopped_by:
         return Shortfall(start, way) if q is None else q
-    none = no_bounds(p.mech.nv)  # a limit in the way, or one turn too many
+    none = no_bounds(p.mech.nv)  # a limit stopped the path, or the joint made a turn too many
     free = _there(p, targets, none, least(p, targets.left, none, start), tol)
     if free is None:
         return Shortfall(start, way)
@@ -260,7 +261,7 @@ def _reached(
 
 
 def _inward(p: Problem, bounds: PositionBounds, q: Vector) -> Vector | Descent:
-    """A closed configuration near q that is within the limits; or where the way to it ended."""
+    """A closed configuration near q within the limits; or the end of the path towards it."""
     way = least(p, _outside(bounds), bounds, q)
     inside = closed_within(p, bounds, way.q)
     return way if inside is None else inside
@@ -269,7 +270,7 @@ def _inward(p: Problem, bounds: PositionBounds, q: Vector) -> Vector | Descent:
 def _there(
     p: Problem, targets: Targets, bounds: PositionBounds, way: Descent, tol: float
 ) -> Vector | None:
-    """The end of a way, with every digit, if it is the pose."""
+    """The end of a path, refined to full accuracy, if it is the pose."""
     if largest(way.left) > max(REACH_STALLED, tol):
         return None
     q = closed_within(replace(p, also=targets.left), bounds, way.q)
@@ -280,7 +281,7 @@ def _there(
 
 
 def _turned_back(p: Problem, bounds: PositionBounds, q: Vector) -> Vector:
-    """The same place with joints that turned past their limits back by whole turns, if it is."""
+    """q with joints beyond their limits turned back by whole turns, if the poses stay the same."""
     x, at = q.copy(), bounds.places[bounds.places >= 0]
     over = bounds.excess(kinematics_at(p, q))[: bounds.places.size][bounds.places >= 0]
     x[at] -= np.sign(over) * 2.0 * np.pi * np.ceil(np.abs(over) / (2.0 * np.pi))
@@ -298,7 +299,7 @@ def _from_elsewhere(
     restarts: int,
     seed: int,
 ) -> Vector | Shortfall:
-    """The same from random starts around the guess; the nearest end of all if none leads there."""
+    """`_reached` from random starts around the guess; the nearest shortfall if none succeeds."""
     rng = np.random.default_rng(seed)
     for i in range(restarts):
         step = (0.2 + 2.0 * i / restarts) * rng.normal(size=p.free.size)
@@ -306,7 +307,7 @@ def _from_elsewhere(
             start, _ = assemble(p.mech, bounds.put(p.moved(p.guess, step)), t=p.t, restarts=0)
         except AssemblyError:
             continue
-        start = newton(p, start, None)  # rounded geometry may have closed by other rows
+        start = newton(p, start, None)  # `assemble` may have kept other rows of rounded geometry
         if largest(p.scaled_rows(start)[0]) > REACH_CLOSED:
             continue
         found = _reached(p, targets, bounds, start, tol)
@@ -321,7 +322,7 @@ def _from_elsewhere(
 def _settled(
     p: Problem, targets: Targets, bounds: PositionBounds, posture: Vector, q: Vector, tol: float
 ) -> Vector:
-    """Of all q with the frames there one that is nearest to the posture, with every digit."""
+    """The q nearest to the posture of all with the frames at their poses, to full accuracy."""
     mech, c = p.mech, p.mech.column_scale
     held = replace(p, also=targets.left)
     if largest(held.scaled_rows(q)[0]) > REACH_CLOSED:  # met to within a tolerance only
@@ -341,7 +342,7 @@ def _settled(
 
 
 def _outside(bounds: PositionBounds) -> Any:
-    """Rows that are what positions are beyond their limits."""
+    """The excess of positions beyond their limits, as rows."""
 
     def rows(kin: Kinematics) -> tuple[Vector, Array]:
         over = bounds.excess(kin)
@@ -356,7 +357,7 @@ def _outside(bounds: PositionBounds) -> Any:
 def _motion(
     p: Problem, targets: Targets, q: Vector, twist: Vector | None, acceleration: Vector | None
 ) -> tuple[Vector, Vector]:
-    """The shortest v and a that are closed and move the frames as asked."""
+    """The shortest v and a that satisfy the constraints and move the frames as requested."""
     mech, c, r = p.mech, p.metric, p.mech.row_scale
     kept = slice(None) if p.rows is None else p.rows
     kin, rows = constraint_rows(mech, q, np.zeros(mech.nv), p.t)
@@ -377,7 +378,8 @@ def _motion(
     if missing > REACH_WORST * (1.0 + largest(drift)):
         raise InconsistentError(
             f"{mech.name}: no acceleration keeps the constraints at this state: {missing:.2g} "
-            "(scaled) is missing; the configuration is singular, and this velocity leads away",
+            "(scaled) is missing; the configuration is singular, and this velocity violates the "
+            "constraints to second order",
             residual=missing,
         )
     J, bias = targets.rate(kin)
@@ -386,20 +388,20 @@ def _motion(
 
 
 def _through(
-    mech: Mechanism, targets: Targets, JZ: Array, there: Vector, asked: Vector | None, left: float,
-    name: str, per: str,
+    mech: Mechanism, targets: Targets, JZ: Array, there: Vector, wanted: Vector | None,
+    left: float, name: str, per: str,
 ) -> Vector:  # fmt: skip
-    """The shortest y with ``J Z y + there = asked``, or an error that says how much of it is
-    missing; where nothing is asked for, zero as nearly as can be."""
-    rest = -there if asked is None else asked - there
+    """The shortest y with ``J Z y + there = wanted``, or an error that states the missing part;
+    without `wanted`, the least-squares solution for zero."""
+    rest = -there if wanted is None else wanted - there
     U1, s, V1, _ = null_space_by_svd(JZ, manifold_rank(JZ, left))
     y: Vector = V1 @ ((U1.T @ rest) / s)
     missing = rest - JZ @ y
-    if asked is None or largest(missing) <= REACH_WORST * (1.0 + largest(asked) + largest(rest)):
+    if wanted is None or largest(missing) <= REACH_WORST * (1.0 + largest(wanted) + largest(rest)):
         return y
     raise InconsistentError(
-        f"{mech.name}: no motion of the closed mechanism has the {name} that is asked for: "
-        f"{targets.told(missing, per)} is missing; {counted(rest.size, 'row')} asked for, and at "
-        f"this configuration its motions move {s.size} of them independently",
+        f"{mech.name}: no motion of the closed mechanism has the requested {name}: "
+        f"{targets.described(missing, per)} is missing; {counted(rest.size, 'row')} requested, and "
+        f"at this configuration its motions move {s.size} of them independently",
         residual=largest(missing),
     )

@@ -1,7 +1,7 @@
-"""Why a pose is out of reach: how near a mechanism comes, and what stands against the rest.
+"""Why a pose is out of reach: the remaining distance, and its cause.
 
-At the end of a way r = what is left, and Z' D' r = 0 but for limits: a limit stops it, or its
-motions move fewer combinations of the rows than there are; everywhere, or here alone (singular).
+At the end of a path with residual r, Z' D' r = 0 except for active limits: a limit stops it, or its
+motions move fewer combinations of the rows than there are, everywhere or only here (singular).
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ from holoctl.rows.evaluate import constraint_rows
 __all__ = ["Shortfall", "out_of_reach"]
 
 REACH_WEAK = 1e-3  # scaled
-"""Combinations of rows that motions move by less count as not moved, where the way ended."""
+"""Combinations of rows that the motions move by less count as not moved at the end of a path."""
 
 
 class Shortfall(NamedTuple):
-    """A way that ended before the pose.
+    """A path that ended before the pose.
 
     Attributes
     ----------
     start : (nq,) array
+        The closed start of the path.
     way : Descent
+        The end of the path.
     inside : bool
-        Whether it is short of the pose; else positions could not be brought within their limits.
+        False if positions could not be brought within their limits.
     beyond : (nq,) array or None
-        Where the frames are there, but not within the limits.
+        A configuration with the frames at their poses, but beyond the limits.
     """
 
     start: Vector
@@ -54,7 +56,7 @@ class Shortfall(NamedTuple):
 def out_of_reach(
     p: Problem, targets: Targets, bounds: PositionBounds, short: Shortfall
 ) -> HoloctlError:
-    """The error that says how near it comes, and what stands against it."""
+    """The error that states the remaining distance, and its cause."""
     mech, way = p.mech, short.way
     if not short.inside:
         over = bounds.excess(kinematics_at(p, way.q))
@@ -65,11 +67,11 @@ def out_of_reach(
             "limits=None",
             names=names, residual=largest(over), q=way.q,
         )  # fmt: skip
-    near = targets.told(way.left)
-    asked = " and ".join(_named(target) for target in targets.each)
+    near = targets.described(way.left)
+    frames = " and ".join(_named(target) for target in targets.each)
     if way.stopped_by and short.beyond is not None:
         return LimitError(
-            f"{mech.name}: {asked} cannot be there within the limits of positions: the nearest "
+            f"{mech.name}: {frames} cannot be there within the limits of positions: the nearest "
             f"from this guess misses {near}, where {listing(way.stopped_by)} "
             f"stop{'s' * (len(way.stopped_by) == 1)} it; it would take "
             f"{_beyond(p, bounds, short.beyond)}",
@@ -78,7 +80,7 @@ def out_of_reach(
     labels = targets.labels
     worst = [(labels[i], float(abs(way.left[i]))) for i in np.argsort(-np.abs(way.left))[:5]]
     return AssemblyError(
-        f"{mech.name}: {asked} cannot be there from this guess: the nearest that the closed "
+        f"{mech.name}: {frames} cannot be there from this guess: the nearest that the closed "
         f"mechanism comes misses {near}; {_why(p, targets, bounds, short)}",
         residual=largest(way.left), worst=worst, q=way.q,
     )  # fmt: skip
@@ -90,7 +92,7 @@ def _named(target: Target) -> str:
 
 
 def _beyond(p: Problem, bounds: PositionBounds, q: Vector) -> str:
-    """Positions that are past their limits at q, with these."""
+    """Positions that are beyond their limits at q, with the limits."""
     kin = kinematics_at(p, q)
     over, x = bounds.excess(kin), bounds.at(kin)[0]
     words = []
@@ -102,32 +104,32 @@ def _beyond(p: Problem, bounds: PositionBounds, q: Vector) -> str:
 
 
 def _why(p: Problem, targets: Targets, bounds: PositionBounds, short: Shortfall) -> str:
-    """What of the mechanism stands against a pose."""
+    """Why the mechanism does not reach a pose."""
     way = short.way
     rank, n, words = _moved_rows(p, targets, way.q), targets.scale.size, list[str]()
-    rank_before = max(_moved_rows(p, targets, q) for q in (short.start, *_beside(p, way.q)))
+    rank_before = max(_moved_rows(p, targets, q) for q in (short.start, *_nearby(p, way.q)))
     if not way.ended:
-        words.append("the way to it was given up, for it took too many steps")
+        words.append("the path to it was given up because it took too many steps")
     if way.stopped_by:
         words.append(f"limits stop it there: {listing(way.stopped_by)}")
     if rank_before < n:
         words.append(
-            f"{n} rows are asked for, and its motions move {rank_before} of them at once: the "
-            "others must fit"
+            f"{n} rows are requested, and its motions move {rank_before} of them independently: "
+            "the values of the others must be compatible"
         )
     elif rank < n:
         words.append(
             f"it is singular there (stretched, or folded): of {n} rows its motions move {rank}, "
-            "and the rest of the way is across"
+            "and the remaining distance is across these motions"
         )
     if p.mech.tolerance > 0.0 and largest(way.left) < REACH_WEAK:
-        words.append("where geometry is rounded, a larger tol= takes what is that near")
-    words.append("other branches may come nearer: another guess, or restarts=, looks there")
+        words.append("for rounded geometry, a larger tol= accepts this distance")
+    words.append("other branches may come nearer: try another guess, or restarts=")
     return "; ".join(words)
 
 
-def _beside(p: Problem, q: Vector) -> list[Vector]:
-    """Some closed configurations beside q, itself among them."""
+def _nearby(p: Problem, q: Vector) -> list[Vector]:
+    """Some closed configurations near q, and q itself."""
     rng, found = np.random.default_rng(0), [q]
     for size in REACH_KICK:
         x = newton(p, p.moved(q, size * rng.normal(size=p.free.size)), None)
@@ -137,7 +139,7 @@ def _beside(p: Problem, q: Vector) -> list[Vector]:
 
 
 def _moved_rows(p: Problem, targets: Targets, q: Vector) -> int:
-    """How many combinations of rows the motions move at q, clearly."""
+    """The number of combinations of rows that the motions clearly move at q."""
     kin, rows = constraint_rows(p.mech, q, np.zeros(p.mech.nv), p.t)
     error, G = p.scaled(kin, rows)
     Z = null_space_by_svd(G, manifold_rank(G, largest(error)))[3]

@@ -1,9 +1,9 @@
-"""Frames that are to be somewhere: what is left of the way, its slope, and how they move.
+"""Target poses of frames: the residual of a pose, its derivative, and the rates of frames.
 
     X = A^-1 B = (R, p)          frame B seen from frame A, the one it is relative to
     pdot = R_A' (v_B - v_A)      w = R_A' (w_B - w_A)      v of the points at the origin of B
 
-What is left vanishes where the frame is there, and its slope is exact, also far away:
+The residual vanishes at the pose, and its derivative is exact, also far away:
 
     p - p_ref                                     along the axes of A; of B itself: R' (p - p_ref)
     log(E)              E = R R_ref'              all three turns; of B itself: E = R_ref' R
@@ -34,8 +34,8 @@ from holoctl.tree.supported_joints import check_placement
 __all__ = ["Target", "Targets", "rates_of", "targets_of"]
 
 HALF_TURN_LEFT = 1e-7
-"""A frame counts as turned by half a turn, so that any axis leads back, where the sine that is left
-is smaller; and as not turned at all, where the cosine is one."""
+"""If the sine of the remaining rotation is smaller, a frame counts as turned by half a turn, so
+that any axis leads back; or as not turned, if the cosine is positive."""
 
 
 _SIX = ("x", "y", "z", "rx", "ry", "rz")
@@ -43,17 +43,17 @@ _SIX = ("x", "y", "z", "rx", "ry", "rz")
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One task, mostly a frame, and where it is to be.
+    """A task, usually of a frame, and its reference value.
 
     Attributes
     ----------
     key : object
-        As it was given.
+        The key that the caller gave.
     name : str
-        For messages.
+        The name for messages.
     task : BoundTask
     wanted : object
-        As the task has it.
+        The checked reference value, as the task returns it.
     lengths : (rows,) bool array
         Which rows are lengths.
     """
@@ -65,25 +65,24 @@ class Target:
     lengths: NDArray[np.bool_]
 
     def left(self, kin: Kinematics) -> tuple[Vector, Array]:
-        """What is left of the way, and its derivative by steps of q."""
+        """The residual, and its derivative by steps of q."""
         if isinstance(self.task, BoundFrameTask):
             return _frame_left(self.task, self.wanted, kin)
-        there = self.task.at(kin)  # its Jacobian is that of the error where little is left
+        there = self.task.at(kin)  # its Jacobian is that of the error if the error is small
         return -self.task.error(there.value, self.wanted), there.jacobian
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """All of them, one after the other.
+    """All targets, with their rows stacked.
 
     Attributes
     ----------
     each : tuple of Target
     scale : (rows,) array
-        What makes each row a pure number: 1/L for lengths, L the size of the mechanism; 1 for
-        angles.
+        The factor of each row: 1/L for lengths, L the size of the mechanism; 1 for angles.
     places : tuple of slice
-        Where the rows of each stand among all.
+        The rows of each target among all.
     labels : tuple of str
         ``frame.axis``.
     """
@@ -94,7 +93,7 @@ class Targets:
     labels: tuple[str, ...]
 
     def left(self, kin: Kinematics) -> tuple[Vector, Array]:
-        """What is left of the way, scaled, and its derivative by steps of q."""
+        """The scaled residual, and its derivative by steps of q."""
         both = [target.left(kin) for target in self.each]
         r, D = np.concatenate([r for r, _ in both]), np.vstack([D for _, D in both])
         return self.scale * r, self.scale[:, None] * D
@@ -105,8 +104,8 @@ class Targets:
         J = np.vstack([m.jacobian for m in motions])
         return self.scale[:, None] * J, self.scale * np.concatenate([m.drift for m in motions])
 
-    def told(self, left: Vector, per: str = "") -> str:
-        """Scaled rows in words: how many m and rad they are, frame by frame."""
+    def described(self, left: Vector, per: str = "") -> str:
+        """Scaled rows in words: their size in m and rad, frame by frame."""
         words = []
         for target, place in zip(self.each, self.places, strict=True):
             own, along = left[place] / self.scale[place], target.lengths
@@ -117,7 +116,7 @@ class Targets:
 
 
 def _frame_left(task: BoundFrameTask, wanted: Any, kin: Kinematics) -> tuple[Vector, Array]:
-    """Of a frame, with its exact slope."""
+    """The residual of a frame, with its exact derivative."""
     one, two = task.table.frames1[0], task.table.frames2[0]
     A, B = (kin.placements[f.joint] * f.placement for f in (one, two))
     X, R_A, p_B = A.actInv(B), A.rotation, B.translation
@@ -139,12 +138,12 @@ def _frame_left(task: BoundFrameTask, wanted: Any, kin: Kinematics) -> tuple[Vec
     return left[rows], D[rows]
 
 
-# -------------------------------------------------------------------------- turns that are left
+# ------------------------------------------------------------------- residuals of rotations
 
 
 def _turned(E: Array, turns: Sequence[str], local: bool) -> tuple[Vector, Array]:
-    """The angles that are left of a rotation, and their derivative by the angular velocity w:
-    ``Edot = [w] E``, or ``E [w]`` where it is in the axes of the frame itself."""
+    """The remaining angles of a rotation, and their derivative by the angular velocity w:
+    ``Edot = [w] E``, or ``E [w]`` if w is in the axes of the frame itself."""
     if len(turns) == 3:
         return pin.log3(E), pin.Jlog3(E) if local else pin.Jlog3(E).T
     if len(turns) == 2:
@@ -157,10 +156,11 @@ def _turned(E: Array, turns: Sequence[str], local: bool) -> tuple[Vector, Array]
 
 
 def _swing(m: Vector, c: Vector, c_w: Array) -> tuple[Vector, Array]:
-    """The rotation vector, at right angles to m, that carries m to c; c_w: the slope of c."""
+    """The rotation vector, at right angles to m, that turns m to c, and its derivative; c_w is the
+    derivative of c."""
     s, cosine = np.cross(m, c), float(m @ c)
     sine = float(np.linalg.norm(s))
-    if sine < HALF_TURN_LEFT and cosine < 0.0:  # any axis serves
+    if sine < HALF_TURN_LEFT and cosine < 0.0:  # any axis is valid
         across = np.roll(m, 1)
         return np.pi * across, -np.outer(across, np.cross(across, m) @ c_w)
     angle = float(np.arctan2(sine, cosine))
@@ -173,26 +173,26 @@ def _swing(m: Vector, c: Vector, c_w: Array) -> tuple[Vector, Array]:
 
 
 def _twist(n: Vector, E: Array, side: float) -> tuple[float, Vector]:
-    """The angle of E about n, swing aside, and its slope by w."""
+    """The twist angle of E about n, without its swing, and its derivative by w."""
     quaternion = pin.Quaternion(E)
     u, w = quaternion.vec(), float(quaternion.w)
     s = float(n @ u)
-    if s * s + w * w < HALF_TURN_LEFT**2:  # a half turn about an axis across: it has no part
+    if s * s + w * w < HALF_TURN_LEFT**2:  # a half turn about an axis across n has no twist
         return np.pi, n.copy()
     angle = 2.0 * np.arctan2(s, w)
     slope = (w * w * n + w * side * np.cross(u, n) + s * u) / (s * s + w * w)
     return float((angle + np.pi) % (2.0 * np.pi) - np.pi), slope
 
 
-# ------------------------------------------------------------------------------ what is asked for
+# -------------------------------------------------------------------------- requested poses
 
 
 def targets_of(mech: Mechanism, poses: Any, axes: Any, relative_to: Any) -> Targets:
-    """Poses as a caller gives them, checked."""
+    """The targets of given poses, checked."""
     owner = f"{mech.name}: poses"
     pairs = _pairs(poses, owner)
     if all(_is_task(key) for key, _ in pairs) and not _is_world(relative_to):
-        raise InputError("relative_to: each pose is that of a task, which says that itself")
+        raise InputError("relative_to: each pose is that of a task, which has its own relative_to")
     words = _axes_of(pairs, axes)
     each = tuple(
         _target(mech, key, pose, word, relative_to)
@@ -208,7 +208,7 @@ def targets_of(mech: Mechanism, poses: Any, axes: Any, relative_to: Any) -> Targ
 
 
 def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
-    """Twists, or their accelerations, as a caller gives them: all rows, scaled; None for none."""
+    """The given twists, or accelerations, of all rows, scaled; None if none are given."""
     each = targets.each
     found = np.zeros(targets.scale.size)
     if given is None:
@@ -236,7 +236,7 @@ def rates_of(targets: Targets, given: Any, name: str) -> Vector | None:
 
 
 def _of_motion(target: Target, x: pin.Motion, name: str) -> Vector:
-    """The entries of a motion that are the rows of a frame, by their axes."""
+    """The entries of a motion for the rows of a frame, by their axes."""
     if not isinstance(target.task, BoundFrameTask):
         rows = ", ".join(target.task.labels)
         raise InputError(f"{name} of {target.name!r} ({rows}): a pin.Motion is that of a frame")
@@ -278,7 +278,7 @@ def _is_world(frame: Any) -> bool:
 
 
 def _axes_of(pairs: list[tuple[Any, Any]], axes: Any) -> list[Any]:
-    """What is said of the axes of each frame that is no task; None where nothing is."""
+    """The given axes of each frame that is no task; None if none are given."""
     if not isinstance(axes, Mapping):
         if axes is not None and all(_is_task(key) for key, _ in pairs):
             raise InputError("axes: each pose is that of a task, which has its own axes")
@@ -321,7 +321,7 @@ def _target(mech: Mechanism, key: Any, pose: Any, axes: Any, relative_to: Any) -
 
 
 def _index(each: tuple[Target, ...], key: Any, name: str) -> int:
-    """Which target a key of velocities or accelerations means."""
+    """The index of the target that a key of velocities or accelerations names."""
     same = [i for i, t in enumerate(each) if t.key is key or _equal(t.key, key)]
     same = same or [i for i, t in enumerate(each) if isinstance(key, str) and t.name == key]
     if len(same) == 1:

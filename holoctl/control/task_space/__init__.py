@@ -1,5 +1,5 @@
 """Laws of tasks: feedback and impedance in task coordinates.
 
 In: a `Mechanism`, tasks, gains, and (q, v) with a reference at every tick. Out: motor efforts.
-`law` has the data; `task_by_projection` is the general path, and the oracle of `task_tick`.
+`law` has the data; `task_by_projection` is the general path, and the reference of `task_tick`.
 """

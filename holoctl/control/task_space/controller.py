@@ -1,7 +1,7 @@
-"""What `TaskSpaceControl` and `Impedance` have in common: options, and the torque at a state.
+"""The common part of `TaskSpaceControl` and `Impedance`: options, and the torque at a state.
 
-They say what is asked for; a `TaskController` gives the torque, at a state that is given or found
-from the motors.
+Both define a law of tasks; a `TaskController` computes its torque at a state that is given or
+estimated from the motors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
 from holoctl.control.limited_tick import LimitedTick
-from holoctl.control.loop import LoopFunctions, estimator_of, handed_over, loop_of_thread
+from holoctl.control.loop import LoopFunctions, estimator_of, hand_over, loop_of_thread
 from holoctl.control.loop_memory import Memory, task_report_of
 from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error
 from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskRequest
@@ -58,7 +58,7 @@ AT_SINGULAR = ("raise", "damp")
 
 @dataclass(frozen=True, eq=False)
 class TaskController:
-    """What a law of tasks needs in a loop.
+    """A law of tasks with its prepared inverse dynamics, limits and estimator.
 
     Attributes
     ----------
@@ -66,10 +66,11 @@ class TaskController:
     prepared : PreparedInverseDynamics
         With the law as its task.
     limited : LimitedTick or None
+        The limits; None without.
     estimator : ClosedStateEstimator or None
-        How the state is found where only some joints are measured.
+        The estimator of the state if only some joints are measured.
     feels : bool
-        Whether ``f_ext`` is felt by the task, as of an impedance, and not known to the law alone.
+        Whether the task responds to ``f_ext``, as an impedance; else ``f_ext`` is compensated.
     local : threading.local
         The loop of each thread.
     """
@@ -83,7 +84,7 @@ class TaskController:
 
     @property
     def general(self) -> str:
-        """Why every tick goes through the general path; empty where a fast one serves."""
+        """Why every tick uses the general path; empty if the fast one is available."""
         part, law = self.prepared.partition, self.law
         if why := why_general(self.mech, part):
             return why
@@ -101,7 +102,7 @@ class TaskController:
         return self.prepared.mech
 
     def wanted(self, reference: Any) -> tuple[Any, ...]:
-        """What a reference asks of each task, checked."""
+        """The reference motion of each task, checked."""
         tasks = self.law.tasks
         if len(tasks) == 1:
             return (wanted_of(tasks[0], reference),)
@@ -117,7 +118,7 @@ class TaskController:
         self, q: Any, v: Any, reference: Any, t: Any = 0.0, *, f_ext: Any = None,
         efforts: Any = None, out: Vector | None = None, memory: Memory | None = None,
     ) -> Vector:  # fmt: skip
-        """Where the whole state is given."""
+        """The torque at a given state."""
         wanted, paths = self.wanted(reference), self.prepared._paths
         try:
             q, v, t = state_in_a_tick(self.mech, q, v, t)
@@ -132,7 +133,7 @@ class TaskController:
         self, found: EstimatedPaths, q_motors: Any, v_motors: Any, reference: Any, t: Any = 0.0, *,
         f_ext: Any = None, out: Vector | None = None, memory: Memory,
     ) -> Vector:  # fmt: skip
-        """Where only some joints are measured."""
+        """The torque at the estimated state, if only some joints are measured."""
         t = instant(t)
         wanted = self.wanted(reference)
         q, v = found.state(q_motors, v_motors, t)
@@ -154,14 +155,14 @@ class TaskController:
             still = np.zeros(self.mech.nu), None if request.rates is None else request.rates()
             u, found = limited.kept(u, paths, q, v, t, known, *still)
         u = u if out is None else stored("out", out, u)
-        if memory is not None:  # nothing can go wrong any more
+        if memory is not None:  # no error can occur after this
             memory.damping, memory.last = request.damping, found
         return u
 
     def _acting(
         self, q: Vector, v: Vector, t: float, f_ext: Any, efforts: Any
     ) -> tuple[Vector | None, Vector | None]:
-        """Known efforts, and those of them that a task feels."""
+        """Known efforts, and those of them that the task responds to."""
         if f_ext is None and efforts is None:
             return None, None
         if not self.feels or f_ext is None:
@@ -172,13 +173,13 @@ class TaskController:
         return outside + known_efforts(self.mech, q, v, t, None, efforts), outside
 
     def loop_functions(self, memory: Memory | None = None) -> LoopFunctions:
-        """What loops and trackings need."""
+        """The functions that loops and trackings need."""
         paths, memory = self.prepared._paths, Memory() if memory is None else memory
         given = self.mech, paths.partition, self.estimator
         return LoopFunctions(
             memory=memory,
             torque=partial(self.torque, memory=memory),
-            behind=lambda found: partial(
+            torque_with_estimator=lambda found: partial(
                 self.torque_at_estimate, EstimatedPaths(paths, found), memory=memory
             ),
             estimator=lambda before: estimator_of(*given, before),
@@ -188,7 +189,7 @@ class TaskController:
 
 
 def _check_finite(wanted: Sequence[ReferenceMotion]) -> None:
-    """Name what of references is not finite."""
+    """Raise `InputError` with the names of references that are not finite."""
     for i, one in enumerate(wanted):
         of = f" of task {i}" if len(wanted) > 1 else ""
         check_finite(
@@ -200,7 +201,7 @@ def _check_finite(wanted: Sequence[ReferenceMotion]) -> None:
 
 
 class LoopOptions(NamedTuple):
-    """What all laws of tasks take besides; see `TaskSpaceControl`."""
+    """The common options of all laws of tasks; see `TaskSpaceControl`."""
 
     partition: Partition | None
     at_singular: str
@@ -215,12 +216,12 @@ class LoopOptions(NamedTuple):
 
 
 def loop_options(controller: Any) -> LoopOptions:
-    """Those of a `TaskSpaceControl` or `Impedance` that is being made, checked.
+    """The options of a `TaskSpaceControl` or `Impedance` that is being made, checked.
 
     Raises
     ------
     InputError
-        For options that are none.
+        For invalid options.
     NotActuatedError
         If its mechanism has no motors.
     """
@@ -240,7 +241,7 @@ def loop_options(controller: Any) -> LoopOptions:
 def task_controller(
     mech: Mechanism, described: Sequence[Any], law: TaskLaw, options: LoopOptions, feels: bool
 ) -> TaskController:
-    """The controller of a law; a warning is logged where its tasks have more rows than there are
+    """The controller of a law; a warning is logged if its tasks have more rows than there are
     motions."""
     prepared = PreparedInverseDynamics(
         mech, options.partition, options.weights, "project", options.closure_limit,  # type: ignore[arg-type]
@@ -252,7 +253,7 @@ def task_controller(
     friction = any(force.friction for force in mech.bound_forces)
     at_reference = friction and options.friction_at == "reference"
     with_task(prepared, acceleration_task(law, at_reference))
-    _tell_of_rows(mech, law, part.actuation_rank)
+    _warn_of_rows(mech, law, part.actuation_rank)
     limited = None
     if options.limits is not None:
         limits = limits_law_of(mech, options.limits, options.policy, options.dt)
@@ -261,7 +262,7 @@ def task_controller(
 
 
 def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> HeldPosture:
-    """What is done with the motions that no task needs."""
+    """The posture law of the motions that no task needs."""
     kp, kd = number("posture_kp", kp, "1/s^2"), number("posture_kd", kd, "1/s")
     if kp < 0.0 or kd < 0.0:
         raise InputError(f"posture_kp and posture_kd must not be negative; got {kp:g}, {kd:g}")
@@ -280,8 +281,8 @@ def posture_of(mech: Mechanism, positions: Any, kp: Any, kd: Any) -> HeldPosture
     return HeldPosture(held, lambda q: error_of(q, held), kp, kd)
 
 
-def _tell_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:
-    """Log a warning, once for each mechanism, where tasks have more rows than there are motions.
+def _warn_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:
+    """Log a warning, once for each mechanism, if tasks have more rows than there are motions.
 
     Raises
     ------
@@ -297,9 +298,9 @@ def _tell_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:
             f"{motions} motions, so it can neither be given one, nor be damped critically; name "
             "fewer axes, or give the damping in numbers"
         )
-    told: set[tuple[str, ...]] = mech.per_thread("tasks of more rows than motions", set)
-    if labels not in told:
-        told.add(labels)
+    logged: set[tuple[str, ...]] = mech.per_thread("tasks of more rows than motions", set)
+    if labels not in logged:
+        logged.add(labels)
         log.warning(
             "%s: the tasks have %d rows, and the motors drive %d motions: they are done by least "
             "squares, those of higher priority first",
@@ -320,8 +321,8 @@ _C = TypeVar("_C", bound=_Controller)
 
 
 def general(self: _Controller) -> str:
-    """Why every tick goes through the general path, at some ten times the cost; empty where the
-    fast one serves."""
+    """Why every tick uses the general path, at about ten times the cost; empty if the fast path is
+    available."""
     return self._own.general
 
 
@@ -338,18 +339,18 @@ def torque(
     v : (nv,) array_like
         Measured velocity, rad/s or m/s.
     reference : object
-        Of each task (for several: a sequence, one for each) its value, as the task has it, or
-        (value, rate, acceleration), the latter (rows,), in m, rad and s.
+        The reference value of the task, or (value, rate, acceleration), rate and acceleration
+        (rows,), in m, rad and s; for several tasks a sequence with one reference for each.
     t : float, optional
         Time, s, for constraints that depend on it.
     f_ext : mapping or pin.StdVec_Force, optional
         External forces, as `inverse_dynamics` takes them. `TaskSpaceControl` compensates them. An
-        `Impedance` yields to them: with the natural inertia by itself, so that they change
-        nothing, with a wanted one by this measurement.
+        `Impedance` yields to them: with the natural inertia without this measurement, which has no
+        effect; with a given inertia by means of this measurement.
     efforts : (nv,) array_like, optional
         Known efforts on the coordinates, N m or N, to be compensated, such as those of a payload.
     out : (nu,) array, optional
-        Takes the result; left as it is where an error is raised.
+        Array for the result; unchanged if an error is raised.
 
     Returns
     -------
@@ -361,11 +362,12 @@ def torque(
     InputError
         For wrong shapes, or input that is not finite.
     SingularityError
-        Where the task is singular and ``at_singular="raise"``; where the split or the actuation is.
+        If the task is singular and ``at_singular="raise"``; if the split or the actuation is
+        singular.
     InconsistentError
-        Where the state is past its limits.
+        If the state is beyond its limits.
     LimitError
-        With the policy "raise", past one of `limits`.
+        With the policy "raise", beyond one of `limits`.
     """
     own = self._own
     return own.torque(q, v, reference, t, f_ext=f_ext, efforts=efforts, out=out)
@@ -380,7 +382,7 @@ def torque_from_motors(
     Parameters
     ----------
     q_motors, v_motors, reference, t, f_ext, out
-        As there.
+        As in `Loop.torque_from_motors`.
 
     Returns
     -------
@@ -390,7 +392,7 @@ def torque_from_motors(
     Raises
     ------
     InputError, SingularityError, InconsistentError, BranchError, AssemblyError, LimitError
-        As there, and as `loop`.
+        As `Loop.torque_from_motors` and `loop`.
     """
     own_loop = loop_of_thread(self)
     return own_loop.torque_from_motors(q_motors, v_motors, reference, t, f_ext=f_ext, out=out)
@@ -398,8 +400,8 @@ def torque_from_motors(
 
 @quiet
 def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
-    """This controller, or where its partition is no longer good one with other rows or
-    coordinates; see `PreparedInverseDynamics.repartitioned`.
+    """This controller, or one with other rows or coordinates if its partition is ill-conditioned;
+    see `PreparedInverseDynamics.repartitioned`.
 
     Parameters
     ----------
@@ -409,7 +411,7 @@ def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
     Returns
     -------
     TaskSpaceControl or Impedance
-        Itself where nothing is to be changed.
+        This one if no change is needed.
 
     Raises
     ------
@@ -422,7 +424,7 @@ def repartitioned(self: _C, q: Any, v: Any, t: float = 0.0) -> _C:
         return self
     given: Any = self
     other: _C = replace(given, partition=prepared.partition)
-    renewed = replace(other._own, prepared=prepared)  # which is laid out
+    renewed = replace(other._own, prepared=prepared)  # has its workspaces
     object.__setattr__(other, "_own", renewed)
-    handed_over(self, other)
+    hand_over(self, other)
     return other

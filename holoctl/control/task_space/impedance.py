@@ -1,9 +1,9 @@
-"""Impedance: a task end that answers to forces as a spring, a damper, and a mass if one is wanted.
+"""Impedance: a task that responds to forces as a spring, a damper, and optionally a mass.
 
     natural inertia    Lambda (xdd - a_ref) = K e + D (v_ref - xd) + F
     inertia Ld         Ld (xdd - a_ref) = K e + D (v_ref - xd) + F        F must be measured
 
-with F what pushes the task from outside. Reference: N. Hogan, "Impedance control: an approach to
+with F the external force on the task. Reference: N. Hogan, "Impedance control: an approach to
 manipulation", Journal of Dynamic Systems, Measurement, and Control, 1985.
 """
 
@@ -44,8 +44,8 @@ __all__ = ["Impedance"]
 class Impedance:
     """A task that yields to forces like a spring with a damper, through closed loops.
 
-    A static push F at the task moves it by ``K^-1 F`` from its reference. With the natural inertia
-    no force need be measured. Motions that the task leaves free follow the posture.
+    A static force F at the task moves it by ``K^-1 F`` from its reference. With the natural inertia
+    forces need not be measured. Motions that the task leaves free follow the posture.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ class Impedance:
         K, N/m and N m/rad: symmetric positive semidefinite.
     damping : float, (rows,) or (rows, rows) array_like, or "critical"
         D, N s/m and N m s/rad: symmetric positive semidefinite; or ``"critical"``: the damping
-        ratio is one along each axis of motion, with the natural inertia at the state or the wanted
-        one.
+        ratio is one along each axis of motion, with the natural inertia at the state or the given
+        inertia.
     inertia : float, (rows,) or (rows, rows) array_like, optional
-        Ld, kg and kg m^2, symmetric positive definite: that the task end is to have, and which it
-        feels f_ext with. Default: the natural inertia is left as it is.
+        Ld, kg and kg m^2, symmetric positive definite: the inertia with which the task responds to
+        f_ext. Default: the natural inertia.
     posture : (nu,) or (nq,) array_like, optional
         Positions of the motors that are held with the motions that the task leaves free. Default:
         these are only braked.
     partition : Partition, optional
-        Default: decided at the configuration assembled from ``mech.reference``.
+        Default: chosen at the configuration assembled from ``mech.reference``.
     posture_kp, posture_kd : float, optional
         Gains of the posture, 1/s^2 and 1/s.
     at_singular : str, optional
@@ -76,9 +76,9 @@ class Impedance:
     Raises
     ------
     InputError
-        For a task that is none or does not fit, matrices of the wrong shape or sign, unknown words;
-        for a task of more rows than the motors drive motions, where an inertia is wanted or damping
-        is ``"critical"``: it has no inertia.
+        For an invalid task, matrices of the wrong shape or sign, unknown options; for a task of
+        more rows than the motors drive motions, which has no inertia, if an inertia is given or
+        damping is ``"critical"``.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -120,7 +120,7 @@ class Impedance:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
         mech, options = self.mech, loop_options(self)
         task = bound_to(mech, self.task)
         rows = task.scale.size

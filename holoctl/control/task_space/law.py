@@ -1,22 +1,22 @@
-"""What a task is to do, and the motion that does it.
+"""The law of tasks: the commanded task acceleration, and the motion that achieves it.
 
     e = wanted - value        ed = a rate of the reference - J v
 
 acceleration     xdd = a_ref + kd ed + kp e
-inertia Ld       xdd = a_ref + Ld^-1 (K e + D ed + F)       F: what the task feels from outside
+inertia Ld       xdd = a_ref + Ld^-1 (K e + D ed + F)       F: the external force on the task
 natural inertia  xdd = a_ref + A (K e + D ed)               A = J_y W^-1 J_y', the mobility
 
-Among all motions ydd that do it the one nearest to the posture's ydd_p in the metric of the inertia
-W, which is the dynamically consistent one: what it adds is felt at no task.
+Of all motions ydd with this xdd, the one nearest to the posture's ydd_p in the metric of the
+inertia W, which is dynamically consistent: the posture's part does not accelerate the task.
 
     ydd = ydd_p + W^-1 J_y' A^-1 (xdd - bias - J_y ydd_p)
 
-A task of lower priority has the motions that are left, and is done as well as these allow. Near a
-singular posture A^-1 is damped where that is asked for:
+A task of lower priority uses the remaining motions, and is achieved as well as these allow. Near a
+singular posture A^-1 is damped if that is chosen:
 
     (A + damping I)^-1
 
-relative to `mobility_size`; how much tells tasks/task_singularity.py.
+relative to `mobility_size`; the damping is that of tasks/task_singularity.py.
 
 References: O. Khatib, "A unified approach for motion and force control of robot manipulators: the
 operational space formulation", 1987; N. Hogan, "Impedance control: an approach to manipulation",
@@ -64,18 +64,19 @@ __all__ = [
 
 @dataclass(eq=False)
 class TaskRequest:
-    """What a tick of a task law is given besides the state, and what it tells besides its torque.
+    """The inputs of a tick of a task law besides the state, and its outputs besides the torque.
 
     Attributes
     ----------
     wanted : tuple of ReferenceMotion
         One for each task.
     outside : (nv,) array or None
-        Efforts from outside that an impedance is to feel.
+        External efforts that an impedance responds to.
     damping : float
-        Told: of singular tasks, relative to their mobility; zero away from there.
+        Output: the damping of singular tasks, relative to their mobility; zero away from
+        singularities.
     rates : function () -> (nu,) array, or None
-        Told: rates of the motors that friction was taken at, if not as measured.
+        Output: the rates of the motors at which friction was compensated, unless as measured.
     """
 
     wanted: tuple[ReferenceMotion, ...]
@@ -97,15 +98,16 @@ def matrix(gain: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class HeldPosture:
-    """What is done with motions that no task needs: the motors are held, or only braked.
+    """The posture law of motions that no task needs: the motors are held, or only damped.
 
     Attributes
     ----------
     held : array or None
-        Where, as it was given; not writable.
+        The posture, as it was given; not writable.
     error : function (q) -> (nu,) array, or None
-        From the motors' positions to there.
+        The position errors of the motors from the posture.
     kp, kd : float
+        Gains, 1/s^2 and 1/s.
     """
 
     held: Vector | None
@@ -114,7 +116,7 @@ class HeldPosture:
     kd: float
 
     def acceleration(self, q: Vector, rates: Vector) -> Vector:
-        """Of the motors (nu,), at their rates."""
+        """The commanded acceleration of the motors (nu,), at their rates."""
         found: Vector = -self.kd * rates
         if self.error is not None:
             found += self.kp * self.error(q)
@@ -123,25 +125,25 @@ class HeldPosture:
 
 @dataclass(frozen=True, eq=False)
 class TaskLaw:
-    """What tasks are to do.
+    """A law of tasks.
 
     Attributes
     ----------
     tasks : tuple of BoundTask
     stiffness, damping : tuples of (rows,) or (rows, rows) arrays
-        kp and kd of accelerations, or K and D of forces; damping is None where it is to be the
-        critical one of the natural inertia.
+        kp and kd of accelerations, or K and D of forces; damping is None if it is the critical
+        damping of the natural inertia.
     inertia : (rows, rows) array or None
-        That is wanted, of an impedance.
+        The inertia of an impedance, if it is given.
     natural : bool
-        Whether stiffness and damping make forces, which the natural inertia feels.
+        Whether stiffness and damping give forces that act on the natural inertia.
     posture : HeldPosture
     weights : tuple of float or None
-        Of the tasks, where they share one level; None: by priority.
+        The weights of tasks that share one level; None: by priority.
     damped : bool
-        Whether singular tasks are damped, or refused.
+        Whether singular tasks are damped; else they are refused.
     usual : tuple of NominalTask
-        What makes rows pure numbers, about one, and their mobility.
+        The nominal scale and mobility of each task.
     """
 
     tasks: tuple[BoundTask, ...]
@@ -155,12 +157,12 @@ class TaskLaw:
     usual: tuple[NominalTask, ...] = ()
 
     def command(self, i: int, e: Vector, ed: Vector, damping: Array) -> Vector:
-        """``D ed + K e``: a force where the law is that of an impedance, else an acceleration."""
+        """``D ed + K e``: a force for an impedance, else an acceleration."""
         return times(damping, ed) + times(self.stiffness[i], e)
 
 
 def gains(law: TaskLaw) -> tuple[Array, Array | None]:
-    """Stiffness and damping of the first task, over the wanted inertia where there is one."""
+    """Stiffness and damping of the first task, divided by the given inertia if there is one."""
     stiffness, damping = law.stiffness[0], law.damping[0]
     if law.inertia is None or damping is None:
         return stiffness, damping
@@ -177,14 +179,16 @@ class PriorityLevel(NamedTuple):
     Attributes
     ----------
     J : (rows, nv) array
-        In scaled rows and coordinates, over the usual size of each row.
+        The Jacobian in scaled rows and coordinates, each row divided by its nominal size.
     right : (rows, n) array
-        What ``J E z`` is to be, for each of n motions.
+        The target of ``J E z`` for each of n motions.
     labels : tuple of str
+        The names of the rows.
     roots : (rows,) array
-        How rows count where there are more of them than motions: that size, and roots of weights.
+        The factors of rows in least squares, if there are more rows than motions: the nominal size
+        times the root of the weight.
     mobility : float
-        The usual one.
+        The nominal mobility.
     """
 
     J: Array
@@ -195,22 +199,22 @@ class PriorityLevel(NamedTuple):
 
 
 def prioritised(name: str, levels: Sequence[PriorityLevel], E: Array, posture: Array) -> Array:
-    """z (k, n) that does the levels, each as well as those before it allow.
+    """z (k, n) that achieves the levels, each as well as the previous ones allow.
 
     Parameters
     ----------
     name : str
-        Of the mechanism, for messages.
+        The name of the mechanism, for messages.
     levels : sequence of PriorityLevel
     E : (nv, k) array
         The motions, in scaled coordinates; z are coordinates whose inertia is the identity.
     posture : (k, n) array
-        What z is where no level needs anything else.
+        The z of the posture, for motions that no level needs.
 
     Raises
     ------
     SingularityError
-        For a level that is singular, or contradicts those before it.
+        For a level that is singular, or contradicts the previous ones.
     """
     k, n = posture.shape
     z, free = np.zeros((k, n)), np.eye(k)
@@ -236,8 +240,8 @@ def prioritised_damped(
 ) -> tuple[Array, float]:
     """As `prioritised`, with the damped inverse near singular levels, and the largest damping.
 
-    P are the motions that are left, a projection where nothing is damped; what damping takes from a
-    level it leaves to those behind it, and to the posture.
+    P are the remaining motions, a projection if nothing is damped; the motion that damping takes
+    from a level remains for the later levels and the posture.
     """
     k, n = posture.shape
     z, most, left = np.zeros((k, n)), 0.0, k
@@ -270,14 +274,14 @@ def prioritised_damped(
 
 
 def mobility_size(J: Array, usual: float) -> float:
-    """How large the mobility of rows is taken to be, so that damping does not vanish with them: the
-    mean of its diagonal, ``J J'``, or the usual one."""
+    """The mobility that damping is relative to: the mean diagonal entry of ``J J'``, or the nominal
+    mobility if that is larger, so that the damping does not vanish with the rows."""
     return max(float(np.vecdot(J, J).mean()), usual)
 
 
 def check_regular(name: str, level: PriorityLevel, motions: Array, before: int) -> None:
-    """Raise `SingularityError` for a level that is singular; its condition is that of the Jacobian
-    for an orthonormal basis of the motions in scaled coordinates, so that masses do not matter."""
+    """Raise `SingularityError` for a singular level, by the condition of its Jacobian for an
+    orthonormal basis of the motions in scaled coordinates, which is independent of masses."""
     condition = condition_of(singular_values(level.J @ orthonormal_columns(motions)))
     if not condition <= TASK_SINGULAR:
         raise SingularityError(
@@ -297,7 +301,7 @@ def null_space(J: Array) -> Array:
 
 
 def _why(name: str, level: PriorityLevel, motions: Array, condition: float, before: int) -> str:
-    left = " with what the tasks before it leave" if before else ""
+    left = " with the motions that the tasks before it leave" if before else ""
     sizes = np.linalg.norm(level.J @ orthonormal_columns(motions), axis=1)
     still = [
         label
@@ -310,7 +314,7 @@ def _why(name: str, level: PriorityLevel, motions: Array, condition: float, befo
     else:
         why = (
             "some direction of it cannot be moved, such as that of a stretched arm; keep away from "
-            "there, or take fewer axes"
+            "this configuration, or take fewer axes"
         )
     return (
         f"{name}: the task {listing(level.labels, 6)} is singular here{left} (condition number "

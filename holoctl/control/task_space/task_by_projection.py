@@ -1,7 +1,7 @@
-"""The motion that a law of tasks asks for, by the general path: its exact answer, or its error.
+"""The motion of a law of tasks by the general path: the exact result, or an error.
 
-The motions are those that motors drive: a = D x + a_b, where D is gamma, or where some motions are
-passive what is at right angles to them in the metric of M, for they follow the dynamics:
+The motions are those that motors drive: a = D x + a_b, with D = gamma; if some motions N are
+passive, D is orthogonal to them in the metric of M, because they follow the dynamics:
 
     D = driven - N (N' M N)^-1 N' M driven        N' (M a_b + h - F) = 0
 
@@ -69,29 +69,29 @@ def _general_motion(
     law: TaskLaw, at_reference: bool, P: Projection, act: Actuation, request: TaskRequest,
     known: Vector,
 ) -> TaskResult:  # fmt: skip
-    """Accelerations and rates of the motors, and what they push with besides."""
+    """Accelerations and rates of the motors, and additional efforts of an impedance."""
     mech = P.mechanism
-    outside = request.outside if law.natural else None  # felt, and not to be compensated
+    outside = request.outside if law.natural else None  # not compensated
     D, a_b, L = _driven(P, act, known if outside is None else known - outside)
     of_forces = law.natural or law.inertia is not None
-    felt = _TaskSpaceInertia(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
+    inertia = _TaskSpaceInertia(P, law, _all_inertia(P) if of_forces and act.rank < P.k else L)
     levels, push = list[PriorityLevel](), np.zeros(mech.nv)
     for i, (task, wanted) in enumerate(zip(law.tasks, request.wanted, strict=True)):
         motion = task.at(P.kinematics)
         e = task.error(motion.value, wanted.value)
         ed = wanted.rate - motion.jacobian @ P.v
-        asks = law.command(i, e, ed, felt.damping(i, motion))
+        command = law.command(i, e, ed, inertia.damping(i, motion))
         xdd = wanted.acceleration
         if law.natural and act.rank == P.k:
-            push += motion.jacobian.T @ asks
+            push += motion.jacobian.T @ command
         elif law.natural:
-            xdd = xdd + felt.mobility(motion) @ asks
+            xdd = xdd + inertia.mobility(motion) @ command
         elif law.inertia is None:
-            xdd = xdd + asks
+            xdd = xdd + command
         else:
             if request.outside is not None:
-                asks = asks + felt.outside(i, motion, request.outside)
-            xdd = xdd + cholesky(law.inertia).solve(asks)
+                command = command + inertia.outside(i, motion, request.outside)
+            xdd = xdd + cholesky(law.inertia).solve(command)
         right = np.column_stack(
             [xdd - motion.drift - motion.jacobian @ a_b, wanted.rate - motion.jacobian @ P.v_t]
         )
@@ -110,7 +110,7 @@ def _general_motion(
     motion_a, motion_v = (mech.column_scale[:, None] * E @ z).T
     a = motion_a + a_b
     if outside is not None:
-        a = a + felt.caused(outside)
+        a = a + inertia.caused(outside)
     target = mech.B.T @ a
     rates = mech.B.T @ (motion_v + P.v_t) if at_reference else None
     request.rates = None if rates is None else (lambda: rates)
@@ -118,7 +118,7 @@ def _general_motion(
 
 
 def _driven(P: Projection, act: Actuation, known: Vector) -> tuple[Array, Vector, Cholesky]:
-    """D, a_b, and the factor of D' M D."""
+    """D, a_b, and the Cholesky factor of D' M D."""
     M, D, a_b = P.terms.M, P.gamma, P.bias
     if act.rank < P.k:
         N = act.passive
@@ -129,7 +129,7 @@ def _driven(P: Projection, act: Actuation, known: Vector) -> tuple[Array, Vector
 
 
 def _all_inertia(P: Projection) -> Cholesky:
-    """The factor of gamma' M gamma, passive motions and all."""
+    """The Cholesky factor of gamma' M gamma, with passive motions."""
     return _factored(P, P.gamma.T @ P.terms.M @ P.gamma)
 
 
@@ -138,14 +138,14 @@ def _factored(P: Projection, W: Array) -> Cholesky:
     if not L.condition <= SINGULAR:
         raise SingularityError(
             f"{P.mechanism.name}: some motion has no inertia (condition number {L.condition:.1e}), "
-            "so that a task has none either; give its bodies a mass",
+            "so a task has none either; give its bodies a mass",
             condition=L.condition,
         )
     return L
 
 
 def _posture(P: Projection, law: TaskLaw, D: Array, a_b: Vector, L: Cholesky) -> Array:
-    """z of the posture's acceleration, and of its rates, which are none."""
+    """z of the posture's acceleration, and of its rates, which are zero."""
     mech = P.mechanism
     wanted = law.posture.acceleration(P.q, mech.B.T @ P.v)
     u_scale, _ = effort_scales(mech)
@@ -155,7 +155,7 @@ def _posture(P: Projection, law: TaskLaw, D: Array, a_b: Vector, L: Cholesky) ->
 
 
 def _together(levels: Sequence[PriorityLevel], weights: Sequence[float]) -> PriorityLevel:
-    """One level of all rows, with the roots of their weights."""
+    """One level of the rows of all levels, with the roots of their weights."""
     roots = [np.full(len(level.labels), w**0.5) for level, w in zip(levels, weights, strict=True)]
     J, right = np.vstack([one.J for one in levels]), np.vstack([one.right for one in levels])
     labels = sum((level.labels for level in levels), ())
@@ -165,8 +165,11 @@ def _together(levels: Sequence[PriorityLevel], weights: Sequence[float]) -> Prio
 
 
 class _TaskSpaceInertia(NamedTuple):
-    """What a force at a task does, and is: by all motions, for what pushes from outside moves the
-    passive ones too; L is the factor of their inertia W."""
+    """The task-space inertia and mobility, and the effect of external forces.
+
+    All motions are included, because external forces move the passive ones too; L is the Cholesky
+    factor of their inertia W.
+    """
 
     P: Projection
     law: TaskLaw
@@ -178,7 +181,7 @@ class _TaskSpaceInertia(NamedTuple):
         return X @ X.T
 
     def damping(self, i: int, motion: TaskMotion) -> Array:
-        """D, the critical one where none is given."""
+        """D, the critical damping if none is given."""
         given = self.law.damping[i]
         if given is not None:
             return given
@@ -196,7 +199,7 @@ class _TaskSpaceInertia(NamedTuple):
         return found
 
     def _inertia(self, i: int, motion: TaskMotion) -> Array:
-        """Lambda, damped as the task is."""
+        """Lambda, with the damping of the task."""
         P, task = self.P, self.law.tasks[i]
         c, (s, mobility) = P.mechanism.column_scale, self.law.usual[i]
         none, alike = np.zeros((s.size, 0)), np.ones(s.size)

@@ -42,18 +42,19 @@ class TaskSpaceControl:
 
         xdd = a_ref + kd (v_ref - xd) + kp e
 
-    is what the motion is to be, exactly on a perfect model. So ``e'' + kd e' + kp e = 0`` for
-    positions, and for rotations about one direction, or to first order in e. Where tasks have fewer
-    rows than there are motions, the rest goes to the posture, by the dynamically consistent
-    inverse, so that no task feels it.
+    is the commanded motion, achieved exactly on a perfect model. So ``e'' + kd e' + kp e = 0`` for
+    positions, and for rotations about one direction, or to first order in e. If tasks have fewer
+    rows than there are motions, the remaining motions follow the posture, by the dynamically
+    consistent inverse, so that the posture does not accelerate any task.
 
     Parameters
     ----------
     mech : Mechanism
     tasks : task, or sequence of tasks
-        `FrameTask`, `PostureTask`, `CenterOfMassTask`, `CustomTask`. Several are done by priority,
-        the first first: each has the motions that those before it leave. More rows than motions:
-        least squares of what is left, in scaled rows; a warning is logged.
+        `FrameTask`, `PostureTask`, `CenterOfMassTask`, `CustomTask`. Several tasks are achieved by
+        priority, in their order: each uses the motions that the previous ones leave. If there are
+        more rows than motions, the remaining rows are solved by least squares, scaled; a warning is
+        logged.
     kp, kd : float, (rows,) or (rows, rows) array_like, or a sequence of these
         Gains, 1/s^2 and 1/s: numbers, or symmetric positive semidefinite matrices. For several
         tasks a number, or one gain for each.
@@ -61,23 +62,23 @@ class TaskSpaceControl:
         Positions of the motors that are held with the motions that the tasks leave free. Default:
         these are only braked.
     partition : Partition, optional
-        Default: decided at the configuration assembled from ``mech.reference``.
+        Default: chosen at the configuration assembled from ``mech.reference``.
     task_weights : sequence of float, optional
-        Above zero, one a task: then they are done together, by least weighted squares in scaled
-        rows, and not by priority.
+        Weights above zero, one for each task: then the tasks are achieved together, by weighted
+        least squares in scaled rows, and not by priority.
     posture_kp, posture_kd : float, optional
         Gains of the posture, 1/s^2 and 1/s.
     at_singular : str, optional
-        Where a task is singular, or contradicts those before it: ``"raise"``, or ``"damp"`` for
-        the damped inverse close to there, whose damping is told in ``last`` of a loop or of what
-        `track` makes.
+        If a task is singular, or contradicts the previous ones: ``"raise"``, or ``"damp"`` for the
+        damped inverse near such a state, whose damping is reported in ``last`` of a loop or
+        tracking.
     weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt
         As in `ComputedTorque`. Friction is compensated at the rates of the references of the tasks.
 
     Raises
     ------
     InputError
-        For tasks that are none or do not fit, gains of the wrong shape or sign, unknown words.
+        For invalid tasks, gains of the wrong shape or sign, unknown options.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -119,7 +120,7 @@ class TaskSpaceControl:
 
     @quiet
     def __post_init__(self) -> None:
-        """Check what was given, once."""
+        """Check the arguments, once."""
         mech, options = self.mech, loop_options(self)
         given = self.tasks if isinstance(self.tasks, (list, tuple)) else (self.tasks,)
         if not given:

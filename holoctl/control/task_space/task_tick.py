@@ -1,7 +1,7 @@
-"""Tasks in a tick: those of laws/task.py in numbers.
+"""Tasks in a tick: laws/task.py for floats.
 
-Rows between two bodies are evaluated beside those of constraints. Where a task has as many rows as
-there are motions, neither gamma nor any inertia is formed. The oracle, which takes over near
+Rows between two bodies are evaluated together with those of constraints. If a task has as many rows
+as there are motions, neither gamma nor any inertia is formed. The reference, which takes over near
 singular tasks, is task_by_projection.py. Derivation: docs/derivations.md, "Task space".
 """
 
@@ -61,7 +61,7 @@ class NumericTask(NamedTuple):
 
 
 def prepare_task(law: TaskLaw, context: Context, at_reference: bool) -> MotionOfTask | None:
-    """The tick of a law of tasks; None where it has none."""
+    """The tick of a law of tasks; None if only the general path is available."""
     split, K, tree, more = context.split, context.K, context.tree, context.split.more
     nr, k, by_levels = split.dependent.size, split.independent.size, _by_levels(law, context)
     if by_levels and (law.damped or law.inertia is not None or any(d is None for d in law.damping)):
@@ -103,7 +103,7 @@ def prepare_task(law: TaskLaw, context: Context, at_reference: bool) -> MotionOf
 
 
 def _by_levels(law: TaskLaw, context: Context) -> bool:
-    """Whether tasks are done by priority, or by least squares."""
+    """Whether tasks are solved by priority, or by least squares."""
     return len(law.tasks) > 1 or law.tasks[0].scale.size > context.split.independent.size
 
 
@@ -114,7 +114,7 @@ def _slices(law: TaskLaw) -> list[slice]:
 
 
 def _stacking(own: Sequence[slice]) -> Callable[[Sequence[ReferenceMotion]], ReferenceMotion]:
-    """A function that makes one reference of those of several tasks."""
+    """A function that stacks the references of several tasks."""
     rate, acceleration = np.zeros((2, own[-1].stop))
 
     def stacked(wanted: Sequence[ReferenceMotion]) -> ReferenceMotion:
@@ -151,14 +151,14 @@ def _numeric_task(
 
 
 def _stacked_gain(gains: Sequence[Array]) -> Array:
-    """One gain of those of several tasks."""
+    """The stacked gain of several tasks."""
     if all(gain.ndim == 1 for gain in gains):
         return np.concatenate(gains)
     return np.asarray(block_diag(*map(matrix, gains)))
 
 
 def _levels(law: TaskLaw, context: Context) -> Callable[[Array], Callable[[Vector, Any], Vector]]:
-    """By priority, in coordinates z with ``W = L L'``, ``c = L^-T z``."""
+    """The solution by priority, in coordinates z with ``W = L L'``, ``c = L^-T z``."""
     K, tree, here, own = context.K, context.tree, context.tree.here, _slices(law)
     roots = [1.0] * len(own) if law.weights is None else [w**0.5 for w in law.weights]
     scales = [root * task.scale for root, task in zip(roots, law.tasks, strict=True)]
@@ -176,8 +176,8 @@ def _levels(law: TaskLaw, context: Context) -> Callable[[Array], Callable[[Vecto
             here.doubtful = True
 
         def factor_level(level: slice, J_F: Array) -> tuple[Product, Array | None]:
-            """In doubt where rows are nearly singular, also relative to what they would be if no
-            level had taken motions away."""
+            """Solve a level; in doubt if its rows are nearly singular, also relative to all motions
+            before the previous levels."""
             rows, left = J_F.shape
             wide, size, own = rows <= left, np.vecdot(J[level], J[level]).max(), relative[level]
             A = J_F.dot(J_F.T) if wide else J_F.T.dot(J_F)
@@ -186,7 +186,7 @@ def _levels(law: TaskLaw, context: Context) -> Callable[[Array], Callable[[Vecto
             good = not info and size < TASK_DOUBT**2 * (pivots * pivots).min()
             if wide:
                 good = good and pivots_are_large(own, squares)
-            else:  # else it may be rounding
+            else:  # smaller rows may be rounding errors
                 good = good and np.vecdot(own * squares, own).max() * TASK_DOUBT**2 > 1.0
             if not good:
                 here.doubtful = True
@@ -238,7 +238,8 @@ def _one_task(
         return x
 
     def factor(J: Array) -> tuple[Product, Product]:
-        """In doubt by the norm of the scaled inverse: pivots may share what is small."""
+        """Factor J; in doubt by the norm of the scaled inverse, because no single pivot need be
+        small."""
         nonlocal order
         _, order, info = getrf(J_T, 1)
         inverse[:] = per_unit
@@ -270,8 +271,8 @@ def _one_task(
         return solve_A
 
     def undamped(J: Array, A: Array | None) -> Array | None:
-        """A as it is: that of a task so near to singular that it is damped is in doubt, exactly as
-        `damping_of`, with ``A = J_c (gamma' gamma)^-1 J_c'``, scaled."""
+        """A unchanged; in doubt if the task is so near to singular that `damping_of` would damp it,
+        by ``A = J_c (gamma' gamma)^-1 J_c'``, scaled."""
         N, J = context.K.basis() * per_c, J * by_row
         _, T, info = posv(N.T.dot(N), J.T)
         A_c = J.dot(T)
@@ -299,13 +300,13 @@ def _one_task(
 
 
 def _product(gain: Array) -> Product:
-    """x -> gain x, without asking at each tick what the gain is."""
+    """The function x -> gain x, for a diagonal or a full gain."""
     return gain.__mul__ if gain.ndim == 1 else gain.dot
 
 
 def pivots_are_large(J: Array, squares: Vector) -> bool:
-    """Whether the inverse pivots of scaled rows along the coordinates, with the squares of their
-    units, have a norm of less than `TASK_DOUBT`: masses do not matter then."""
+    """Whether the inverse pivots of scaled rows have a norm of less than `TASK_DOUBT`, independent
+    of masses; `squares` are the squared units of the coordinates."""
     factors, info = lapack.dpotrf((J * squares).dot(J.T))
     inverses = 1.0 / factors.diagonal()
     return not info and bool(inverses.dot(inverses) < TASK_DOUBT**2)

@@ -1,4 +1,4 @@
-"""Where the centre of mass of a mechanism is.
+"""The position of the centre of mass of a mechanism, as a task.
 
 With m_b the mass of body b over that of all, s_b = m_b c_b its first moment, and (v, omega),
 (a, alpha) its spatial velocity and acceleration at the origin of the world,
@@ -6,7 +6,8 @@ With m_b the mass of body b over that of all, s_b = m_b c_b its first moment, an
     xd  = sum m_b v_b + omega_b x s_b
     xdd = sum m_b a_b + alpha_b x s_b + omega_b x (m_b v_b + omega_b x s_b)
 
-so column i of J is m J_v + J_omega x s, with mass and first moment of all that coordinate i moves.
+so column i of J is m J_v + J_omega x s, with mass and first moment of all bodies that coordinate i
+moves.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ class CenterOfMassTask:
     Raises
     ------
     InputError
-        For axes that are none, or named twice. A mechanism without mass is refused when it is met.
+        For unknown axes, or axes named twice; by `bind` for a mechanism without mass.
 
     Notes
     -----
-    A reference is a position: the coordinates of the named axes, m. What is fixed to the world has
-    no part in it.
+    A reference is a position: the coordinates of the named axes, m. Bodies fixed to the world are
+    not included.
 
     Examples
     --------
@@ -91,8 +92,8 @@ class CenterOfMassTask:
         check_mechanism(mech)
         if not sum(inertia.mass for inertia in plain(mech.model).inertias[1:]) > 0.0:
             raise InputError(
-                f"CenterOfMassTask: the bodies of {mech.name} have no mass, so there is no centre "
-                "of it"
+                f"CenterOfMassTask: the bodies of {mech.name} have no mass, so they have no centre "
+                "of mass"
             )
         scale = np.full(len(self.axes), 1.0 / mechanism_size(mech))
         return BoundCenterOfMassTask(mech, tuple(self.axes), read_only(scale))
@@ -120,7 +121,7 @@ class BoundCenterOfMassTask:
 
     @property
     def rows(self) -> WrenchRows | None:
-        """They are none between two bodies."""
+        """None: the rates are no rows between two bodies."""
         return None
 
     @property
@@ -148,7 +149,7 @@ class BoundCenterOfMassTask:
         return x
 
     def error(self, value: Any, wanted: Vector) -> Vector:
-        """Position less position."""
+        """The reference position less the position."""
         e: Vector = wanted - value
         return e
 
@@ -174,7 +175,7 @@ class BoundCenterOfMassTask:
         return TaskExpression(rows, drift, rate, error, [])
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
-        """From the motions of the bodies, by a few products."""
+        """The task in a tick, from the motions of the bodies."""
         mass, of_bodies, of_moved, moved = _tables(self.mech, motion.bodies)
         of_all, which, rows = of_bodies.sum(axis=0), self._along, self._along.size
         placements, V, A = motion.placements, motion.velocities, motion.accelerations
@@ -199,8 +200,9 @@ class BoundCenterOfMassTask:
 
 
 def _tables(mech: Mechanism, bodies: int) -> tuple[Vector, Array, Array, Vector]:
-    """Masses over that of all; what is multiplied with `LiveMotion.placements` to give the first
-    moment of each body, and of all that each coordinate moves, whose mass comes last."""
+    """The masses over that of all; two matrices whose products with `LiveMotion.placements` are the
+    first moments of each body, and of all bodies that each coordinate moves; and the mass of the
+    latter."""
     model = plain(mech.model)
     mass, of_bodies = np.zeros(bodies), np.zeros((bodies, 4 * bodies))
     for j in range(1, model.njoints):

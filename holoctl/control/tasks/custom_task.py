@@ -1,4 +1,4 @@
-"""A task of one's own, from a function of q."""
+"""A user-defined task, from a function of q."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ __all__ = ["BoundCustomTask", "CustomTask"]
 
 @dataclass(frozen=True, eq=False)
 class CustomTask:
-    """What a function of the configuration tells, as a task.
+    """The value of a function of the configuration, as a task.
 
-    What is not given is differentiated numerically, as `Custom` does it: about ten digits, at
+    Derivatives that are not given are computed numerically, as by `Custom`: about ten digits, at
     6 nv + 8 calls of `function` a tick.
 
     Parameters
     ----------
     function : callable
-        ``function(q)``: (rows,) numbers, those that a reference gives. It must be smooth: an angle
-        must not jump at half a turn.
+        ``function(q)``: the value (rows,), of the same kind as a reference. It must be smooth: an
+        angle must not jump at half a turn.
     jacobian : callable, optional
         ``jacobian(q)``: (rows, nv), the derivative along v: d/dt function = jacobian v.
     drift : callable, optional
         ``drift(q, v)``: (rows,), the second time derivative at zero acceleration.
     rows : int
-        How many rows, one or more.
+        The number of rows, one or more.
     scale : float or (rows,) array_like, optional
-        The size that counts as one: rows are divided by it where conditions, and least squares of
-        several tasks, are concerned. For lengths, the size of the mechanism in m. Default: 1.
+        The unit of the rows: they are divided by it in condition numbers, and in least squares of
+        several tasks. For lengths, the size of the mechanism in m. Default: 1.
     name : str, optional
         Default: the name of `function`.
 
     Raises
     ------
     InputError
-        For what is not callable, a scale that is not above zero. By what meets a mechanism, and at
-        every tick, for callbacks that return the wrong shape or numbers that are not finite; when
-        it meets one, for derivatives that are not those of `function`.
+        For callbacks that are not callable, and a scale that is not above zero. By `bind`, and at
+        every tick, for callbacks that return the wrong shape or numbers that are not finite; by
+        `bind`, for derivatives that are not those of `function`.
 
     Notes
     -----
-    Rows along v, and the comparison of derivatives that are given, are as in `Custom`. To pickle a
-    controller its callbacks must be named functions of a module.
+    Rows along v, and the check of given derivatives, are as in `Custom`. To pickle a controller its
+    callbacks must be named functions of a module.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class CustomTask:
         return f"CustomTask {quoted(self.default_name)}"
 
     def bind(self, mech: Mechanism) -> BoundCustomTask:
-        """The task on a mechanism, whose reference the callbacks are tried at.
+        """The task on a mechanism; the callbacks are tested at its reference.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class BoundCustomTask:
 
     @property
     def rows(self) -> WrenchRows | None:
-        """They are none between two bodies."""
+        """None: the rates are no rows between two bodies."""
         return None
 
     @property
@@ -146,7 +146,7 @@ class BoundCustomTask:
         return f"the functions of {self.functions.owner} are Python"
 
     def at(self, kin: Kinematics) -> TaskMotion:
-        """What the callbacks tell."""
+        """Value, Jacobian and drift from the callbacks."""
         found = self.functions.evaluate(kin.q, kin.v, kin.t)
         return TaskMotion(found.error, found.jacobian, found.drift)
 
@@ -158,19 +158,19 @@ class BoundCustomTask:
         if x.shape != self.scale.shape:
             raise InputError(
                 f"{self.functions.owner}: the reference must have shape {self.scale.shape}, as "
-                f"what its function returns; got shape {x.shape}"
+                f"its function returns; got shape {x.shape}"
             )
         if not finite(x):
             raise InputError(f"{self.functions.owner}: the reference is not finite")
         return x
 
     def error(self, value: Any, wanted: Vector) -> Vector:
-        """Value less value."""
+        """The reference value less the value."""
         e: Vector = wanted - value
         return e
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
-        """The callbacks again: they know the tree themselves."""
+        """The task in a tick, from the callbacks."""
         functions, rows = self.functions, self.scale.size
         J, right, value = np.zeros((rows, motion.J.shape[1])), np.zeros(rows), np.zeros(rows)
 

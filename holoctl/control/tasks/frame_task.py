@@ -1,8 +1,8 @@
-"""Where a frame is, or some axes of that: the pose of a platform, the position of a tool.
+"""The pose of a frame, or some axes of it: the pose of a platform, the position of a tool.
 
-Its rates are rows between two bodies, as those of a closure (constraints/wrench_rows.py), so all
-that reads rows evaluates them: with frame 1 that of `relative_to`, frame 2 the frame, and e_i the
-axes of frame 1, or of frame 2 where the task is local,
+Its rates are rows between two bodies, as those of a closure (constraints/wrench_rows.py), and are
+evaluated by the same functions: with frame 1 that of `relative_to`, frame 2 the frame, and e_i the
+axes of frame 1, or of frame 2 if the task is local,
 
     along i    e_i . (v2 - v1)         at the origin of frame 2
     about i    e_i . (omega2 - omega1)
@@ -72,30 +72,30 @@ class FrameTask:
         Any of ``"x y z rx ry rz"``, which become rows in the order written: velocities along, and
         angular velocities about, the axes.
     relative_to : str or (str, pin.SE3), optional
-        What the pose is told in; its axes are those of the rows. Default: the world.
+        The frame in which the pose is expressed; its axes are those of the rows. Default: the
+        world.
     local : bool, optional
         Whether rows are along and about the axes of the frame itself, as those of a tool.
 
     Raises
     ------
     InputError
-        For axes that are none, or named twice. Unknown frames are refused by what meets a
-        mechanism.
+        For unknown axes, or axes named twice; by `bind` for unknown frames.
 
     Notes
     -----
-    A reference is a `pin.SE3`, the pose of the frame in `relative_to`; where no axis turns also a
-    position: the coordinates of the named axes, or all three where the task is local. Rates are
-    those of the frame relative to `relative_to`, at the origin of the frame, rad/s and m/s.
+    A reference is a `pin.SE3`, the pose of the frame in `relative_to`; without angular axes also a
+    position: the coordinates of the named axes, or all three if the task is local. Rates are those
+    of the frame relative to `relative_to`, at the origin of the frame, rad/s and m/s.
 
-    Rates and accelerations of a reference are those that the rows of this frame are to have: the
-    latter the derivatives of the former, along axes that may turn (an acceleration in local axes is
-    ``R' a - w x v``). Where two axes or one are named, and the frame is turned about the others,
-    they are still along the axes of the rows, not along those of the reference.
+    Rates and accelerations of a reference are the desired ones of the rows of this frame:
+    accelerations are the derivatives of the rates, along axes that may turn (an acceleration in
+    local axes is ``R' a - w x v``). If one or two angular axes are named, and the frame is turned
+    about the others, they are along the axes of the rows, not along those of the reference.
 
-    The error of rotation is the rotation vector from the frame to the reference; where only two
-    axes are named, that of the shortest turn which brings the third one in line; where one is, the
-    angle about it (docs/task-space.md).
+    The error of rotation is the rotation vector from the frame to the reference; for two angular
+    axes, that of the shortest rotation which aligns the third one; for one, the angle about it
+    (docs/task-space.md).
 
     Examples
     --------
@@ -162,7 +162,8 @@ def _owner(frame: FrameLike) -> str:
 
 
 def _row(axis: str, local: bool) -> Row:
-    """Along: n at the origin of frame 2. About: n and s at right angles, ``s x n`` the axis."""
+    """The row of an axis: along n at the origin of frame 2, or about ``s x n`` with n and s
+    orthogonal."""
     if axis in LETTERS:
         return Row(Along(2 if local else 1, True, local), axis, a=AXES[axis])
     i = LETTERS.index(axis[1])
@@ -171,7 +172,7 @@ def _row(axis: str, local: bool) -> Row:
 
 
 class Pose(NamedTuple):
-    """Where a frame should be: a position (3,), or the coordinates of the axes, and a rotation."""
+    """A reference pose: a position (3,), or the coordinates of the axes, and a rotation."""
 
     position: Vector
     rotation: Array | None
@@ -224,8 +225,8 @@ class BoundFrameTask:
         return self._turned is not None
 
     def at(self, kin: Kinematics) -> TaskMotion:
-        """Value, Jacobian and drift at a state; the value is a pose where axes turn, or are those
-        of the frame."""
+        """Value, Jacobian and drift at a state; the value is a pose for angular axes, or if the
+        task is local."""
         rows = self.table.rows(kin)
         one, two = self.table.frames1[0], self.table.frames2[0]
         X1 = kin.placements[one.joint] * one.placement
@@ -234,17 +235,17 @@ class BoundFrameTask:
         return TaskMotion(value, rows.jacobian, rows.drift)
 
     def wanted(self, value: Any) -> Pose:
-        """A `pin.SE3`, or where no axis turns a position."""
+        """The reference pose of a `pin.SE3`, or without angular axes of a position."""
         if isinstance(value, pin.SE3):
             position, R = value.translation, None
             if self._turned is not None:
                 R = value.rotation
-                check_rotation(R.T.ravel().tolist())  # transposed it is one as well
+                check_rotation(R.T.ravel().tolist())  # the transpose is a rotation as well
             if not (self.local or self._all_along):
                 position = position.take(self._along)
         elif self.of_poses:
             raise InputError(
-                f"{self.labels[0]}: the reference of a task whose axes turn is a pin.SE3; got "
+                f"{self.labels[0]}: the reference of a task with angular axes is a pin.SE3; got "
                 f"{type(value).__name__} {str(value)[:60]!r}"
             )
         else:
@@ -261,13 +262,13 @@ class BoundFrameTask:
         return Pose(position, R)
 
     def error(self, value: Any, wanted: Pose) -> Vector:
-        """e: position less position, and how far the frame is turned from where it should be."""
+        """e: the reference position less the position, and the rotation error."""
         if not isinstance(value, pin.SE3):
             return self._joined(wanted.position - value, _NO_ROTATION, wanted)
         return self._error_at(value.rotation.T, value.translation, wanted)
 
     def _error_at(self, RT: Array, p: Vector, wanted: Pose) -> Vector:
-        """e by the rotation, transposed, and the position of the frame."""
+        """e from the transposed rotation, and the position, of the frame."""
         away: Vector
         if self.local:
             away = RT.dot(wanted.position - p).take(self._along)
@@ -287,18 +288,19 @@ class BoundFrameTask:
 
     @property
     def rows(self) -> WrenchRows:
-        """Its rates."""
+        """The rows of its rates."""
         return self.table
 
     @property
     def pose(self) -> tuple[tuple[int, ...], bool]:
-        """What of a pose is read."""
+        """The coordinates of a reference position that are used, and whether its rotation is."""
         if self.local or self.of_poses:
             return (0, 1, 2), self.of_poses
         return tuple(self._along.tolist()), False
 
     def numbers(self, wanted: Pose) -> Vector:
-        """A position, and where axes turn a whole one and its rotation, row by row."""
+        """The numbers of a reference: a position; with angular axes a whole position (3,) and its
+        rotation, row by row."""
         if wanted.rotation is None:
             return np.array(wanted.position, dtype=float)
         position = np.zeros(3)
@@ -306,10 +308,12 @@ class BoundFrameTask:
         return np.concatenate([position, np.asarray(wanted.rotation, dtype=float).ravel()])
 
     def expression(self, q: Any, v: Any, t: Any, show: Show, value: Any) -> TaskExpression:
-        """With U the velocity of frame 2 seen from body 1 and D its acceleration, dw and dalpha
-        the angular ones, and e_i the axes of frame 1, or of frame 2 where the task is local,
+        """The task as expressions.
 
-            along i    e_i . U         D . e_i + (dw x e_i) . U, the latter if local
+        With U the velocity of frame 2 seen from body 1 and D its acceleration, dw and dalpha
+        the angular ones, and e_i the axes of frame 1, or of frame 2 if the task is local,
+
+            along i    e_i . U         D . e_i + (dw x e_i) . U, the second term if local
             about i    e_i . dw        e_i . dalpha
         """
         import casadi as ca
@@ -334,7 +338,7 @@ class BoundFrameTask:
         return TaskExpression(rows, drift, rate, error, doubt)
 
     def _error_of(self, motion: FrameMotion, value: list[Any]) -> tuple[list[Any], list[Any]]:
-        """e as expressions, and doubt of a reference that is no rotation."""
+        """e as expressions, and the doubts of a reference that is no rotation."""
         import casadi as ca
 
         seen, along = motion.R1.T @ (motion.p2 - motion.p1), self._along.tolist()
@@ -372,8 +376,8 @@ class BoundFrameTask:
         return e, [(x / NOT_A_ROTATION) ** 2 for x in rotation_off(value[3:])]
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
-        """The rows laid out as those of constraints are, and the pose by one product; errors of
-        rows along axes of frame 1 are positions."""
+        """The task in a tick: rows as those of constraints, and the pose by one product; errors of
+        rows along axes of frame 1 are differences of positions."""
         table, rows = self.table, len(self.axes)
         J, S = np.zeros((rows, motion.J.shape[1])), np.asarray(table.S[table.pair])
         pose, error_at = _pose_reader(table, motion), self._error_at
@@ -401,7 +405,7 @@ class BoundFrameTask:
 
 
 def _nothing(q: Vector, v: Vector, t: float) -> None:
-    """Rows that are evaluated beside those of constraints."""
+    """No evaluation: the rows are evaluated together with those of constraints."""
 
 
 def _pose_reader(table: WrenchRows, motion: LiveMotion) -> Any:

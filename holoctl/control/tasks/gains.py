@@ -12,7 +12,7 @@ from holoctl.base.errors import InputError
 __all__ = ["gain_of", "gains_of"]
 
 GAIN_SYMMETRIC = 1e-9
-"""By how much of its size a gain may miss symmetry, or have an eigenvalue below zero."""
+"""The largest asymmetry, or negative eigenvalue, of a gain relative to its size."""
 
 
 def gains_of(name: str, given: Any, rows: list[int]) -> tuple[Array, ...]:
@@ -32,8 +32,8 @@ def gains_of(name: str, given: Any, rows: list[int]) -> tuple[Array, ...]:
 
 
 def gain_of(name: str, given: Any, rows: int, definite: bool = False) -> Array:
-    """A gain as (rows,) array, where it is diagonal, or (rows, rows); symmetric positive
-    semidefinite, or `definite`."""
+    """A gain as (rows,) array if it is diagonal, else (rows, rows); symmetric positive
+    semidefinite, or positive definite."""
     x = numbers(name, given, "gains")
     shapes = f"a number, ({rows},) or ({rows}, {rows})"
     if x.shape not in ((), (rows,), (rows, rows)):
@@ -45,7 +45,7 @@ def gain_of(name: str, given: Any, rows: int, definite: bool = False) -> Array:
         x = x.diagonal().copy()
     size = float(np.abs(x).max(initial=0.0))
     if x.ndim == 2 and np.abs(x - x.T).max() > GAIN_SYMMETRIC * size:
-        raise InputError(f"{name} must be symmetric; it is off by {np.abs(x - x.T).max():.2g}")
+        raise InputError(f"{name} must be symmetric; its asymmetry is {np.abs(x - x.T).max():.2g}")
     if x.ndim == 2:
         x = 0.5 * (x + x.T)
     sizes = x if x.ndim == 1 else np.linalg.eigvalsh(x)

@@ -1,4 +1,4 @@
-"""How far a frame is turned from where it should be, about the axes that a task names.
+"""The rotation error of a frame about the axes that a task names.
 
 From R to R_ref the frame turns by ``D = R_ref R'`` in fixed axes, or by ``D = R' R_ref`` in its own
 (local). With the quaternion (w, x) of D, w >= 0:
@@ -8,10 +8,10 @@ From R to R_ref the frame turns by ``D = R_ref R'`` in fixed axes, or by ``D = R
     two axes        e = rotation vector of the swing       D less its twist about the third axis k:
                                                            D = twist swing, local: swing twist
 
-so that two axes bring the third one in line, whatever the angle about it. Towards a reference at
-rest de/dt is minus the rates about the axes where e is small; about one axis where the whole turn
-is small. At half a turn e jumps to the other side: there are two ways back. The length of the
-quaternion cancels out. Numbers and expressions go through the same lines, by `Operators`.
+so that two axes align the third one, whatever the angle about it. For a constant reference de/dt
+is minus the rates about the axes if e is small; for one axis if the whole rotation is small. At
+half a turn e jumps to the other side, because both directions are equally short. The length of the
+quaternion cancels out. The same functions evaluate floats and expressions, by `Operators`.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Numbers = Sequence[Any]
 
 
 class Operators(NamedTuple):
-    """What floats and expressions do in ways of their own.
+    """Operations that differ for floats and expressions.
 
     Attributes
     ----------
     atan2, sqrt : functions
     first : function (conditions, functions, x)
-        What the function gives for x whose condition is the first that holds; the last function has
-        none.
+        The value at x of the function whose condition is the first that holds; the last function
+        has no condition.
     upright : function (x)
-        The list x, its signs turned over where the first entry is below zero.
+        The list x, with all signs changed if the first entry is below zero.
     ratio : function (a, b, otherwise)
-        a / b, or where b is not above zero `otherwise`.
+        a / b, or `otherwise` if b is not above zero.
     """
 
     atan2: Callable[[Any, Any], Any]
@@ -112,9 +112,10 @@ def _rotation_vector(w: Any, x: Numbers, do: Operators) -> list[Any]:
 
 
 def quaternion(R: Numbers, do: Operators = FLOATS) -> list[Any]:
-    """Along (w, x, y, z) of a rotation matrix, nine numbers row by row: w >= 0, length 2 to 4.
+    """A multiple of the quaternion (w, x, y, z) of a rotation matrix, given as nine numbers row by
+    row: w >= 0, length 2 to 4.
 
-    The rows of 4 q q' are all along q; that of an entry which is large enough is taken.
+    The rows of 4 q q' are all multiples of q; a row with a large enough entry is taken.
     """
     xx, yy, zz = R[0], R[4], R[8]
     large = xx + yy + zz > 0.0, (xx >= yy) * (xx >= zz), yy >= zz
@@ -142,8 +143,8 @@ def _of_z(R: Numbers) -> list[Any]:
 
 
 def rotation_off(R: Numbers) -> tuple[Any, Any]:
-    """How far nine numbers are from a rotation. With singular values s: sum s^2 = 3 and product
-    s = 1 are so together only where all are one."""
+    """The deviations of nine numbers from a rotation. With singular values s: sum s^2 = 3 and
+    product s = 1 hold together only if all are one."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = R
     squares = sum([x * x for x in R])
     volume = xx * (yy * zz - yz * zy) - xy * (yx * zz - yz * zx) + xz * (yx * zy - yy * zx)
@@ -155,8 +156,8 @@ def check_rotation(R: Numbers) -> None:
     squares, volume = rotation_off(R)
     if not (abs(squares) < NOT_A_ROTATION and abs(volume) < NOT_A_ROTATION):
         raise InputError(
-            f"the rotation of a pose must be one: finite, of determinant 1 (got "
-            f"{1.0 + volume:.6g}, off by {volume:.2g}) and with columns at right angles (squares "
-            f"sum to {squares + 3.0:.6g} instead of 3, off by {squares:.2g}); "
+            f"the rotation of a pose must be a rotation matrix: finite, of determinant 1 (got "
+            f"{1.0 + volume:.6g}, error {volume:.2g}) and with orthonormal columns (the squares "
+            f"sum to {squares + 3.0:.6g} instead of 3, error {squares:.2g}); "
             "pin.Quaternion(R).normalized() makes one"
         )

@@ -1,4 +1,4 @@
-"""Where motors, or other coordinates, stand: rows that select."""
+"""The positions of motors, or of other coordinates, as a task: rows that select."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ class PostureTask:
     Raises
     ------
     InputError
-        For what are no names. Unknown ones are refused by what meets a mechanism.
+        For invalid names; by `bind` for unknown names.
 
     Notes
     -----
     A reference is the positions (rows,), rad or m, or a whole configuration (nq,), which is read as
-    the former where both have the same size. The error of continuous joints is wrapped to half
-    a turn.
+    positions if both have the same size. The error of continuous joints is wrapped to half a turn.
 
     Examples
     --------
@@ -91,8 +90,8 @@ class PostureTask:
         where = coordinate_indices(mech, names, "PostureTask: coordinates", joints_too=False)
         places = motor_places(mech.model, names)
         if places.missing:
-            told = places.missing.replace("drives", "is")
-            raise InputError(f"PostureTask: {told}, which has no position of its own")
+            missing = places.missing.replace("drives", "is")
+            raise InputError(f"PostureTask: {missing}, which has no position of its own")
         lengths = translational(mech.model)[where]
         scale = np.where(lengths, 1.0 / mech.column_scale[where], 1.0)
         J = np.zeros((where.size, mech.nv))
@@ -109,7 +108,7 @@ class BoundPostureTask:
     mech : Mechanism
     labels : tuple of str
     places : MotorPlaces
-        Where the positions stand in q.
+        The indices of the positions in q.
     jacobian : (rows, nv) array
     scale : (rows,) array
     """
@@ -127,7 +126,7 @@ class BoundPostureTask:
         )
 
     def wanted(self, value: Any) -> Vector:
-        """Positions, or those of a configuration."""
+        """The reference positions, checked; of a configuration its positions."""
         rows, x = len(self.labels), numbers("reference", value)
         if x.shape == (self.mech.nq,) and self.mech.nq != rows:
             return position_reader(self.places)(check_configuration(self.mech, x, "reference"))
@@ -141,7 +140,7 @@ class BoundPostureTask:
         return x
 
     def error(self, value: Any, wanted: Vector) -> Vector:
-        """The shorter way round for continuous joints."""
+        """The reference less the positions, by the shorter way round for continuous joints."""
         e: Vector = wanted - value
         if self.places.turning.size:
             e[self.places.turning] = wrapped(e[self.places.turning])
@@ -162,7 +161,7 @@ class BoundPostureTask:
         return TaskExpression(rows, [ca.SX(0.0)] * len(rows), [v[k] for k in columns], error, [])
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick:
-        """Nothing is to be evaluated."""
+        """The task in a tick: its rows are constant."""
         at = position_reader(self.places)
         return TaskTick(
             lambda q, v, t: None, np.array(self.jacobian), np.zeros(len(self.labels)),

@@ -1,21 +1,22 @@
-"""What a task is: rows whose rates are J v, and an error that a reference leaves.
+"""The protocol of tasks: rows with rates J v, and an error from a reference.
 
     xd = J v        xdd = J a + drift        drift = Jd v
 
-How to write your own, as a description that meets a mechanism, and what it makes there:
+A user-defined task is a description, and a bound task that it makes for a mechanism:
 
 1. ``bind(mech)`` checks what needs the mechanism, and returns a value with
    ``labels`` (rows,), ``scale`` (rows,): 1 / length for rows in m, 1 for angles;
 2. whose ``at(kin)`` gives a `TaskMotion` at a `Kinematics`: value, J and drift;
-3. whose ``error(value, wanted)`` gives e (rows,), with de/dt = -xd where e is small; ``wanted``
-   checks what a reference gives as value (``rows`` rates and accelerations go with it).
-4. Its ``tick(motion, beside)`` is for the rate of a loop: see `TaskTick`; where it gives None, a
-   controller takes the general path. ``rows`` is None but for rates of one body seen from another.
-5. Offer an ``expression``, or leave it: with one, `hc.compile` and `hc.export_c` take the task;
-   without, they refuse it by its name. What is offered is compared with ``at`` and ``error``, and
-   refused where it differs. See `BoundTask`.
+3. whose ``error(value, wanted)`` gives e (rows,), with de/dt = -xd if e is small; ``wanted``
+   checks the value of a reference (its rates and accelerations have ``rows`` entries each).
+4. Its ``tick(motion, beside)`` is the fast form for a loop: see `TaskTick`; if it returns None, a
+   controller takes the general path. ``rows`` is None except for rates between two bodies.
+5. An ``expression`` is optional: with one, `hc.compile` and `hc.export_c` accept the task; without,
+   they refuse it by its name. An expression is compared with ``at`` and ``error``, and refused if
+   it differs. See `BoundTask`.
 
-Nothing else knows it. `frame_task.py` shows all of it, `posture_task.py` the least.
+No other module depends on the task. `frame_task.py` has all of these parts, `posture_task.py` only
+the required ones.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class TaskMotion(NamedTuple):
     Attributes
     ----------
     value : pin.SE3 or (rows,) array
-        Where it is, as a reference is given.
+        The value, of the same kind as a reference.
     jacobian : (rows, nv) array
         J: rates are ``J v``.
     drift : (rows,) array
@@ -79,8 +80,9 @@ class ReferenceMotion(NamedTuple):
     Attributes
     ----------
     value : object
-        As the task has it.
+        The checked value, as `BoundTask.wanted` returns it.
     rate, acceleration : (rows,) arrays
+        m/s and rad/s, m/s^2 and rad/s^2.
     """
 
     value: Any
@@ -89,14 +91,14 @@ class ReferenceMotion(NamedTuple):
 
 
 class TaskTick(NamedTuple):
-    """A task laid out for one thread.
+    """A task prepared for one thread.
 
     Attributes
     ----------
     evaluate : function (q, v, t) -> None
-        Fills the arrays below, which are the same at every call, from what `LiveMotion` holds.
+        Fills the arrays below, which are the same at every call, from the current `LiveMotion`.
     jacobian : (rows, nv) array
-        Not filled where the rows are evaluated beside those of constraints.
+        Not filled if the rows are evaluated together with those of constraints.
     right : (rows,) array
         -drift.
     error : function (q, wanted) -> (rows,) array
@@ -122,7 +124,7 @@ class FrameMotion(NamedTuple):
     angular : tuple of two (3, 1) `casadi.SX`
         Angular velocity and acceleration likewise.
     moves, turns : tuples of (int, `casadi.SX`)
-        Coordinate, and the linear and angular velocity at its unit rate; what is not there is zero.
+        Coordinate, and the linear and angular velocity at its unit rate; omitted ones are zero.
     """
 
     R1: Any
@@ -136,7 +138,8 @@ class FrameMotion(NamedTuple):
 
 
 Show = Callable[[Frame | None, Frame], FrameMotion]
-"""show(a, b): how frame b moves against frame a; where a is None against the world, in its axes."""
+"""show(a, b): the motion of frame b relative to frame a; if a is None, to the world, in world
+axes."""
 
 
 class TaskExpression(NamedTuple):
@@ -145,11 +148,11 @@ class TaskExpression(NamedTuple):
     Attributes
     ----------
     jacobian : (rows,) list of dict
-        Coordinate to entry of J; what is not there is zero.
+        Coordinate to entry of J; omitted entries are zero.
     drift, rate, error : (rows,) lists
         ``Jd v``, ``J v`` and e.
     doubt : list
-        Each is below one where the reference is one.
+        Each is below one if the reference is valid.
     """
 
     jacobian: list[dict[int, Any]]
@@ -167,26 +170,26 @@ class BoundTask(Protocol):
     labels : tuple of str
         A name for each row.
     scale : (rows,) array
-        What makes rows pure numbers: 1 / size of the mechanism for lengths, 1 for angles.
+        The factor of each row: 1 / size of the mechanism for lengths, 1 for angles.
     rows : WrenchRows or None
-        Where its rates are rows between two bodies, these.
+        The rows of its rates, if these are rows between two bodies.
 
     Notes
     -----
     It may also have
 
     ``expression(q, v, t, show, value)`` : q (nq, 1), v (nv, 1), t symbols, show a `Show`
-        The value as a `casadi.SX` column of its rows: derivatives are taken of it, and its error is
-        value less value. Or a `TaskExpression`, which says all of it; `value` are then the symbols
-        of what a reference gives.
+        The value as a `casadi.SX` column of its rows, which is differentiated, and whose error is
+        the reference less the value. Or a `TaskExpression` with derivatives and error; `value` are
+        then the symbols of the numbers of a reference.
     ``numbers(wanted) -> (n,) array``
-        What of a reference that was checked machine code takes; without it, that is the reference
-        itself, a number for each row.
+        The numbers of a checked reference for machine code; by default the reference itself, a
+        number for each row.
     ``pose`` : tuple (coordinates, turns)
-        Where a reference may be a `pin.SE3`: which coordinates of its position stand in these
-        numbers, as a tuple, and whether its rotation follows, row by row.
+        If a reference may be a `pin.SE3`: a tuple of the coordinates of its position that are in
+        these numbers, and whether its rotation follows, row by row.
     ``opaque`` : str
-        Why there is no `expression`, for those who ask.
+        Why there is no `expression`, for messages.
     """
 
     @property
@@ -196,12 +199,12 @@ class BoundTask(Protocol):
 
     @property
     def scale(self) -> Vector:
-        """What makes rows pure numbers (rows,)."""
+        """The factor of each row (rows,)."""
         ...
 
     @property
     def rows(self) -> WrenchRows | None:
-        """Its rates, where they are rows between two bodies."""
+        """The rows of its rates, if these are rows between two bodies."""
         ...
 
     def at(self, kin: Kinematics) -> TaskMotion:
@@ -209,29 +212,29 @@ class BoundTask(Protocol):
         ...
 
     def wanted(self, value: Any) -> Any:
-        """What a reference gives as value, checked."""
+        """The value of a reference, checked."""
         ...
 
     def error(self, value: Any, wanted: Any) -> Vector:
-        """e (rows,): from the value to the one that is wanted."""
+        """e (rows,): from the value to the reference value."""
         ...
 
     def tick(self, motion: LiveMotion, beside: MoreRows | None) -> TaskTick | None:
-        """The task laid out for a loop, or None where only `at` serves; `beside` are its `rows`
-        where a tick evaluates them beside those of constraints."""
+        """The task prepared for a loop, or None if only `at` is available; `beside` are its `rows`
+        if a tick evaluates them together with those of constraints."""
         ...
 
 
 class Task(Protocol):
-    """The description of a task, which knows no mechanism."""
+    """The description of a task, independent of a mechanism."""
 
     def bind(self, mech: Mechanism) -> BoundTask:
-        """What it is on this mechanism."""
+        """The task on a mechanism."""
         ...
 
 
 def wanted_of(task: BoundTask, reference: Any) -> ReferenceMotion:
-    """A reference as it is given, a value or (value, rate, acceleration), checked."""
+    """A given reference, a value or (value, rate, acceleration), checked."""
     rows = task.scale.size
     if type(reference) is not tuple:
         return ReferenceMotion(task.wanted(reference), _none(rows), _none(rows))
@@ -265,5 +268,5 @@ def mechanism_size(mech: Mechanism) -> float:
 
 @lru_cache(maxsize=100)
 def _none(rows: int) -> Vector:
-    """Rate or acceleration of a reference that gives none."""
+    """The rate or acceleration of a reference without one: zeros."""
     return read_only(zeros(rows))

@@ -1,8 +1,8 @@
-"""How near a task is to singular: by its Jacobian in scaled rows, along an orthonormal basis.
+"""Condition and damping of a task, by its Jacobian in scaled rows along an orthonormal basis.
 
-Masses and the choice of coordinates do not matter then. Each row is relative to its usual size,
-that near the reference of the mechanism: a screw moves its slide by little for each turn, and
-always does; a stretched arm has lost what it had. Of singular values sigma, relative,
+They are independent of masses and of the choice of coordinates. Each row is relative to its nominal
+size, that near the reference of the mechanism: a screw always moves its slide by little for each
+turn; a stretched arm has lost mobility. With singular values sigma, relative,
 
     condition    max(sigma_1, 1) / sigma_m
     damping      d^2 (1 - s^2 / d^2)^2 where s < d    1 / s^2 = sum 1 / (sigma_i^2 / mean + lost)
@@ -32,24 +32,24 @@ from holoctl.projector.projection import projected
 __all__ = ["NominalTask", "condition_of", "damping_of", "usual"]
 
 TASK_NEAR, TASK_HELD = (4, 0.3), 1e-7  # a count and a scaled step; a share
-"""The usual size of a row of a task is the largest at the reference, and at so many configurations
-so far from there; closures hold it still where it is less than this share of what the tree would
-move."""
+"""The nominal size of a row of a task is the largest at the reference, and at TASK_NEAR[0]
+configurations at a distance of TASK_NEAR[1]; closures hold a row still if its size is less than the
+fraction TASK_HELD of that of the tree alone."""
 
 TASK_NONE = 1e-12  # scaled
-"""A task whose rows are all shorter than this, along coordinates of the tree, is moved by none."""
+"""A task whose rows are all smaller than this, along coordinates of the tree, is moved by none."""
 
 TASKS_REMEMBERED = 100
-"""For so many tasks a mechanism remembers what is usual."""
+"""The number of tasks whose nominal sizes a mechanism remembers."""
 
 
 def condition_of(sizes: Vector) -> float:
-    """Condition number from singular values, relative to the usual size."""
+    """Condition number from singular values relative to the nominal size."""
     return max(float(sizes[0]), 1.0) / float(sizes[-1]) if sizes[-1] > 0.0 else float("inf")
 
 
 def damping_of(sizes: Vector) -> float:
-    """The damping for such singular values, relative to the mobility."""
+    """The damping for singular values relative to the nominal size, relative to the mobility."""
     squares = sizes * sizes
     relative = squares / max(float(squares.mean()), 1.0)
     s2 = 1.0 / float((1.0 / (relative + TASK_LOST)).sum())
@@ -57,12 +57,12 @@ def damping_of(sizes: Vector) -> float:
 
 
 class NominalTask(NamedTuple):
-    """A task as it is at and around the reference.
+    """The nominal size and mobility of a task, at and around the reference.
 
     Attributes
     ----------
     scale : (rows,) array
-        The scale of each row over its usual size.
+        The scale of each row over its nominal size.
     mobility : float
         Mean of the diagonal of the mobility in such rows.
     """
@@ -72,8 +72,8 @@ class NominalTask(NamedTuple):
 
 
 def usual(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> NominalTask:
-    """The largest of what is found at a few configurations; `key` is the description, for which it
-    is remembered."""
+    """The largest size and mobility at a few configurations; remembered for the description
+    `key`."""
     known: dict[object, NominalTask] = mech.per_thread("tasks as usual", dict)
     try:
         found = known.get(key)
@@ -87,8 +87,8 @@ def usual(mech: Mechanism, part: Partition, key: object, task: BoundTask) -> Nom
 
 
 def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> NominalTask:
-    """Rows that closures hold still, so that they are rounding, of floats or of the geometry, count
-    by what the tree would move."""
+    """`usual` without memory. Rows that closures hold still, up to rounding errors of floats or of
+    the geometry, have the nominal size of the tree alone."""
     there = [(J, E) for J, E in map(_at(mech, part, task), _around(mech, part)) if J.size]
     rows = task.scale.size
     own, whole = np.zeros(rows), np.zeros(rows)
@@ -96,7 +96,7 @@ def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> NominalTask:
         own = np.maximum(own, np.linalg.norm(J @ orthonormal_columns(E), axis=1))
         whole = np.maximum(whole, np.linalg.norm(J, axis=1))
     most = float(whole.max(initial=0.0))
-    most = most if most > TASK_NONE else 1.0  # nor does the tree move it: all of it is rounding
+    most = most if most > TASK_NONE else 1.0  # the tree does not move it either, up to rounding
     held = max(TASK_HELD, part.tolerance) * most
     size = np.where(own > held, own, most)
     moved = [J[own > held] / size[own > held, None] @ E for J, E in there]
@@ -108,7 +108,7 @@ def _usual(mech: Mechanism, part: Partition, task: BoundTask) -> NominalTask:
 
 
 def _around(mech: Mechanism, part: Partition) -> Iterator[Vector]:
-    """The assembled reference, and places beside it along the motions."""
+    """The assembled reference, and configurations near it along the motions."""
     try:
         middle = assemble(mech)[0]
     except HoloctlError:
@@ -130,18 +130,18 @@ def _around(mech: Mechanism, part: Partition) -> Iterator[Vector]:
 def _at(
     mech: Mechanism, part: Partition, task: BoundTask
 ) -> Callable[[Vector], tuple[Array, Array]]:
-    """A function (q) that gives J in scaled rows and coordinates, and motions E whose inertia is
-    the identity; nothing where there is no such."""
+    """A function (q) that returns J in scaled rows and coordinates, and motions E whose inertia is
+    the identity; empty arrays if there are none."""
     c, rest, none = mech.column_scale, np.zeros(mech.nv), np.zeros((0, 0))
 
     def at(q: Vector) -> tuple[Array, Array]:
         try:
             P = projected(mech, q, rest, 0.0, part)
             J = task.scale[:, None] * task.at(P.kinematics).jacobian * c
-        except Exception:  # of functions that somebody else wrote, too: it may not be closed there
+        except Exception:  # also of user-defined functions: q may not be closed
             return none, none
         L = cholesky(P.gamma.T @ P.terms.M @ P.gamma)
-        if not L.condition <= SINGULAR:  # something has no inertia, so none is compared
+        if not L.condition <= SINGULAR:  # some motion has no inertia, so no metric is used
             return J, P.gamma / c[:, None]
         E = L.whitened(P.gamma / c[:, None])
         good = np.isfinite(J).all() and np.isfinite(E).all()

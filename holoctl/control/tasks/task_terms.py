@@ -33,21 +33,21 @@ class TaskTerms:
     Attributes
     ----------
     value : pin.SE3 or (rows,) array
-        Where it is: as a reference is given.
+        The value, of the same kind as a reference.
     rate : (rows,) array
         ``J v``, m/s and rad/s.
     jacobian : (rows, k) array
         ``J gamma``: rates are ``jacobian yd + J v_t``.
     bias : (rows,) array
-        What is left of the acceleration where ydd = 0: ``xdd = jacobian ydd + bias``.
+        The acceleration at ydd = 0: ``xdd = jacobian ydd + bias``.
     inertia : (rows, rows) array
-        Lambda, kg and kg m^2: the task-space inertia, which a force at the task feels. Not a
-        number where the task is singular: some direction of it cannot be moved.
+        Lambda, kg and kg m^2: the task-space inertia, the resistance of the task to a force. nan
+        if the task is singular: some direction of it cannot be moved.
     condition : float
         Condition number of the Jacobian in scaled rows, lengths over the size of the mechanism,
         and an orthonormal basis of the motions, so that it does not depend on the choice of
-        coordinates; large too where closures hold still what the tree would move; inf where there
-        are more rows than motions.
+        coordinates; also large if closures hold still a direction that the tree could move; inf if
+        there are more rows than motions.
     """
 
     value: Any
@@ -72,7 +72,7 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
     Parameters
     ----------
     P : Projection
-        What `project` made at a state.
+        The result of `project` at a state.
     task : Task
         `FrameTask`, `PostureTask`, `CenterOfMassTask` or `CustomTask`.
 
@@ -83,7 +83,7 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
     Raises
     ------
     InputError
-        For what is no projection, or no task of its mechanism.
+        If P is no projection, or `task` is no task of its mechanism.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
 
 
 def bound_to(mech: Any, task: Any) -> BoundTask:
-    """A task bound to a mechanism, or an `InputError` for what is no task."""
+    """A task bound to a mechanism; raises `InputError` if `task` is no task."""
     bind = getattr(task, "bind", None)
     if isinstance(task, type) or not callable(bind):
         raise InputError(
@@ -135,8 +135,7 @@ def condition_at(P: Projection, J: Array, scale: Vector) -> float:
 
 
 def inertia_of(J_y: Array, L: Cholesky, scale: Vector) -> Array | None:
-    """Lambda of a task that is not singular, with ``W = L L'``; None where some motion has no
-    inertia."""
+    """Lambda of a regular task, with ``W = L L'``; None if some motion has no inertia."""
     if not np.isfinite(L.condition):
         return None
     X = L.whitened(J_y * scale[:, None])
