@@ -19,7 +19,7 @@ import pytest
 from support import SHARED
 
 import holoctl as hc
-from holoctl.codegen.exported import files, self_test_states, self_test_ticks
+from holoctl.codegen.exported import c_sources, self_test_states, self_test_ticks
 
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",

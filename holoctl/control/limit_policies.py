@@ -233,6 +233,7 @@ class LimitsLaw:
             )
         response = None
         if self.policy == "scale":
+            self._relative_command(u)
             if a.size:
                 response = self._response(request)
             found = _slower(request, a, bounds, response)
@@ -276,17 +277,22 @@ class LimitsLaw:
         scaled += k.regular
         return scaled
 
+    def _relative_command(self, u: Vector) -> Vector:
+        """The commanded efforts over the largest ones of the motors."""
+        x: Vector = u * self._constants.per_S
+        if not max(map(abs, x.tolist())) <= FARTHEST_ASKED:
+            raise InputError(
+                f"{self.mech.name}: the commanded efforts are {np.abs(x).max():.2g} times their "
+                f"limits; beyond {FARTHEST_ASKED:g} times rounding makes the efforts within limits "
+                "inaccurate: an input or a gain is out of range"
+            )
+        return x
+
     def _nearest(self, u: Vector, a: Vector, bounds: Bounds, H: Array, Y: Array) -> LimitsOutcome:
         lower, upper, least, most = bounds
         k = self._constants
         scaled = self.scaled_metric(H)
-        x_cmd = u * k.per_S
-        if not max(map(abs, x_cmd.tolist())) <= FARTHEST_ASKED:
-            raise InputError(
-                f"{self.mech.name}: the commanded efforts are {np.abs(x_cmd).max():.2g} times "
-                f"their limits; beyond {FARTHEST_ASKED:g} times rounding makes the nearest efforts "
-                "inaccurate: an input or a gain is out of range"
-            )
+        x_cmd = self._relative_command(u)
         x_lower, x_upper = (k.x_lower, k.x_upper) if not k.curved else (lower / k.S, upper / k.S)
         rows, y_lower, y_upper = k.no_rows
         if a.size:

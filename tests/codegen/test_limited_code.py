@@ -459,3 +459,16 @@ def test_a_self_test_knows_how_many_digits_redundant_motors_leave(tmp_path):
     assert not error
     code, said = last_line(made)
     assert (code, "all is well" in said) == (0, True), said
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_commands_that_lose_too_many_digits_are_overflow(tmp_path, policy):
+    """As Python refuses them: test_what_is_lost_in_rounding_is_refused."""
+    mech = robot("five_bar")
+    q, v = hc.assemble(mech)
+    ctl = hc.ComputedTorque(mech, 0.0, 0.0, limits=hc.Limits(effort=5.0), policy=policy)
+    exported = Exported(ctl, tmp_path)
+    home, rest = mech.motor_positions(q), np.zeros(2)
+    for size, status in ((1e6, "LIMITED"), (1e12, "OVERFLOW")):
+        found, _ = exported.call("torque", q, v, home, rest, [size, 0.0])
+        assert found == status

@@ -568,13 +568,14 @@ def test_what_gives_way_is_told_however_much_is_asked_for(size):
     assert found.softened == ("elbow_left.acceleration",)
 
 
-def test_what_is_lost_in_rounding_is_refused():
+@pytest.mark.parametrize("policy", ["nearest", "scale"])
+def test_what_is_lost_in_rounding_is_refused(policy):
     mech, part = robot("five_bar")
     q, v = hc.assemble(mech)
-    limits = hc.Limits(effort=0.5)
+    limits = hc.WithinLimits(hc.Limits(effort=5.0), policy)
     with pytest.raises(hc.InputError, match="times their limits"):
         hc.limited_inverse_dynamics(mech, q, v, [1e12, 0.0], limits, partition=part)
-    ctl = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, limits=limits)
+    ctl = hc.ComputedTorque(mech, 0.0, 0.0, partition=part, limits=limits.limits, policy=policy)
     with pytest.raises(hc.InputError, match="times their limits"):
         ctl.torque(q, v, q, [0.0, 0.0], [1e12, 0.0])
 
