@@ -82,7 +82,7 @@ def short_self_test():
     """What is exported has a self-test of 20 states, most of an export's time; for tests that do
     not run it."""
     with ExitStack() as stack:
-        for module in (files, self_test_states, self_test_ticks):
+        for module in (c_sources, self_test_states, self_test_ticks):
             stack.enter_context(mock.patch.object(module, "SELF_TEST_STATES", 20))
         yield
 
