@@ -22,6 +22,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from functools import cached_property
+from pathlib import Path
 
 from support import ROOT
 
@@ -30,16 +31,6 @@ SCRIPT = (ROOT / "docs" / "site" / "search.js").read_text("utf-8")
 (LEFT_OUT,) = (set(x.split()) for x in re.findall(r'^const LEFT_OUT = "(.*)"$', SCRIPT, re.M))
 (ENDING,) = re.findall(r"^const ENDING = /(.*)/$", SCRIPT, re.M)
 (SHORTEST_STEM,) = (int(x) for x in re.findall(r"^const SHORTEST_STEM = (\d+)$", SCRIPT, re.M))
-
-STOP_WORDS = set(
-    "a able about across after all almost also am among an and any are as at be because been but by "
-    "can cannot could dear did do does either else ever every for from get got had has have he her "
-    "hers him his how however i if in into is it its just least let like likely may me might most "
-    "must my neither no nor not of off often on only or other our own rather said say says she "
-    "should since so some than that the their them then there these they this tis to too twas us "
-    "wants was we were what when where which while who whom why will with would yet you your".split()
-)
-"""Of lunr: not in the index."""
 
 
 def asked(query: str) -> str:
@@ -56,10 +47,13 @@ def asked(query: str) -> str:
 
 
 class SearchIndex:
-    """``search_index.json`` of a site that is built."""
+    """The index of a site that is built, and the words that lunr leaves out of it."""
 
-    def __init__(self, text: str) -> None:
-        index = json.loads(text)
+    def __init__(self, site: Path) -> None:
+        index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
+        (worker,) = site.glob("assets/javascripts/workers/search*.js")
+        (words,) = re.findall(r'StopWordFilter\((\["a",.*?\])\)', worker.read_text("utf-8"))
+        self.left_out = frozenset(json.loads(words))
         self.docs = index["docs"]
         self.boosts = {name: field["boost"] for name, field in index["config"]["fields"].items()}
         self.separator = re.compile(index["config"]["separator"])
@@ -69,7 +63,7 @@ class SearchIndex:
             return [term for part in content for term in self.terms(part)]
         pieces = re.split(r"<[^>]*>", content)
         words = [word.lower() for piece in pieces for word in self.separator.split(piece)]
-        return [word for word in words if word and word not in STOP_WORDS]
+        return [word for word in words if word and word not in self.left_out]
 
     @cached_property
     def weights(self) -> dict[str, dict[int, float]]:
@@ -120,9 +114,7 @@ class SearchIndex:
             page = self.docs[i]["location"].partition("#")[0]
             there = [term for term in times if i in self.weights[term]]
             seen = {word for word in plain if any(term.startswith(word) for term in there)}
-            missed = {word for word in plain - seen if word not in STOP_WORDS}
+            missed = {word for word in plain - seen if word not in self.left_out}
             g = (first[page] == i) + len(seen) / max(1, len(seen | missed))
             best[page] = max(best[page], score / length * (1 + g**2))
         return sorted(best.items(), key=lambda x: -x[1])
-
-

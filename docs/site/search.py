@@ -33,9 +33,46 @@ WEIGHTS = {
     "tests/": 0.02,
 }
 """By the beginning of the address; a page that is not named has 1."""
+NAME = 1.05
+"""Of a public name in the reference, so that it comes before a section that mentions it. For an
+error the page that says what to do comes first."""
 
-WORDS: dict[str, str] = {}
-"""Words of users for a page or section that the page and the glossary do not have in a title."""
+WORDS = {
+    "index.html#install": "installation, pip, quick start, getting started, requirements",
+    "tutorial-delta.html": "delta robot, parallel robot, step by step",
+    "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
+    "closing-axes.html": "closing joint, hinge, ball joint, universal joint, rod, loop axes",
+    "file-formats.html": "URDF with loops, robot description, load a robot file, xacro, MJCF, SDF, "
+    "Gazebo, YAML",
+    "doctor.html": "diagnosis, mechanism does not move, stuck, redundant constraints, "
+    "overconstrained",
+    "view.html": "visualization, viewer, 3D, GUI, browser, slider",
+    "simulation.html": "simulator, integrate, integrator",
+    "simulation.html#look-at-it": "plot, results, animation, film, video",
+    "realtime.html": "control loop, 1 kHz, servo, latency, jitter, encoders",
+    "limits.html": "motor limits, joint limits, saturation",
+    "task-space.html": "tool, end effector, pose",
+    "forces.html": "spring, damper, external force, load",
+    "forces.html#friction-in-a-controller": "friction compensation",
+    "notation.html": "letters, symbols",
+    "notation.html#three-things-are-called-gamma": "gamma, G",
+    "design.html#regulators": "balance, optimal control",
+    "design.html#linear-models": "state space model, poles, linearization",
+    "embedded.html": "microcontroller, board, firmware, STM32, embedded, C code, export",
+    "troubleshooting.html": "error message, exception, it fails",
+    "troubleshooting.html#without-an-error": "robot shakes, vibrates, oscillates, unstable, sinks, "
+    "wrong torque, factor, millimetres",
+    "faq.html#which-units": "millimetres, degrees, SI",
+    "faq.html#my-encoders-have-another-zero-or-direction": "homing, offset, calibration",
+    "faq.html#how-do-i-cite-it": "citation, license, paper",
+    "scope.html": "comparison, compare with Drake, MuJoCo, alternatives, not supported",
+    "from-pinocchio.html": "constraintDynamics, RigidConstraintModel",
+    "from-spatial-v2.html": "Featherstone, FDgq, gamma_q, Matlab",
+    "benchmarks/RESULTS.html": "benchmark, speed, computation time, performance",
+    "reference/index.html": "API, functions, classes",
+    "gallery.html": "examples, sample programs, demo code",
+}
+"""Words of users for a page or section, in addition to its title and the glossary's."""
 
 
 @event_priority(100)
@@ -54,7 +91,7 @@ def on_post_build(config: Any) -> None:
             entry["text"] = "" if "#" in address else first_paragraph(entry["text"])
         if address in tags:
             entry["tags"] = tags[address]
-        entry["boost"] = next((w for start, w in WEIGHTS.items() if address.startswith(start)), 1)
+        entry["boost"] = weight(address)
 
 
 def glossary_tags() -> dict[str, list[str]]:
@@ -65,6 +102,12 @@ def glossary_tags() -> dict[str, list[str]]:
         path = posixpath.normpath(path).removeprefix("../").removesuffix(".md")
         tags.setdefault(f"{path}.html{mark}{anchor}", []).append(f"{term}, {synonyms}")
     return tags
+
+
+def weight(address: str) -> float:
+    if re.fullmatch(r"reference/(?!errors)\w+\.html#holoctl\.\w+", address):
+        return NAME
+    return next((w for start, w in WEIGHTS.items() if address.startswith(start)), 1.0)
 
 
 def of_example(address: str) -> bool:
