@@ -293,7 +293,8 @@ def test_questions_are_ranked_as_the_theme_ranks_them(site):
                     const words = asked(question)
                     const { items } = (await reply({ type: 2, data: words })).data
                     found[question] = [words, items.map((sections) =>
-                        [sections[0].location.split("#")[0], Math.max(...sections.map((x) => x.score))])]
+                        [sections[0].location.split("#")[0],
+                         Math.max(...sections.map((section) => section.score))])]
                 }
                 return found
             }""",
