@@ -61,7 +61,7 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
      of("cvxpy, ms")),
     ("docs/embedded.md", "readings that were found took {} to {} times the median",
      "From encoders to torque, in C", ".*", of("native worst tick, ns", over="native tick, ns")),
-    ("docs/faq.md", "take?** {} to {} us in Python", TIMES, ".*", of("inverse")),
+    ("docs/faq.md", "take? {} to {} us in Python", TIMES, ".*", of("inverse")),
     ("docs/faq.md", "us in Python, {} to {} us compiled", *COMPILED),
     ("docs/forces.md", "makes a tick at most {} times as long, in Python and compiled", LAWS, ".*",
      of("friction", over="computed torque")),

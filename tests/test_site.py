@@ -14,6 +14,7 @@ import pytest
 import yaml
 from browser import chromium
 from markdown.extensions.toc import slugify
+from site_search import SearchIndex, asked
 from support import ROOT, public_names
 
 import holoctl as hc
@@ -115,6 +116,22 @@ def test_links_and_pictures_lead_somewhere(path):
             assert anchor in headings(file), f"{path.name}: {link}: {sorted(headings(file))}"
 
 
+def test_the_gallery_has_every_example_once():
+    shown = [link for link in links(DOCS / "gallery.md") if link.endswith(".py")]
+    assert sorted(shown) == sorted(f"../examples/{p.name}" for p in ROOT.glob("examples/*.py"))
+
+
+def test_every_term_of_the_glossary_has_a_page_and_names():
+    rows = re.findall(r"^\| (?!term|---)(.*) \|$", prose(DOCS / "glossary.md"), re.MULTILINE)
+    assert len(rows) > 70
+    for row in rows:
+        term, synonyms, meaning, where = row.split(" | ")
+        assert synonyms, term
+        assert meaning.endswith("."), term
+        assert re.match(r"\[[^]]+\]\([^)]+\)", where), term
+        assert "`" in where or "](" in where.partition(")")[2], f"{term}: no function"
+
+
 # ------------------------------------------------------------------------------ pictures
 
 
@@ -202,6 +219,99 @@ def test_every_name_has_a_place_and_is_found(site):
     text = "".join(path.read_text("utf-8") for path in site.glob("reference/*.html"))
     for name in public_names():
         assert text.count(f'id="holoctl.{name}"') == 1, name
+
+
+QUESTIONS = {
+    "Delta robot": "tutorial-delta.html",
+    "five-bar linkage": "tutorial-five-bar.html",
+    "my URDF has loops": "file-formats.html",
+    "read MJCF": "file-formats.html",
+    "Gazebo SDF": "file-formats.html",
+    "axes of the joint that closes a loop": "closing-axes.html",
+    "humanoid ankle": "faq.html",
+    "add a payload": "faq.html",
+    "does it need ROS": "faq.html",
+    "install": "index.html",
+    "why does my mechanism not move": "doctor.html",
+    "degrees of freedom Gruebler": "doctor.html",
+    "redundant constraints": "doctor.html",
+    "assembly modes": "doctor.html",
+    "SingularityError": "troubleshooting.html",
+    "the robot shakes": "troubleshooting.html",
+    "torque wrong by a factor, millimetres": "troubleshooting.html",
+    "manipulability": "design.html",
+    "type 2 singularity": "doctor.html",
+    "working mode": "task-space.html",
+    "reflected inertia": "file-formats.html",
+    "gravity compensation": "design.html",
+    "gamma letters": "notation.html",
+    "operational space control": "task-space.html",
+    "impedance control": "task-space.html",
+    "inverse kinematics": "task-space.html",
+    "design an LQR": "design.html",
+    "fastest trajectory along a path": "design.html",
+    "limits of motors": "limits.html",
+    "1 kHz control loop": "realtime.html",
+    "passive joints from encoders": "realtime.html",
+    "controller on a microcontroller": "embedded.html",
+    "export C code": "embedded.html",
+    "joint friction": "forces.html",
+    "how do I simulate": "simulation.html",
+    "show it in the browser": "view.html",
+    "compare with Drake and MuJoCo": "scope.html",
+    "unilateral contact": "scope.html",
+    "check my FDgq code": "from-spatial-v2.html",
+    "coming from RBDL": "from-rbdl.html",
+}
+"""Questions in users' words, and the page that the search of the site must have first."""
+
+
+def found_first(site):
+    """Of each question, by the index of the site: the pages that are found, with their scores."""
+    index = SearchIndex(site)
+    return {question: index.pages(question) for question in QUESTIONS}
+
+
+@pytest.mark.slow
+def test_a_question_finds_its_page_first(site):
+    found = {question: pages[:1] for question, pages in found_first(site).items()}
+    missed = {q: found[q] for q, page in QUESTIONS.items() if [p for p, _ in found[q]] != [page]}
+    assert len(QUESTIONS) == 40
+    assert missed == {}
+
+
+@pytest.mark.slow
+def test_questions_are_ranked_as_the_theme_ranks_them(site):
+    """tests/site_search.py against the theme's own search and docs/site/search.js."""
+    (worker,) = site.glob("assets/javascripts/workers/search*.js")
+    index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
+    with chromium() as (page, _):
+        page.goto((site / "index.html").as_uri())
+        theirs = page.evaluate(
+            """async ([source, index, questions]) => {
+                let ask, answer
+                new Function("self", "addEventListener", "postMessage", source)
+                    (window, (_, f) => { ask = f }, (m) => answer(m))
+                const reply = (data) => new Promise((f) => { answer = f; ask({ data }) })
+                await reply({ type: 0, data: { ...index, options: {} } })
+                const found = {}
+                for (const question of questions) {
+                    const words = asked(question)
+                    const { items } = (await reply({ type: 2, data: words })).data
+                    found[question] = [words, items.map((sections) =>
+                        [sections[0].location.split("#")[0],
+                         Math.max(...sections.map((section) => section.score))])]
+                }
+                return found
+            }""",
+            [worker.read_text("utf-8"), index, list(QUESTIONS)],
+        )
+    for question, mine in found_first(site).items():
+        words, pages = theirs[question]
+        assert words == asked(question)
+        theirs_first = sorted((p for p in pages if p[1]), key=lambda p: -p[1])[:5]
+        assert [p for p, _ in mine[:5]] == [p for p, _ in theirs_first], question
+        assert [s for _, s in mine[:5]] == pytest.approx([s for _, s in theirs_first]), question
 
 
 @pytest.mark.slow

@@ -1,0 +1,118 @@
+"""What the search of the site finds first.
+
+The theme ranks titles, tags and texts (boosts in mkdocs.yml). Added here, before it writes its
+index: terms of the glossary and words of users as tags of the page or section that treats them, a
+weight for each kind of page, and of an example only its title and what it is about.
+tests/test_site.py asks in users' words and compares the page that comes first.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.plugins import event_priority, get_plugin_logger
+
+log = get_plugin_logger("search")
+
+GLOSSARY = Path(__file__).resolve().parents[1] / "glossary.md"
+ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| \[[^\]]+\]\(([^)]+)\)", re.MULTILINE)
+
+WEIGHTS = {
+    "reference/": 0.5,
+    "examples/": 0.25,
+    "derivations": 0.1,
+    "referee": 0.1,
+    "decisions": 0.05,
+    "architecture": 0.05,
+    "benchmarks/": 0.1,
+    "CHANGELOG": 0.05,
+    "CONTRIBUTING": 0.05,
+    "tests/": 0.02,
+}
+"""By the beginning of the address; a page that is not named has 1."""
+NAME = 1.05
+"""Of a public name in the reference, so that it comes before a section that mentions it. For an
+error the page that says what to do comes first."""
+
+WORDS = {
+    "index.html#install": "installation, pip, quick start, getting started, requirements",
+    "tutorial-delta.html": "delta robot, parallel robot, step by step",
+    "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
+    "closing-axes.html": "closing joint, hinge, ball joint, universal joint, rod, loop axes",
+    "file-formats.html": "URDF with loops, robot description, load a robot file, xacro, MJCF, SDF, "
+    "Gazebo, YAML",
+    "doctor.html": "diagnosis, mechanism does not move, stuck, redundant constraints, "
+    "overconstrained",
+    "view.html": "visualization, viewer, 3D, GUI, browser, slider",
+    "simulation.html": "simulator, integrate, integrator",
+    "simulation.html#look-at-it": "plot, results, animation, film, video",
+    "realtime.html": "control loop, 1 kHz, servo, latency, jitter, encoders",
+    "limits.html": "motor limits, joint limits, saturation",
+    "task-space.html": "tool, end effector, pose",
+    "forces.html": "spring, damper, external force, load",
+    "forces.html#friction-in-a-controller": "friction compensation",
+    "notation.html": "letters, symbols",
+    "notation.html#three-things-are-called-gamma": "gamma, G",
+    "design.html#regulators": "balance, optimal control",
+    "design.html#linear-models": "state space model, poles, linearization",
+    "embedded.html": "microcontroller, board, firmware, STM32, embedded, C code, export",
+    "troubleshooting.html": "error message, exception, it fails",
+    "troubleshooting.html#without-an-error": "robot shakes, vibrates, oscillates, unstable, sinks, "
+    "wrong torque, factor, millimetres",
+    "faq.html#which-units": "millimetres, degrees, SI",
+    "faq.html#my-encoders-have-another-zero-or-direction": "homing, offset, calibration",
+    "faq.html#how-do-i-cite-it": "citation, license, paper",
+    "scope.html": "comparison, compare with Drake, MuJoCo, alternatives, not supported",
+    "from-pinocchio.html": "constraintDynamics, RigidConstraintModel",
+    "from-spatial-v2.html": "Featherstone, FDgq, gamma_q, Matlab",
+    "benchmarks/RESULTS.html": "benchmark, speed, computation time, performance",
+    "reference/index.html": "API, functions, classes",
+    "gallery.html": "examples, sample programs, demo code",
+}
+"""Words of users for a page or section, in addition to its title and the glossary's."""
+
+
+@event_priority(100)
+def on_post_build(config: Any) -> None:
+    """Before the search writes its index."""
+    entries = config.plugins["material/search"].search_index.entries
+    tags = glossary_tags()
+    for address, words in WORDS.items():
+        tags.setdefault(address, []).append(words)
+    places = {entry["location"] for entry in entries}
+    for address in tags.keys() - places:
+        log.warning("words for the search of %s, which is no page or section", address)
+    for entry in entries:
+        address = entry["location"]
+        if of_example(address):
+            entry["text"] = "" if "#" in address else first_paragraph(entry["text"])
+        if address in tags:
+            entry["tags"] = tags[address]
+        entry["boost"] = weight(address)
+
+
+def glossary_tags() -> dict[str, list[str]]:
+    """Terms and synonyms, by the address of the page or section that their row links to."""
+    tags: dict[str, list[str]] = {}
+    for term, synonyms, target in ROW.findall(GLOSSARY.read_text("utf-8")):
+        path, mark, anchor = target.partition("#")
+        path = posixpath.normpath(path).removeprefix("../").removesuffix(".md")
+        tags.setdefault(f"{path}.html{mark}{anchor}", []).append(f"{term}, {synonyms}")
+    return tags
+
+
+def weight(address: str) -> float:
+    if re.fullmatch(r"reference/(?!errors)\w+\.html#holoctl\.\w+", address):
+        return NAME
+    return next((w for start, w in WEIGHTS.items() if address.startswith(start)), 1.0)
+
+
+def of_example(address: str) -> bool:
+    return address.startswith("examples/") and ".py" in address
+
+
+def first_paragraph(text: str) -> str:
+    return text.partition("</p>")[0] + "</p>"
