@@ -47,7 +47,7 @@ print("independent:", [mech.coordinate_names[i] for i in part.independent])
 
 P = hc.project(mech, q, v, partition=part)  # once, for both directions
 inverse = hc.inverse_dynamics(mech, q, v, target=[5.0], projection=P)
-forward = hc.forward_dynamics(mech, q, v, mech.B @ inverse.u, projection=P)
+forward = hc.forward_dynamics(mech, q, v, u=inverse.u, projection=P)
 print(f"torque {inverse.u[0]:+.4f} N m; acceleration of the wheel {forward.a[3]:+.6f} rad/s^2")
 print("multipliers:", np.round(forward.multipliers, 3), "unique:", forward.unique)
 print(inverse.certificate)

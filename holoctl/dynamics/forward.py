@@ -102,8 +102,9 @@ def forward_dynamics(
     mech: Mechanism,
     q: Any,
     v: Any,
-    tau: Any,
+    tau: Any = None,
     *,
+    u: Any = None,
     f_ext: Any = None,
     method: str = "projection",
     t: float = 0.0,
@@ -121,8 +122,10 @@ def forward_dynamics(
         Configuration; may be off the manifold, and is moved only by an explicit chart.
     v : (nv,) array_like
         Velocity, rad/s or m/s.
-    tau : (nv,) array_like
-        Efforts on the coordinates, N m or N; ``mech.B @ u`` for motors.
+    tau : (nv,) array_like, optional
+        Efforts on the coordinates, N m or N. Default: none besides those of the motors.
+    u : (nu,) array_like, optional
+        Motor efforts, N m or N, which are added as ``B u``. One of `tau` and `u` must be given.
     f_ext : mapping or pin.StdVec_Force, optional
         Frame name to (force, moment), N and N m, world axes, at the origin of the frame; or
         one force for each joint in joint axes.
@@ -151,7 +154,7 @@ def forward_dynamics(
     Raises
     ------
     InputError
-        For wrong shapes, numbers that are not finite, unknown names.
+        For wrong shapes, numbers that are not finite, unknown names, neither `tau` nor `u`.
     SingularityError
         If the split is singular here, or a motion has no inertia.
 
@@ -162,7 +165,7 @@ def forward_dynamics(
     """
     check_class(mech)
     one_of("method", method, METHODS)
-    tau = vector("tau", tau, mech.nv, "efforts on the coordinates; mech.B @ u for motors")
+    tau = _applied(mech, tau, u)
     if method == "projection":
         P = shared_projection(mech, q, v, t, t_stab, partition, projection, terms)
         T, part = P.terms, P.partition
@@ -176,6 +179,18 @@ def forward_dynamics(
     lam, unique = multipliers(T, part, w - efforts)
     certificate = certify(T, part, a, efforts, lam, condition, w)
     return ForwardDynamics(a, lam, unique, certificate)
+
+
+def _applied(mech: Mechanism, tau: Any, u: Any) -> Vector:
+    """``tau + B u``; what is not given is zero."""
+    if tau is None and u is None:
+        raise InputError("forward_dynamics needs efforts: tau of coordinates, or u of motors")
+    efforts = np.zeros(mech.nv)
+    if tau is not None:
+        efforts = vector("tau", tau, mech.nv, "efforts on the coordinates; u= takes motors")
+    if u is not None:
+        efforts = efforts + mech.B @ vector("u", u, mech.nu, "efforts of the motors")
+    return efforts
 
 
 # ------------------------------------------------------------------------------- other methods

@@ -261,3 +261,21 @@ def test_numbers_by_constraint():
     assert named["rack"].tolist() == [3.0]
     with pytest.raises(hc.InputError, match="one number for each row"):
         hc.by_constraint(mech, np.zeros(3))
+
+
+@pytest.mark.parametrize("method", ["projection", "direct"])
+def test_efforts_of_motors_are_added_as_b_u(method):
+    mech, part = mechanism("four_bar"), shared_partition("four_bar")
+    q, v = closed_states("four_bar")[0]
+    u, tau = np.full(mech.nu, 0.7), np.linspace(-0.3, 0.4, mech.nv)
+
+    def a(*given, **more):
+        return hc.forward_dynamics(mech, q, v, *given, **more, method=method, partition=part).a
+
+    np.testing.assert_array_equal(a(u=u), a(mech.B @ u))
+    np.testing.assert_array_equal(a(tau, u=u), a(tau + mech.B @ u))
+    assert np.abs(a(u=u) - a(tau)).max() > 1e-3
+    with pytest.raises(hc.InputError, match=r"tau of coordinates, or u of motors"):
+        a()
+    with pytest.raises(hc.InputError, match="efforts of the motors"):
+        a(u=tau)
