@@ -62,7 +62,7 @@ def leave(t: float, q: np.ndarray, v: np.ndarray) -> tuple[hc.Mechanism, np.ndar
 
 
 run = hc.simulate(
-    flying, push, [LENGTH + 0.1, -LENGTH], [0.0, 0.0], 4.0, rate=250.0,
+    flying, push, [LENGTH + 0.1, -LENGTH], [0.0, 0.0], 4.0, frequency=250.0,
     events=[
         hc.Event(height, direction=-1, reaction=land),
         hc.Event(carried, direction=-1, reaction=leave),

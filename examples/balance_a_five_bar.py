@@ -32,10 +32,10 @@ ahead = pin.integrate(mech.model, rest.q, mech.B.sum(axis=1) * OFF)
 q0, v0 = hc.assemble(mech, ahead, locked=mech.actuated)
 runs = {
     "held by its efforts alone": hc.simulate(
-        mech, lambda t, q, v: rest.u, q0, v0, duration=0.25, plant=plant, rate=RATE
+        mech, lambda t, q, v: rest.u, q0, v0, duration=0.25, plant=plant, frequency=RATE
     ),
     "regulated": hc.simulate(
-        mech, regulator.controller(), q0, v0, duration=1.5, plant=plant, rate=RATE
+        mech, regulator.controller(), q0, v0, duration=1.5, plant=plant, frequency=RATE
     ),
 }
 angles = {

@@ -48,7 +48,7 @@ for name, controller in controllers.items():
         0 * v,
         1.0,
         plant=plant,
-        rate=500.0,
+        frequency=500.0,
         sensors=hc.Sensors("all", noise=(1e-6, 0.02)),
         integrator=hc.Integrator(rtol=1e-6, atol=1e-8),
     )

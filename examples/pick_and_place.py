@@ -26,7 +26,7 @@ robot = there.mech  # with what it carries
 controller = hc.ComputedTorque(robot, kp=2500.0, kd=100.0)
 run = hc.simulate(
     robot, controller.track(there.sampled(1 / RATE)), there.q[0], there.v[0], there.duration,
-    rate=RATE,
+    frequency=RATE,
 )  # fmt: skip
 most = hc.limits_of(mech).effort["motor_1"]
 print(f"in a simulation the motors give {np.abs(run.u).max() / most:.3f} of their limit at most")

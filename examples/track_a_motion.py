@@ -27,7 +27,9 @@ def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 for law, gains in (("full", (400.0, 40.0)), ("gravity", (40.0, 4.0))):
     ctl = hc.ComputedTorque(mech, *gains, compensation=law)
-    run = hc.simulate(mech, ctl.track(reference), q0, v0, duration=1.0, plant=plant, rate=500.0)
+    run = hc.simulate(
+        mech, ctl.track(reference), q0, v0, duration=1.0, plant=plant, frequency=500.0
+    )
     there = [mech.motor_positions(q) for q in run.q]
     error = np.array(there) - np.array([reference(t)[0] for t in run.t])
     print(

@@ -71,7 +71,7 @@ def designed():
         "linear": lin,
         "mode": lin.modes()[0],
         "regulator": hc.lqr(lin, 1.0, 1.0, dt=1e-3),
-        "gains": hc.gains_for(lin, 20.0, 1.0, rate=1e3),
+        "gains": hc.gains_for(lin, 20.0, 1.0, frequency=1e3),
         "trajectory": hc.Trajectory.through(
             mech, np.array([[0.0], [0.2]]) + mech.motor_positions(eq.q), [0.0, 0.5]
         ),

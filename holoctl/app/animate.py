@@ -26,6 +26,7 @@ from holoctl.app.skeleton_lines import (
 from holoctl.base.checks import Array, flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
+from holoctl.base.renamed import former_names
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
@@ -51,6 +52,7 @@ MOST_PICTURES = 100_000
 """Largest number of pictures of a film, about an hour."""
 
 
+@former_names(frequency="rate")
 @quiet
 def animate(
     run: Run,
@@ -59,7 +61,7 @@ def animate(
     mech: Mechanism,
     plane: str | None = None,
     speed: float = 1.0,
-    rate: float = 25.0,
+    frequency: float = 25.0,
     color: str = "0.55",
     progress: bool = False,
 ) -> Path:
@@ -80,7 +82,7 @@ def animate(
         As in `draw`.
     speed : float, optional
         1: real time; 0.1: ten times slower.
-    rate : float, optional
+    frequency : float, optional
         Pictures per second of film. In a gif a picture lasts whole hundredths of a second, at least
         two: the nearest such rate is taken, without a change of the speed.
     color : str, optional
@@ -110,7 +112,8 @@ def animate(
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
     path, speed = Path(path), positive("speed", speed)
     kind = one_of("animate: the suffix of path", path.suffix.lower(), SUFFIXES)
-    rate, progress = positive("rate", rate, "pictures per s"), flag("progress", progress)
+    rate = positive("frequency", frequency, "pictures per s")
+    progress = flag("progress", progress)
     check_mechanism(mech)
     check_run(run, mech)
     if not run.t.size:
@@ -153,7 +156,7 @@ def _stay(rate: float) -> int:
     """Duration of a picture in a gif, hundredths of a second."""
     if not HUNDREDTHS / rate <= LONGEST:
         raise InputError(
-            f"a picture of a gif lasts at most {LONGEST / HUNDREDTHS:g} s; rate={rate:g} "
+            f"a picture of a gif lasts at most {LONGEST / HUNDREDTHS:g} s; frequency={rate:g} "
             f"pictures per s is less than {HUNDREDTHS / LONGEST:.2g}"
         )
     return max(QUICKEST, round(HUNDREDTHS / rate))

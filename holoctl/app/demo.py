@@ -145,10 +145,10 @@ def demo(
     name: str = "five_bar",
     *,
     duration: float = 4.0,
-    rate: float = 1000.0,
+    frequency: float = 1000.0,
     progress: bool = False,
 ) -> Demo:
-    """Draw a figure with a robot in five scenarios: exact plant at `rate`; exact plant with a
+    """Draw a figure with a robot in five scenarios: exact plant at `frequency`; exact plant with a
     continuous controller; exact plant with the encoders of the motors alone; a plant with masses
     10 % larger; and one whose motors are too weak for the figure, which the controller knows.
 
@@ -156,7 +156,7 @@ def demo(
     ----------
     name : str
         One of `DEMOS`.
-    duration, rate : float
+    duration, frequency : float
         s, ticks per s.
     progress : bool
         Show progress bars.
@@ -164,9 +164,10 @@ def demo(
     Raises
     ------
     InputError
-        For an unknown name, a duration outside `DURATIONS`, a rate that is not positive.
+        For an unknown name, a duration outside `DURATIONS`, a frequency that is not positive.
     """
-    duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
+    duration = positive("duration", duration, "s")
+    frequency = positive("frequency", frequency, "ticks per s")
     if not DURATIONS[0] <= duration <= DURATIONS[1]:
         shortest, longest = DURATIONS
         raise InputError(
@@ -188,7 +189,7 @@ def demo(
     ) -> Scenario:  # fmt: skip
         track = law.track_from_motors if sensors else law.track
         run = simulate(
-            mech, track(reference), q0, v0, duration, plant=plant, rate=rate,
+            mech, track(reference), q0, v0, duration, plant=plant, frequency=frequency,
             integrator=Integrator(hold=hold), sensors=sensors, progress=progress,
         )  # fmt: skip
         tip = np.array([place(mech.model, q, frame).translation for q in run.q])
@@ -196,17 +197,17 @@ def demo(
         return Scenario(label, run, tip, np.linalg.norm(tip - wanted, axis=1), most)
 
     scenarios = [
-        drawn(f"exact plant, {rate:g} Hz", ctl),
+        drawn(f"exact plant, {frequency:g} Hz", ctl),
         drawn("exact plant, continuous", ctl, hold=False),
-        drawn(f"its motor encoders only, {rate:g} Hz", from_motors, sensors=ENCODERS),
-        drawn(f"plant 10 % heavier, {rate:g} Hz", ctl, heavier(mech, 1.10)),
+        drawn(f"its motor encoders only, {frequency:g} Hz", from_motors, sensors=ENCODERS),
+        drawn(f"plant 10 % heavier, {frequency:g} Hz", ctl, heavier(mech, 1.10)),
     ]
     transient = min(1.0, duration / 2)
     most = too_little(mech, scenarios[0].run, transient)
     limits = Limits(effort=most)
-    limited = ComputedTorque(mech, KP, KD, limits=limits, dt=1.0 / rate)
+    limited = ComputedTorque(mech, KP, KD, limits=limits, dt=1.0 / frequency)
     unit = " or ".join(sorted(set(motor_units(mech))))
-    label = f"motors up to {most:.3g} {unit}, {rate:g} Hz"
+    label = f"motors up to {most:.3g} {unit}, {frequency:g} Hz"
     scenarios.append(drawn(label, limited, Plant(limits=limits), most=most))
     return Demo(
         mech, np.array([figure_at(t) for t in np.linspace(0.0, duration, 400)]), tuple(scenarios),

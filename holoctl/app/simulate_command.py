@@ -72,7 +72,9 @@ def _simulate(given: argparse.Namespace) -> int:
         start = mech.motor_positions(q)
         law = ComputedTorque(mech, kp=kp, kd=kd, dt=1.0 / frequency)
         controller = law.track(_point_to_point(start, _goal(mech, start, given.to), duration))
-    run = simulate(mech, controller, q, v, duration, rate=frequency, progress=sys.stderr.isatty())
+    run = simulate(
+        mech, controller, q, v, duration, frequency=frequency, progress=sys.stderr.isatty()
+    )
     if given.out is not None:
         try:
             run.save(given.out)

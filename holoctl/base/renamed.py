@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-__all__ = ["RENAMED", "formerly"]
+__all__ = ["RENAMED", "former_names"]
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 
@@ -24,8 +24,8 @@ RENAMED = {
 """The former name in `holoctl` -> the present one."""
 
 
-def formerly(**names: str) -> Callable[[_C], _C]:
-    """Decorate a function or class whose keywords had other names: ``formerly(present="former")``.
+def former_names(**names: str) -> Callable[[_C], _C]:
+    """Decorate a function or class whose keywords changed: ``former_names(present="former")``.
 
     The former keyword is taken for the present one, and overrides it: `dataclasses.replace` gives
     both. A class has the former attribute as well.

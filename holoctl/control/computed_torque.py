@@ -23,7 +23,7 @@ from holoctl.base.checks import (
     vector,
 )
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
@@ -72,7 +72,7 @@ class MotorFeedback(NamedTuple):
     rest: Vector
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class ComputedTorque:
     """PD plus feedforward in the actuated coordinates, through the inverse dynamics.

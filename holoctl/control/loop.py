@@ -16,7 +16,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -55,7 +55,7 @@ class LoopFunctions(NamedTuple):
     spread: Callable[[Any], tuple[Any, ...]]
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
     """One loop of a controller that measures the motors, or the joints of its `estimator`.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Vector
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.control.limited_tick import Limiting
 from holoctl.estimation.closed_state_estimator import EstimatorReport
 
@@ -73,7 +73,7 @@ class Memory:
             integral += np.where(push * acts[:nu] > 0.0, 0.0, push)
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class LoopReport:
     """The report on the last tick of a loop.
@@ -100,7 +100,7 @@ class LoopReport:
     estimator: EstimatorReport | None
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskReport:
     """The report on the last tick of a law of tasks.

@@ -14,6 +14,7 @@ import numpy as np
 
 from holoctl.base.checks import positive, quoted
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_names
 from holoctl.base.single_threaded_blas import one_thread
 
 __all__ = ["LoopStatistics", "realtime", "run_at_rate"]
@@ -53,7 +54,7 @@ def realtime() -> Iterator[None]:
     --------
     >>> import holoctl as hc
     >>> with hc.realtime():
-    ...     statistics = hc.run_at_rate(lambda t: None, rate=1000.0, duration=0.01)
+    ...     statistics = hc.run_at_rate(lambda t: None, frequency=1000.0, duration=0.01)
     """
     enabled, frozen = gc.isenabled(), gc.get_freeze_count() > 0
     with one_thread():
@@ -71,6 +72,7 @@ def realtime() -> Iterator[None]:
                 gc.disable()
 
 
+@former_names(frequency="rate")
 @dataclass(frozen=True)
 class LoopStatistics:
     """Statistics of how a loop kept its rate. Times in s; ``str()`` is a small table.
@@ -80,7 +82,7 @@ class LoopStatistics:
 
     Attributes
     ----------
-    rate : float
+    frequency : float
         The requested number of ticks per second.
     ticks : int
         Calls of step.
@@ -95,7 +97,7 @@ class LoopStatistics:
         of the previous call if it took too long.
     """
 
-    rate: float
+    frequency: float
     ticks: int
     missed: int
     skipped: int
@@ -114,7 +116,7 @@ class LoopStatistics:
             "late": (self.late_median, self.late_p99, self.late_p999, self.late_worst),
         }
         lines = [
-            f"{self.ticks} ticks at {self.rate:g} Hz, {self.missed} missed, "
+            f"{self.ticks} ticks at {self.frequency:g} Hz, {self.missed} missed, "
             f"{self.skipped} skipped; times in us",
             f"{'':<6}{'median':>12}{'99 %':>12}{'99.9 %':>12}{'worst':>12}",
         ]
@@ -123,22 +125,23 @@ class LoopStatistics:
         return "\n".join(lines)
 
 
+@former_names(frequency="rate")
 def run_at_rate(
-    step: Callable[[float], bool | None], rate: float, duration: float | None = None
+    step: Callable[[float], bool | None], frequency: float, duration: float | None = None
 ) -> LoopStatistics:
     """Call a function at a fixed rate, and return statistics of its timing.
 
-    Tick i is due i / rate after the start, by the clock `time.perf_counter`, independent of the
-    duration of earlier ticks. Until then the thread sleeps. If calls take too long, or the
+    Tick i is due i / frequency after the start, by the clock `time.perf_counter`, independent
+    of the duration of earlier ticks. Until then the thread sleeps. If calls take too long, or the
     operating system wakes the thread too late, ticks whose period has passed are skipped, so
     that t is never more than one period old.
 
     Parameters
     ----------
     step : callable
-        ``step(t)``, with t = i / rate in s, of the tick and not of the clock. It returns True
+        ``step(t)``, with t = i / frequency in s, of the tick and not of the clock. It returns True
         to end the loop, and None or False to continue.
-    rate : float
+    frequency : float
         Ticks per second.
     duration : float, optional
         The duration, s; the ticks are those with ``0 <= t < duration``. Default: until step returns
@@ -151,7 +154,7 @@ def run_at_rate(
     Raises
     ------
     InputError
-        If step is no function or returns something else, or for a rate or duration that is
+        If step is no function or returns something else, or for a frequency or duration that is
         not a number above zero.
 
     Notes
@@ -161,9 +164,9 @@ def run_at_rate(
     """
     if not callable(step):
         raise InputError(f"step must be a function of the time t; got {quoted(step)}")
-    rate = positive("rate", rate, "ticks per s")
+    rate = positive("frequency", frequency, "ticks per s")
     if not SLOWEST <= rate <= FASTEST:
-        raise InputError(f"rate must be from {SLOWEST:g} to {FASTEST:g} ticks per s; got {rate:g}")
+        raise InputError(f"frequency must be from {SLOWEST:g} to {FASTEST:g} Hz; got {rate:g}")
     end = math.inf if duration is None else positive("duration", duration, "s")
     N = max(1, math.ceil(min(end * rate - 1e-9, sys.maxsize)))
     clock = time.perf_counter

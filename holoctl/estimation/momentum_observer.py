@@ -40,7 +40,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
@@ -79,7 +79,7 @@ class _RefusedCalls(NamedTuple):
 _NO_GAP = _RefusedCalls(0.0, 0.0)
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 class MomentumObserver:
     """Unknown external efforts on the motions of a mechanism, and the wrenches that explain them.
 

@@ -202,7 +202,7 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
             raise InputError(
                 f"the gains of the controller are for ticks of dt = {dt:g} s, and the simulation "
                 f"calls it every {1.0 / rate:g} s; design them with dt={1.0 / rate:g}, or give "
-                f"rate={1.0 / dt:g}"
+                f"frequency={1.0 / dt:g}"
             )
         return
     if not isinstance(controller, Tracking):
@@ -222,7 +222,7 @@ def check_tick(controller: Any, rate: float, hold: bool) -> None:
             f"the controller has ticks of dt = {law.dt:g} s, with which it "
             f"{'integrates and ' if of_motors else ''}keeps limits of joints, and the simulation "
             f"calls it every {1.0 / rate:g} s; give hc.{type(law).__name__}(..., "
-            f"dt={1.0 / rate:g}), or rate={1.0 / law.dt:g}"
+            f"dt={1.0 / rate:g}), or frequency={1.0 / law.dt:g}"
         )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from holoctl.base.checks import Vector, flag, formerly, positive
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
+from holoctl.base.renamed import former_names
 from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
@@ -70,6 +71,7 @@ not jump over a short force."""
     },
     seed="sensors=hc.Sensors(seed=...)",
 )
+@former_names(frequency="rate")
 def simulate(
     mech: Mechanism,
     controller: Controller | None,
@@ -78,7 +80,7 @@ def simulate(
     duration: float,
     *,
     plant: Mechanism | Compiled | Plant | None = None,
-    rate: float = 1000.0,
+    frequency: float = 1000.0,
     sensors: Sensors | None = None,
     events: Sequence[Event] | Event = (),
     output: Any = None,
@@ -113,7 +115,7 @@ def simulate(
         What is simulated, with the same coordinates and motors as `mech`: a mechanism, compiled
         forward dynamics of one, or a `Plant`, which also has limits of motors and external loads.
         Default: `mech`.
-    rate : float, optional
+    frequency : float, optional
         Ticks per second. If a force may depend on time (loads, a continuous controller, functions
         of a `Custom` or `CustomForce`), no step is longer than ten ticks: a force that acts for a
         shorter time may be missed.
@@ -123,8 +125,8 @@ def simulate(
     events : Event or sequence of Event, optional
         Zeros of functions at which the run ends, or the plant and its velocity change.
     output : (n,) array_like, optional
-        Instants to record, increasing, from 0 to `duration`. Default: the ticks of `rate`, the end
-        included.
+        Instants to record, increasing, from 0 to `duration`. Default: the ticks of `frequency`,
+        the end included.
     integrator : Integrator, optional
         Method and tolerances of the steps, the behaviour at a singular configuration, and whether
         the controller is held between ticks. Default: ``Integrator()``.
@@ -166,10 +168,11 @@ def simulate(
     if controller is not None:
         check_controller(controller)
     q, v, _ = check_state(plant, q0, v0, names=("q0", "v0"))
-    duration, rate = positive("duration", duration, "s"), positive("rate", rate, "ticks per s")
+    duration = positive("duration", duration, "s")
+    rate = positive("frequency", frequency, "ticks per s")
     if not duration * rate <= MOST_TICKS:
         raise InputError(
-            f"duration and rate make {duration * rate:.3g} ticks; a run has at most "
+            f"duration and frequency make {duration * rate:.3g} ticks; a run has at most "
             f"{MOST_TICKS:.0e}, all of them recorded"
         )
     by = integrator_of(integrator)

@@ -48,7 +48,7 @@ def test_the_figures_of_the_main_job_in_half_the_time():
 @pytest.mark.parametrize("name", few(["five_bar", "delta", "stewart"], ["five_bar"]))
 def test_robots_draw_in_a_hurry(name):
     """Much faster than the demo does, and with a hold of 5 ms, so that it takes little time."""
-    check_figures(demo(name, duration=1.2, rate=200.0), left_by_the_hold=2e-3)
+    check_figures(demo(name, duration=1.2, frequency=200.0), left_by_the_hold=2e-3)
 
 
 @pytest.mark.slow

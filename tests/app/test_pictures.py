@@ -260,7 +260,7 @@ def run(five_bar):
         return home + 0.1 * np.sin(20 * t), np.full(2, 2 * np.cos(20 * t)), np.zeros(2)
 
     turns = hc.Event(lambda t, q, v: v[0])
-    return hc.simulate(mech, ctl.track(there), q, np.zeros(4), 0.2, rate=200, events=[turns])
+    return hc.simulate(mech, ctl.track(there), q, np.zeros(4), 0.2, frequency=200, events=[turns])
 
 
 def test_a_run_over_time(five_bar, run):
@@ -316,7 +316,7 @@ def test_why_a_run_ended_is_told_whole(five_bar, run):
 
 def test_turns_are_counted_and_singular_configurations_marked(run):
     mech = replace(pendulum(pin.JointModelRUBY()), actuated=["pivot"])
-    free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, rate=100)
+    free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, frequency=100)
     free = replace(free, crossings=np.array([0.5]), repartitions=np.array([0.2, 0.3]))
     ax, *_, last = hc.plot_run(free, mech).axes
     assert ax.lines[0].get_ydata().max() > 4 * np.pi
@@ -419,7 +419,7 @@ def test_a_film_keeps_its_pictures_and_its_time(tmp_path):
 
 def test_a_film_in_real_time(five_bar, run, tmp_path, capfd):
     mech, _ = five_bar
-    path = hc.animate(run, tmp_path / "new" / "run.gif", mech=mech, rate=15, progress=True)
+    path = hc.animate(run, tmp_path / "new" / "run.gif", mech=mech, frequency=15, progress=True)
     assert times_of(path) == [70] * 4  # at 0, 0.07, 0.14 s, and the end
     assert "animating" in capfd.readouterr().err
 
@@ -428,7 +428,7 @@ def test_a_film_in_space_and_slower(tmp_path):
     mech = hc.load(hc.robot_file("leg"), free_flyer=True)
     q, v = hc.assemble(mech)
     falls = hc.simulate(mech, None, q, v, 0.1, output=[0.0, 0.1])
-    path = hc.animate(falls, str(tmp_path / "leg.gif"), mech=mech, speed=0.5, rate=10.0)
+    path = hc.animate(falls, str(tmp_path / "leg.gif"), mech=mech, speed=0.5, frequency=10.0)
     assert times_of(path) == [200, 100]  # what is alike is one picture, that stays as long
 
 
@@ -437,8 +437,8 @@ def test_a_film_in_space_and_slower(tmp_path):
     [
         ({"path": "run.avi"}, "the suffix of path must be one of '.gif', '.mp4'"),
         ({"speed": 0.0}, "speed must be above zero"),
-        ({"rate": 1e-3}, "lasts at most 655.35 s; rate=0.001"),
-        ({"rate": -1.0}, "rate .* must be above zero"),
+        ({"frequency": 1e-3}, "lasts at most 655.35 s; frequency=0.001"),
+        ({"frequency": -1.0}, "frequency .* must be above zero"),
         ({"speed": 1e-6}, "this film would have 5e\\+06 pictures"),
         ({"plane": "ab"}, "plane must be two axes"),
         ({"color": "no color"}, "color must be a color"),

@@ -188,10 +188,10 @@ NUMBERS = {
     "at: t": lambda s, x: s.forward.at(s.q, s.v, x),
     "prepared torque: t": lambda s, x: s.inverse.torque(s.q, s.v, s.one, t=x),
     "holding: t": lambda s, x: s.inverse.holding(s.q, x),
-    "run_at_rate: rate": lambda s, x: hc.run_at_rate(lambda t: True, x),
+    "run_at_rate: frequency": lambda s, x: hc.run_at_rate(lambda t: True, x),
     "run_at_rate: duration": lambda s, x: hc.run_at_rate(lambda t: True, 1e3, x),
     "simulate: duration": lambda s, x: simulated(s, duration=x),
-    "simulate: rate": lambda s, x: simulated(s, rate=x),
+    "simulate: frequency": lambda s, x: simulated(s, frequency=x),
     "Sensors: noise": lambda s, x: hc.Sensors(noise=x),
     "Sensors: noise pair": lambda s, x: hc.Sensors(noise=(0.0, x)),
     "Sensors: delay": lambda s, x: hc.Sensors(delay=x),
@@ -243,9 +243,9 @@ def test_numbers_that_are_no_good_are_refused_by_name(s, call, junk):
 
 POSITIVE = [
     "assemble: tol", "assemble: max_iter", "project: t_stab", "forward_dynamics: t_stab",
-    "inverse_dynamics: t_stab", "simulate: duration", "simulate: rate", "Closure: t_stab",
+    "inverse_dynamics: t_stab", "simulate: duration", "simulate: frequency", "Closure: t_stab",
     "Coupling: t_stab", "Coupling: coefficient of 'a'", "terms: t_stab", "relaxed: t_stab",
-    "run_at_rate: rate", "run_at_rate: duration", "Sensors: rate_bandwidth",
+    "run_at_rate: frequency", "run_at_rate: duration", "Sensors: rate_bandwidth",
     "RateFilter: bandwidth", "RateFilter: dt",
 ]  # fmt: skip
 

@@ -318,7 +318,9 @@ def test_what_cannot_follow_says_so():
     )
     follow = fast.track(reference)
     refused(
-        lambda: hc.simulate(ctl.mech, follow, *start, 0.01, rate=500.0), hc.InputError, "dt=0.002"
+        lambda: hc.simulate(ctl.mech, follow, *start, 0.01, frequency=500.0),
+        hc.InputError,
+        "dt=0.002",
     )
     refused(
         lambda: hc.simulate(ctl.mech, follow, *start, 0.01, integrator=hc.Integrator(hold=False)),

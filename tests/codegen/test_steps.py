@@ -200,7 +200,7 @@ def test_arrays_that_do_not_fit_are_refused():
 @pytest.mark.parametrize("loads", [False, True])
 @pytest.mark.parametrize("hold", [False, True])
 def test_loads_and_continuous_controllers_are_the_same_with_and_without(loads, hold):
-    more = {"hold": hold, "rate": 100.0}
+    more = {"hold": hold, "frequency": 100.0}
     if loads:
         more["efforts"] = lambda t, q, v: -0.1 * v
     plain, quick = (

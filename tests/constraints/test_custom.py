@@ -134,7 +134,7 @@ def test_a_constraint_in_time_drives_the_mechanism():
     """Simulated, the tip follows the bench; its velocity is the imposed one."""
     mech = mechanism("timed_arm")
     q, v = hc.assemble(mech, t=0.0)
-    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.5, rate=50.0)
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 0.5, frequency=50.0)
     for t, q, v in zip(run.t, run.q, run.v, strict=True):
         assert abs(zoo.tip_height(q, t)[0]) < 1e-10
         r = rows(mech, q, v, t)

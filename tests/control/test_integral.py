@@ -116,14 +116,14 @@ def test_a_tick_that_is_not_the_controllers_is_refused():
     ctl = hc.ComputedTorque(mech, 100.0, 20.0, ki=1.0)
     follow = ctl.track(lambda t: (home, rest, rest))
     with pytest.raises(hc.InputError, match=r"dt=0\.005"):
-        hc.simulate(mech, follow, q, v, 0.1, rate=200.0)
+        hc.simulate(mech, follow, q, v, 0.1, frequency=200.0)
     with pytest.raises(hc.InputError, match="hold"):
         hc.simulate(mech, follow, q, v, 0.1, integrator=hc.Integrator(hold=False))
     first = mech.coordinate_names[0]
     limits = hc.Limits(velocity={first: 5.0})
     other = hc.ComputedTorque(mech, 100.0, 20.0, limits=limits).track(lambda t: (home, rest, rest))
     with pytest.raises(hc.InputError, match=r"dt=0\.005"):
-        hc.simulate(mech, other, q, v, 0.1, rate=200.0)
+        hc.simulate(mech, other, q, v, 0.1, frequency=200.0)
     assert hc.simulate(mech, other, q, v, 0.01).ended == ""
 
 

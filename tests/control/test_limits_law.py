@@ -642,7 +642,7 @@ def run_fast(seed, dt, policy="nearest"):
         q,
         v,
         n * dt,
-        rate=1.0 / dt,
+        frequency=1.0 / dt,
         output=often,
         integrator=hc.Integrator(rtol=1e-8),
     )
@@ -707,7 +707,7 @@ def test_a_motion_that_limits_turn_is_looked_at_once_more():
         q,
         np.zeros(4),
         0.5,
-        rate=1.0 / dt,
+        frequency=1.0 / dt,
         integrator=hc.Integrator(rtol=1e-8),
     )
     share = np.abs(run.v[:, :3]).max(axis=0) / list(most.values())
@@ -738,7 +738,9 @@ def test_a_limit_is_kept_by_a_joint_that_is_slow_before_the_tick(name):
         return u
 
     often, exact = np.arange(4 * n + 1) * (0.25 * dt), hc.Integrator(rtol=1e-8)
-    run = hc.simulate(mech, controller, q, v, n * dt, rate=1 / dt, output=often, integrator=exact)
+    run = hc.simulate(
+        mech, controller, q, v, n * dt, frequency=1 / dt, output=often, integrator=exact
+    )
     columns = [mech.coordinate_names.index(joint) for joint in most]
     share = np.abs(run.v[:, columns]) / list(most.values())
     assert 0.8 < share.max() < 0.9

@@ -304,13 +304,13 @@ def test_errors_pass_through_with_a_note(clock, error):
 
 BAD = {
     "no function": (("go", 1000.0, 1.0), "step must be a function"),
-    "rate of zero": ((print, 0, 1.0), "rate .* must be above zero; got 0"),
-    "negative rate": ((print, -5.0, 1.0), "rate .* must be above zero"),
-    "rate in words": ((print, "1 kHz", 1.0), "rate .* must be a number; got '1 kHz'"),
-    "infinite rate": ((print, math.inf, 1.0), "rate .* must be finite"),
-    "a rate too low": ((print, 1e-11, 2e11), "rate must be from"),
-    "a rate too high": ((print, 1e300, 0.02), "rate must be from"),
-    "rate of True": ((print, True, 1.0), "rate .* must be a number"),
+    "rate of zero": ((print, 0, 1.0), "frequency .* must be above zero; got 0"),
+    "negative rate": ((print, -5.0, 1.0), "frequency .* must be above zero"),
+    "rate in words": ((print, "1 kHz", 1.0), "frequency .* must be a number; got '1 kHz'"),
+    "infinite rate": ((print, math.inf, 1.0), "frequency .* must be finite"),
+    "a rate too low": ((print, 1e-11, 2e11), "frequency must be from"),
+    "a rate too high": ((print, 1e300, 0.02), "frequency must be from"),
+    "rate of True": ((print, True, 1.0), "frequency .* must be a number"),
     "no duration": ((print, 1000.0, 0.0), "duration .* must be above zero"),
     "negative duration": ((print, 1000.0, -1.0), "duration .* must be above zero"),
     "duration nan": ((print, 1000.0, math.nan), "duration .* must be finite"),
@@ -385,7 +385,7 @@ def test_what_a_step_of_a_loop_must_not_return(returned):
 
 @pytest.mark.parametrize("rate", [1e-4, 1e7])
 def test_rates_that_no_loop_keeps_are_refused(rate):
-    refused(lambda: hc.run_at_rate(lambda t: True, rate), hc.InputError, "rate", "ticks per s")
+    refused(lambda: hc.run_at_rate(lambda t: True, rate), hc.InputError, "frequency", "Hz")
 
 
 def test_realtime_takes_nothing_and_passes_errors_on():

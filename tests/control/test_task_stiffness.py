@@ -131,7 +131,7 @@ def test_a_step_is_answered_as_a_mass_on_a_spring(name):
         q,
         v,
         0.25,
-        rate=100.0,
+        frequency=100.0,
         integrator=hc.Integrator(rtol=1e-10, atol=1e-12, hold=False),
         plant=hc.Plant(f_ext=lambda t, q, v: {frame: (force, np.zeros(3))}),
     )
@@ -157,7 +157,7 @@ def test_a_step_of_task_space_control_decays_as_its_gains_say():
     ctl = hc.TaskSpaceControl(mech, task, [100.0, 50.0], [20.0, 4.0], partition=part)
     reference = lambda t: (home.value + [0.01, -0.02] + 0.1 * t, [0.1, 0.1], [0.0, 0.0])  # noqa: E731
     run = hc.simulate(
-        mech, ctl.track(reference), q, v, 0.2, integrator=hc.Integrator(hold=False), rate=100.0
+        mech, ctl.track(reference), q, v, 0.2, integrator=hc.Integrator(hold=False), frequency=100.0
     )
     for i, (kp, kd) in enumerate(((100.0, 20.0), (50.0, 4.0))):
         A = np.array([[0.0, 1.0], [-kp, -kd]])

@@ -93,7 +93,7 @@ def test_a_motion_tilts_a_third_or_hardly_at_all(most, period):
             rest,
             1.0,
             plant=hc.Plant(limits=limits),
-            rate=RATE,
+            frequency=RATE,
             integrator=hc.Integrator(rtol=1e-7),
         )
         worst[how] = tilts(mech, run).max()

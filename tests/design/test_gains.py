@@ -94,13 +94,13 @@ def test_the_largest_bandwidth_is_where_a_pole_crosses(damping, ticks):
 def test_two_hundred_ticks_late_are_told_at_once(lin):
     start = time.process_time()
     with pytest.raises(hc.LimitError, match="too fast for this rate"):
-        hc.gains_for(lin, 1.0, 0.7, rate=1e3, delay=0.2)
+        hc.gains_for(lin, 1.0, 0.7, frequency=1e3, delay=0.2)
     assert time.process_time() - start < 2.0  # took 18 s
 
 
 def test_a_late_loop_without_ticks_is_closed_around_the_model_too(lin):
     """Weight that is compensated late pulls the robot down: as with short ticks."""
-    for kwargs in ({"delay": 0.1}, {"delay": 0.1 - 0.5e-3, "rate": 1e3}):
+    for kwargs in ({"delay": 0.1}, {"delay": 0.1 - 0.5e-3, "frequency": 1e3}):
         with pytest.raises(hc.LimitError, match="diverges"):
             hc.gains_for(lin, 0.5, **kwargs)
     assert hc.gains_for(lin, 2.0, delay=0.02).rate is None
@@ -121,7 +121,7 @@ def test_a_continuous_loop_at_its_limit_swings_undamped():
 
 
 def test_gains_and_what_is_left(lin):
-    g = hc.gains_for(lin, 60.0, 0.7, rate=1000.0, delay=2e-3)
+    g = hc.gains_for(lin, 60.0, 0.7, frequency=1000.0, delay=2e-3)
     np.testing.assert_allclose(g.kp, 3600.0)
     np.testing.assert_allclose(g.kd, 84.0)
     s = loop_exponents(60.0, 0.7, 1000.0, 2e-3)
@@ -138,14 +138,14 @@ def test_what_is_not_stable_is_refused(lin):
     with pytest.raises(
         hc.LimitError, match=r"'motor_right' is not stable.*largest .* 426.2 rad/s"
     ) as e:
-        hc.gains_for(lin, [60.0, 600.0], [0.7, 1.0], rate=1000.0, delay=1e-3)
+        hc.gains_for(lin, [60.0, 600.0], [0.7, 1.0], frequency=1000.0, delay=1e-3)
     assert e.value.names == ("motor_right",)
     with pytest.raises(hc.LimitError, match="too fast for this rate"):
-        hc.gains_for(lin, 1.0, 1.0, rate=2.0)
+        hc.gains_for(lin, 1.0, 1.0, frequency=2.0)
     mech = dataclasses.replace(five_bar(), actuated=["left"])
     eq = hc.equilibrium(mech)
     with pytest.raises(hc.LimitError, match="no motor drives fall away"):
-        hc.gains_for(hc.linearize(mech, eq.q, u=eq.u), 20.0, rate=1000.0)
+        hc.gains_for(hc.linearize(mech, eq.q, u=eq.u), 20.0, frequency=1000.0)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_is_not_stable_is_refused(lin):
         ({"bandwidth": [1.0, 2.0, 3.0]}, r"shape \(2,\)"),
         ({"bandwidth": 1.0, "damping": -1.0}, "damping must be above zero"),
         ({"bandwidth": 1.0, "delay": -1.0}, "delay must not be negative"),
-        ({"bandwidth": 1.0, "delay": 1.0, "rate": 1e3}, "is it in ms"),
+        ({"bandwidth": 1.0, "delay": 1.0, "frequency": 1e3}, "is it in ms"),
         ({"bandwidth": np.nan}, "bandwidth must be above zero"),
         ({"bandwidth": 1e200}, "its square finite"),
     ],
@@ -168,7 +168,7 @@ def test_what_makes_no_sense_is_refused(lin, given, said):
 def test_the_loop_on_the_model_is_that_of_the_efforts_that_are_held(lin):
     """Without delay: against scipy's zero-order hold."""
 
-    g = hc.gains_for(lin, 60.0, 0.7, rate=1000.0)
+    g = hc.gains_for(lin, 60.0, 0.7, frequency=1000.0)
     K = law_of(lin, g)
     A, B = cont2discrete((lin.A, lin.B, np.eye(4), np.zeros((4, 2))), 1e-3)[:2]
     expected = np.sort_complex(np.linalg.eigvals(A - B @ K))
@@ -187,7 +187,7 @@ def test_a_simulation_agrees_where_the_limit_is(lin, delay):
     mech, home, rest = lin.mech, lin.mech.motor_positions(lin.q), np.zeros(2)
     held = ["motor_left", "motor_right"]
     q0, v0 = hc.assemble(mech, lin.q + np.array([1e-4, 0.0, 5e-5, 0.0]), locked=held)
-    most = hc.gains_for(lin, 60.0, 0.7, rate=1e3, delay=delay).largest_bandwidth[0]
+    most = hc.gains_for(lin, 60.0, 0.7, frequency=1e3, delay=delay).largest_bandwidth[0]
     for factor in (0.95, 1.05):
         w = factor * most
         ctl = hc.ComputedTorque(mech, w * w, 1.4 * w, partition=lin.partition)

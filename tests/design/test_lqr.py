@@ -150,7 +150,7 @@ def test_a_five_bar_stays_upright_with_ten_percent_more_mass():
         assert np.abs(run.v[-1]).max() < 2e-3
         assert np.abs(run.u).max() < 20.0  # the limit of its motors
         if by == [0.1, 0.1]:
-            alone = hc.simulate(mech, lambda t, q, v: eq.u, q0, v0, 0.4, rate=100.0)
+            alone = hc.simulate(mech, lambda t, q, v: eq.u, q0, v0, 0.4, frequency=100.0)
             assert np.abs(alone.q[-1] - eq.q).max() > 0.4
 
 
@@ -163,7 +163,7 @@ def test_fewer_motors_than_motions_are_held():
     guess = eq.q.copy()
     guess[2] += 2e-3
     q0, v0 = hc.assemble(mech, guess, locked=["left", "right"])
-    run = hc.simulate(mech, law.controller(), q0, v0, 3.0, rate=500.0)
+    run = hc.simulate(mech, law.controller(), q0, v0, 3.0, frequency=500.0)
     off_by = np.abs(run.q - eq.q).max(axis=1)
     assert off_by[-1] == pytest.approx(np.exp(law.poles.real.max()) * off_by[-501], rel=0.05)
     assert off_by.max() < 0.05
@@ -279,7 +279,7 @@ def test_the_law_in_a_tick(five):
     with pytest.raises(hc.InputError, match=r"whose controller\(\) makes one"):
         hc.simulate(lin.mech, law.torque, eq.q, eq.v, 0.01)
     with pytest.raises(hc.InputError, match=r"are for ticks of dt = 0\.001"):
-        hc.simulate(lin.mech, law.controller(), eq.q, eq.v, 0.01, rate=500.0)
+        hc.simulate(lin.mech, law.controller(), eq.q, eq.v, 0.01, frequency=500.0)
 
 
 def test_a_continuous_joint_takes_the_shorter_way_round():
@@ -332,11 +332,11 @@ def test_along_a_motion_the_cost_is_what_was_promised():
     np.testing.assert_allclose(law.K[-1], end.K, rtol=1e-6, atol=1e-6)
     assert np.abs(law.K[0] - end.K).max() > 0.5
 
-    exact = hc.simulate(mech, law.controller(), motion.q[0], motion.v[0], 0.2, rate=500.0)
+    exact = hc.simulate(mech, law.controller(), motion.q[0], motion.v[0], 0.2, frequency=500.0)
     assert np.abs(deviations(exact, motion, law)[:, :2]).max() < 2e-4
 
     q0, v0 = off(mech, motion.q[0], [2e-2, 1e-2])
-    run = hc.simulate(mech, law.controller(), q0, v0, 1.0, rate=500.0)
+    run = hc.simulate(mech, law.controller(), q0, v0, 1.0, frequency=500.0)
     x = deviations(run, motion, law)
     u = np.array([law.u[min(k, len(law.u) - 1)] for k in range(len(run.t))])
     cost = np.trapezoid(((x @ Q) * x).sum(axis=1), run.t)
@@ -364,7 +364,7 @@ def test_motors_that_share_motions_follow_too(dt):
     mech = mechanism("three_motors")
     motion = by_nodes(mech, [0.3, 0.2], 0.2, count=11)
     law = hc.lqr_along(mech, motion, 1.0, 1.0, dt=dt, models=6)
-    run = hc.simulate(mech, law.controller(), motion.q[0], motion.v[0], 0.2, rate=1.0 / dt)
+    run = hc.simulate(mech, law.controller(), motion.q[0], motion.v[0], 0.2, frequency=1.0 / dt)
     assert np.abs(deviations(run, motion, law)[:, :2]).max() < 40.0 * dt**2
 
 
@@ -399,7 +399,7 @@ def test_a_free_body_is_led_along_a_turn():
     motion = SimpleNamespace(duration=1.0, state=lambda t: state(min(t, 1.0)))
     law = hc.lqr_along(mech, motion, 10.0, 0.1, dt=5e-3)
     q0 = pin.integrate(m, state(0.0)[0], 0.01 * np.ones(6))
-    run = hc.simulate(mech, law.controller(), q0, np.zeros(6), 3.0, rate=200.0)
+    run = hc.simulate(mech, law.controller(), q0, np.zeros(6), 3.0, frequency=200.0)
     x = deviations(run, motion, law)
     cost = np.trapezoid(10.0 * (x * x).sum(axis=1), run.t)
     u = np.array([law.u[min(k, len(law.u) - 1)] for k in range(len(run.t))])

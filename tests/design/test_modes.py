@@ -205,7 +205,7 @@ def test_a_discrete_step_is_what_the_robot_makes():
     for dt in (2e-3, 1e-3):
         step = hc.linearize(mech, q, v, u).discretized(dt)
         of = step.partition.independent
-        run = hc.simulate(mech, lambda t, q, v: u, q, v, dt, rate=1.0 / dt)
+        run = hc.simulate(mech, lambda t, q, v: u, q, v, dt, frequency=1.0 / dt)
         moved = np.concatenate([(run.q[-1] - q)[of], (run.v[-1] - v)[of]])
         errors.append(np.abs(moved - step.rate).max())
     assert errors[0] < 1e-4 * np.abs(moved).max()

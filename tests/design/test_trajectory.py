@@ -117,7 +117,7 @@ def test_nodes_of_somebody_else_are_closed_between_them():
 def test_motions_that_no_motor_drives_can_be_nodes_too():
     mech = mechanism("standing_leg")
     q = hc.assemble(mech)[0]
-    falls = hc.simulate(mech, None, q, np.zeros(mech.nv), 0.05, rate=500.0)
+    falls = hc.simulate(mech, None, q, np.zeros(mech.nv), 0.05, frequency=500.0)
     part, u = hc.partition(mech, q), np.zeros((len(falls.t), mech.nu))
     fall = hc.PreparedForwardDynamics(mech, part).acceleration
     a = [fall(x, v, np.zeros(mech.nv)) for x, v in zip(falls.q, falls.v, strict=True)]

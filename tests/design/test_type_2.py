@@ -85,7 +85,7 @@ def test_tracking_it_asks_for_what_it_warned_of():
         return follow(t, q, v)
 
     until = there.type_2_at[0] + 0.01
-    hc.simulate(there.mech, controller, there.q[0], there.v[0], until, rate=1000.0)
+    hc.simulate(there.mech, controller, there.q[0], there.v[0], until, frequency=1000.0)
     assert max(asked) > 10.0 * np.abs(there.u).max()
 
 

@@ -75,7 +75,7 @@ def motion(name, seed, duration=1.0):
             q, v = hc.assemble(mech, guess, rng.normal(size=mech.nv), restarts=0)
             speed = np.exp(rng.uniform(np.log(2.0), np.log(20.0)))
             v = v * speed / np.abs(v / mech.column_scale).max()
-            run = hc.simulate(mech, None, q, v, duration, rate=1000.0)
+            run = hc.simulate(mech, None, q, v, duration, frequency=1000.0)
         except hc.HoloctlError:
             continue
         oracle = Oracle(mech, measured, q)

@@ -92,7 +92,7 @@ def controlled(name, frame, force, amplitude, begin=0.05, duration=0.11):
         q,
         np.zeros(mech.nv),
         duration,
-        rate=RATE,
+        frequency=RATE,
         plant=hc.Plant(f_ext=load),
         integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
     )
@@ -212,7 +212,7 @@ def motion(name, duration=0.12, fine=8000, held=125, seed=0):
         q,
         v,
         duration,
-        rate=held,
+        frequency=held,
         output=out,
         plant=hc.Plant(efforts=lambda t, q, v: load(t)),
         integrator=hc.Integrator(rtol=1e-12, atol=1e-14),
@@ -370,7 +370,7 @@ def test_known_forces_are_taken_at_both_ends_of_the_tick():
         q,
         v,
         0.1,
-        rate=200.0,
+        frequency=200.0,
         plant=hc.Plant(f_ext=lambda t, q, v: load),
         integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
     )

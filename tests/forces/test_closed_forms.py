@@ -34,7 +34,7 @@ def moved(mech, q0, v0, duration):
         q0,
         v0,
         duration,
-        rate=100.0,
+        frequency=100.0,
         integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
     )
     return run.t, run.q, run.v

@@ -115,7 +115,7 @@ def test_the_power_balance_has_no_false_alarms(speed):
 def test_a_run_is_as_long_as_it_was_asked_to_be(duration, rate):
     mech = mechanism("four_bar")
     q, v = hc.assemble(mech)
-    run = hc.simulate(mech, lambda t, q, v: [0.0], q, v, duration, rate=rate)
+    run = hc.simulate(mech, lambda t, q, v: [0.0], q, v, duration, frequency=rate)
     assert run.t[-1] == duration
     assert (np.diff(run.t) <= 1.0 / rate + 1e-12).all()
 
@@ -127,8 +127,8 @@ def test_a_tick_may_be_longer_than_a_turn():
     add_body(m, "top", pin.JointModelRUBY(), at(0.1), "wheel", bar(0.1))
     mech = hc.Mechanism(m, actuated=["wheel"])
     q, v = pin.neutral(m), np.array([0.1, 10.0, 0.0, 2.0])
-    long = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, rate=0.5)
-    short = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, rate=50.0)
+    long = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, frequency=0.5)
+    short = hc.simulate(mech, lambda t, q, v: [0.0], q, v, 2.0, frequency=50.0)
     assert np.abs(pin.difference(m, long.q[-1], short.q[-1])).max() < 1e-5
 
 

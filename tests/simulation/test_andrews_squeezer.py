@@ -14,7 +14,7 @@ def test_after_thirty_milliseconds():
     q, v = hc.assemble(mech)
     names = mech.coordinate_names
     assert q == pytest.approx([START[n] for n in names], abs=1e-12)
-    run = hc.simulate(mech, lambda t, q, v: [MOMENT], q, v, 0.03, rate=1000.0)
+    run = hc.simulate(mech, lambda t, q, v: [MOMENT], q, v, 0.03, frequency=1000.0)
     assert run.q[-1] == pytest.approx([AFTER_30_MS[n] for n in names], abs=1e-8)
     first, last = (hc.energy(mech, run.q[i], run.v[i]).total for i in (0, -1))
     work = MOMENT * (run.q[-1, 0] - run.q[0, 0])

@@ -170,7 +170,7 @@ def run_at_the_limits(case, policy, duration, **options):
     output = np.arange(round(duration * RATE) * BETWEEN + 1) / (RATE * BETWEEN)
     run = hc.simulate(
         mech, watched, case.q, np.zeros(mech.nv), duration,
-        rate=RATE, output=output, **together(rtol=1e-8, **options),
+        frequency=RATE, output=output, **together(rtol=1e-8, **options),
     )  # fmt: skip
     assert run.closure.max() < 1e-9
     rates = run.v @ mech.B  # at ticks the motors give no more than they can at their rates

@@ -289,7 +289,7 @@ def test_targets_of_motors_are_named_too():
     law = hc.ComputedTorque(mech, kp=1e12, kd=1e6, dt=0.01)
     controller = law.track(lambda t: (home + 0.1, rest, rest))
     error = refused(
-        lambda: hc.simulate(mech, controller, q, v, 1.0, rate=100.0), hc.InconsistentError,
+        lambda: hc.simulate(mech, controller, q, v, 1.0, frequency=100.0), hc.InconsistentError,
         "too fast to integrate", "gains too high for the rate",
         "the target of the motors 'motor_left', 'motor_right'",
     )  # fmt: skip
@@ -308,5 +308,5 @@ def test_a_stiff_motion_that_dies_away_at_the_beginning_of_a_tick_is_followed(ti
         arms.add_joint(joint, "revolute", parent, child, place)
     mech = arms.mechanism(forces=[spring])
     q = np.array([1e-3, 0.1])
-    run = hc.simulate(mech, lambda t, q, v: np.zeros(0), q, 0.0 * q, tick, rate=1.0 / tick)
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(0), q, 0.0 * q, tick, frequency=1.0 / tick)
     assert abs(run.q[-1, 0]) < 1e-6

@@ -65,7 +65,7 @@ def closes(mech, duration, rate, load=None):
         q0,
         v0,
         duration,
-        rate=rate,
+        frequency=rate,
         integrator=hc.Integrator(rtol=1e-11, atol=1e-13),
         plant=hc.Plant(efforts=load),
     )
@@ -164,7 +164,7 @@ def test_a_spring_on_the_tip_of_a_simulated_robot_settles():
         ]
     )
     q, v = hc.assemble(mech)
-    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 15.0, rate=50.0)
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(2), q, v, 15.0, frequency=50.0)
     energies = [hc.energy(mech, *x).total for x in zip(run.q[::20], run.v[::20], strict=True)]
     assert (np.diff(energies) < 1e-7).all()
     assert np.abs(run.v[-1]).max() < 1e-3
@@ -186,6 +186,6 @@ def test_friction_that_is_too_stiff_is_named():
             q,
             v,
             0.02,
-            rate=100.0,
+            frequency=100.0,
             integrator=hc.Integrator(rtol=1e-6, atol=1e-8),
         )

@@ -25,7 +25,7 @@ def dropped(events, duration, height=1.0, **options):
 @pytest.mark.parametrize("method", EXPLICIT + IMPLICIT)
 def test_a_ball_bounces_as_in_closed_form(method, rate):
     """Whatever the first step after a bounce is: those at the end take 7 ms."""
-    run = dropped(bounces(BALL, 0.5), 1.352, method=method, rate=rate)
+    run = dropped(bounces(BALL, 0.5), 1.352, method=method, frequency=rate)
     at = of_bounces(0.5, 1.0, 9)
     assert run.events.shape == (9, 2)
     assert (run.events[:, 1] == 0.0).all()
@@ -83,7 +83,7 @@ def test_a_run_ends_at_a_terminal_event(output):
 def test_several_events_in_one_step_come_in_order():
     heights = [0.9, 0.1, 0.5, 0.5001, 0.9]
     events = [hc.Event(lambda t, q, v, h=h: q[0] - h) for h in heights]
-    run = dropped(events, 0.45, method="DOP853", rate=1.0)
+    run = dropped(events, 0.45, method="DOP853", frequency=1.0)
     wanted = sorted((np.sqrt(2.0 * (1.0 - h) / G), i) for i, h in enumerate(heights))
     assert run.events == pytest.approx(np.array(wanted), abs=1e-9)
     assert run.steps < 40
@@ -141,7 +141,7 @@ def test_an_event_that_jumps_at_a_tick_happens_there():
         return u
 
     event = hc.Event(lambda t, q, v: 0.5 - u[0], terminal=True)
-    run = hc.simulate(mech, controller, q, v, 0.1, rate=200.0, events=event)
+    run = hc.simulate(mech, controller, q, v, 0.1, frequency=200.0, events=event)
     assert run.events.tolist() == [[0.025, 0.0]]
     assert run.t[-1] == 0.025
 
@@ -169,7 +169,7 @@ def test_any_ball_bounces_as_in_closed_form(restitution, height, rate, bounced):
     at = of_bounces(restitution, height, bounced + 2)
     end = 0.5 * (at[-2] + at[-1])
     run = hc.simulate(
-        BALL, None, [height], [0.0], end, rate=rate, events=bounces(BALL, restitution)
+        BALL, None, [height], [0.0], end, frequency=rate, events=bounces(BALL, restitution)
     )
     assert run.events[:, 0] == pytest.approx(at[:-1], abs=1e-9)
     assert run.q.min() > -1e-9

@@ -13,7 +13,7 @@ from zoo import at, five_bar
 import holoctl as hc
 
 OTHERS = ("RK45", "LSODA", "Radau", "BDF")
-KINDS = {"alone": {}, "ticks": {"rate": 50.0}, "analog": {"hold": False}}
+KINDS = {"alone": {}, "ticks": {"frequency": 50.0}, "analog": {"hold": False}}
 NAMES = ("four_bar", "sine_chart", "timed_arm", "floating_leg", "hung_plate", "bennett")
 
 
@@ -62,9 +62,9 @@ def test_loads_from_outside_agree(method):
         "f_ext": lambda t, q, v: {tip: ([np.sin(9.0 * t), 0.0, 2.0], [0.0, 0.1, 0.0])},
         "efforts": lambda t, q, v: -0.2 * v,
     }
-    off, (one, _) = both(mech, q, v, 0.1, method, rate=100.0, **options)
+    off, (one, _) = both(mech, q, v, 0.1, method, frequency=100.0, **options)
     assert np.abs(off).max() < 1e-7
-    alone = hc.simulate(mech, None, q, v, 0.1, rate=100.0)
+    alone = hc.simulate(mech, None, q, v, 0.1, frequency=100.0)
     assert np.abs(one.q - alone.q).max() > 1e-4
 
 
@@ -114,7 +114,7 @@ def test_rounded_geometry_agrees_too():
     mech = dataclasses.replace(exact.with_model(model), tolerance=1e-4)
     q, v = hc.assemble(mech, v_guess=np.ones(mech.nv))
     for method in ("auto", "RK45", "Radau"):
-        off, (_, run) = both(mech, q, v, 0.1, method, rate=50.0)
+        off, (_, run) = both(mech, q, v, 0.1, method, frequency=50.0)
         assert np.abs(off).max() < 1e-7
         assert run.closure.max() < 1e-4
 
@@ -145,7 +145,7 @@ def test_stiff_forces_take_few_steps(method):
 def test_stiff_forces_under_ticks(rate):
     mech = five_bar("revolute").with_forces([FRICTION])
     q, v = hc.assemble(mech)
-    options = {"rtol": 1e-7, "atol": 1e-9, "rate": rate}
+    options = {"rtol": 1e-7, "atol": 1e-9, "frequency": rate}
     auto, radau = (
         hc.simulate(mech, lambda t, q, v: [1.0, -1.0], q, v, 0.05, **together(method=m, **options))
         for m in ("auto", "Radau")
@@ -158,6 +158,8 @@ def test_what_is_too_stiff_for_a_method_is_told():
     mech = five_bar("revolute").with_forces([FRICTION])
     q, v = hc.assemble(mech)
     with pytest.raises(hc.InconsistentError, match="too fast to integrate") as caught:
-        hc.simulate(mech, None, q, v, 0.1, integrator=hc.Integrator(method="DOP853"), rate=20.0)
+        hc.simulate(
+            mech, None, q, v, 0.1, integrator=hc.Integrator(method="DOP853"), frequency=20.0
+        )
     assert 0.0 < caught.value.time < 0.05
     assert caught.value.run.closure.max() < 1e-11

@@ -62,7 +62,7 @@ def test_torque_falls_with_speed_at_every_instant(hold):
     """Between the ticks too, while what the controller asks for is held."""
     mech, _, _ = robot()
     times = np.linspace(0.0, 0.3, 301)
-    run = simulated(waves, hc.Limits(speed_torque=CURVE), hold=hold, rate=50.0, output=times)
+    run = simulated(waves, hc.Limits(speed_torque=CURVE), hold=hold, frequency=50.0, output=times)
     lower, upper = can_give(mech, run)
     asked = np.array([waves(np.floor(t * 50.0 + 1e-9) / 50.0 if hold else t) for t in times])
     assert np.abs(run.u[:-1] - np.clip(asked, lower, upper)[:-1]).max() < 1e-12

@@ -31,7 +31,7 @@ def ran(duration, kind="alone", **options):
                (0, 0.03), np.array([0.01]), np.float32([0.0, 0.03125])],
 )  # fmt: skip
 def test_instants_are_those_asked_for(kind, output):
-    run = ran(0.05, kind, rate=100.0, output=output)
+    run = ran(0.05, kind, frequency=100.0, output=output)
     assert np.array_equal(run.t, np.asarray(output, dtype=float))
     for x in (run.q, run.v, run.u, run.closure, run.tick_time, *run.energy.values()):
         assert len(x) == len(output)
@@ -43,21 +43,21 @@ def test_instants_are_those_asked_for(kind, output):
         assert run.u[:, 0] == pytest.approx(0.3 * np.cos(9.0 * run.t), abs=1e-12)
     else:
         assert not run.u.any()
-    assert ran(0.05, kind, rate=100.0).t == pytest.approx(np.arange(6) / 100.0, abs=0.0)
+    assert ran(0.05, kind, frequency=100.0).t == pytest.approx(np.arange(6) / 100.0, abs=0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_within_steps_is_as_accurate_as_their_ends(method, kind):
     """No step ends because of an output: states are the same, however many are asked for."""
-    few = ran(0.2, kind, rate=50.0, method=method, output=[0.0771, 0.2])
+    few = ran(0.2, kind, frequency=50.0, method=method, output=[0.0771, 0.2])
     many = ran(
-        0.2, kind, rate=50.0, method=method, output=np.sort([*np.linspace(0, 0.2, 40), 0.0771])
+        0.2, kind, frequency=50.0, method=method, output=np.sort([*np.linspace(0, 0.2, 40), 0.0771])
     )
     i = int(np.searchsorted(many.t, 0.0771))
     assert np.array_equal(many.q[[i, -1]], few.q)
     assert many.steps == few.steps
-    exact = ran(0.2, kind, rate=50.0, method="DOP853", output=many.t, rtol=1e-12, atol=1e-14)
+    exact = ran(0.2, kind, frequency=50.0, method="DOP853", output=many.t, rtol=1e-12, atol=1e-14)
     tolerance = 1e-8 if method in ("LSODA", "BDF") else 2e-9
     tolerance *= 10.0 if kind == "ticks" and method in ("LSODA", "BDF") else 1.0
     assert np.abs(many.q - exact.q).max() < tolerance
@@ -103,12 +103,12 @@ def test_any_run_keeps_what_is_to_be_kept(name, i, duration, rate, shares, held)
     q, v = closed_states(name, 30)[i]
     output = np.unique(np.array(shares) * duration)
     controller = (lambda t, q, v: np.zeros(mech.nu)) if held else None
-    run = hc.simulate(mech, controller, q, v, duration, rate=rate, output=output)
+    run = hc.simulate(mech, controller, q, v, duration, frequency=rate, output=output)
     assert np.array_equal(run.t, output)
     assert run.closure.max() < 1e-11
     total = sum(run.energy.values())
     assert np.ptp(total) < 1e-7 * (1.0 + np.abs(run.energy["kinetic"]).max())
-    ticks = hc.simulate(mech, controller, q, v, duration, rate=rate)
+    ticks = hc.simulate(mech, controller, q, v, duration, frequency=rate)
     assert ticks.t[0] == 0.0
     assert ticks.t[-1] == duration
     assert (np.diff(ticks.t) > 0.0).all()

@@ -114,7 +114,7 @@ def test_rounded_geometry_over_full_turns_keeps_its_energy(name):
     v = np.random.default_rng(0).normal(size=mech.nv) * mech.column_scale
     q, v = hc.assemble(mech, hc.assemble(mech)[0], v)
     v *= 3.0 / np.abs(v / mech.column_scale).max()
-    run = hc.simulate(mech, None, q, v, 1.3, rate=20.0)
+    run = hc.simulate(mech, None, q, v, 1.3, frequency=20.0)
     assert len(run.repartitions) > 0
     energy = sum(run.energy.values())
     assert np.ptp(energy) < 3e-4 * run.energy["kinetic"].max()

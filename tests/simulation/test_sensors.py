@@ -81,7 +81,7 @@ def watched(name, sensors, duration=0.1, push=0.0, seed=0, **options):
     """A run, and what its controller was shown."""
     mech = robot(name)
     controller = Watching(mech.nu, push)
-    given = together(**{"rate": RATE, **options})
+    given = together(**{"frequency": RATE, **options})
     given["sensors"] = sensors if sensors is None else dataclasses.replace(sensors, seed=seed)
     return hc.simulate(mech, controller, *start(name), duration, **given), controller
 
@@ -389,7 +389,7 @@ def test_a_delay_within_a_tick_shows_the_state_there(delay, method):
         q,
         v,
         0.1,
-        rate=RATE,
+        frequency=RATE,
         sensors=sensors,
         integrator=hc.Integrator(method=method),
         output=np.unique([*then, *instants]),
@@ -451,7 +451,7 @@ def test_events_change_what_is_read_when_the_delay_has_passed():
     event = hc.Event(lambda t, q, v: t - 0.0512, reaction=lambda t, q, v: (mech, 0.0 * v))
     controller = Watching(2)
     run = hc.simulate(
-        mech, controller, q, v, 0.1, rate=RATE, events=event, sensors=hc.Sensors(delay=0.02)
+        mech, controller, q, v, 0.1, frequency=RATE, events=event, sensors=hc.Sensors(delay=0.02)
     )
     jump = int(np.argmax(run.t > 0.0512))
     earlier = np.maximum(np.arange(21) - 4, 0)
@@ -466,7 +466,14 @@ def test_an_event_at_a_tick_is_read_as_it_is_after_it():
     for delay in (0.005, 0.01):
         controller = Watching(2)
         run = hc.simulate(
-            mech, controller, q, v, 0.1, rate=RATE, events=event, sensors=hc.Sensors(delay=delay)
+            mech,
+            controller,
+            q,
+            v,
+            0.1,
+            frequency=RATE,
+            events=event,
+            sensors=hc.Sensors(delay=delay),
         )
         earlier = np.maximum(np.arange(21) - round(delay * RATE), 0)
         assert np.array_equal(controller.rates, run.v[earlier][:, [0, 2]])

@@ -21,7 +21,7 @@ from holoctl.simulation import motion
 def test_energy_and_constraints_are_kept_without_efforts(name):
     mech = mechanism(name)
     q, v = closed_states(name, 20)[0]
-    run = hc.simulate(mech, lambda t, q, v: np.zeros(mech.nu), q, v, 0.3, rate=50.0)
+    run = hc.simulate(mech, lambda t, q, v: np.zeros(mech.nu), q, v, 0.3, frequency=50.0)
     total = [sum(energy(mech, q, v)) for q, v in zip(run.q, run.v, strict=True)]
     kinetic = [energy(mech, q, v)[0] for q, v in zip(run.q, run.v, strict=True)]
     assert np.ptp(kinetic) > 1e-3
@@ -43,13 +43,13 @@ def test_effort_is_held_between_ticks_and_sampled_at_them():
         calls.append(t)
         return np.array([np.sin(t)])
 
-    run = hc.simulate(mech, controller, q, v, 0.1, rate=100.0)
+    run = hc.simulate(mech, controller, q, v, 0.1, frequency=100.0)
     assert calls == pytest.approx(np.arange(11) / 100.0)
     assert run.u[:, 0] == pytest.approx(np.sin(run.t))
     assert run.t.shape == (11,)
     assert run.q.shape == (11, 3)
     continuous = hc.simulate(
-        mech, controller, q, v, 0.1, rate=100.0, integrator=hc.Integrator(hold=False)
+        mech, controller, q, v, 0.1, frequency=100.0, integrator=hc.Integrator(hold=False)
     )
     assert np.abs(continuous.q[-1] - run.q[-1]).max() > 1e-8
 
@@ -58,7 +58,7 @@ def test_the_work_of_the_motors_is_the_energy_gained():
     mech = mechanism("five_bar")
     q, v = hc.assemble(mech)
     u = np.array([3.0, -2.0])
-    run = hc.simulate(mech, lambda t, q, v: u, q, v, 0.2, rate=200.0)
+    run = hc.simulate(mech, lambda t, q, v: u, q, v, 0.2, frequency=200.0)
     work = u @ (mech.B.T @ pin.difference(mech.model, run.q[0], run.q[-1]))
     gained = sum(energy(mech, run.q[-1], run.v[-1])) - sum(energy(mech, run.q[0], run.v[0]))
     assert abs(work) > 1e-2
@@ -120,9 +120,9 @@ def wheel():
 def test_evaluations_are_counted_for_all_pieces_of_a_tick(monkeypatch, speed, torque):
     monkeypatch.setattr(motion, "MOST_STEPS", 300)
     mech = wheel()
-    hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [10.0], 0.1, rate=10.0)
+    hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [10.0], 0.1, frequency=10.0)
     with pytest.raises(hc.InconsistentError, match="300 evaluations within one tick") as caught:
-        hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [speed], 0.1, rate=10.0)
+        hc.simulate(mech, lambda t, q, v: [torque], [1.0, 0.0], [speed], 0.1, frequency=10.0)
     # gains and loops are to blame only where a motor acts
     assert ("gains" in str(caught.value)) == (torque != 0.0)
     assert ("no motor acts on it" in str(caught.value)) == (torque == 0.0)
@@ -131,13 +131,13 @@ def test_evaluations_are_counted_for_all_pieces_of_a_tick(monkeypatch, speed, to
 def test_an_unstable_loop_ends_within_a_tick(monkeypatch):
     monkeypatch.setattr(motion, "MOST_STEPS", 2000)
     with pytest.raises(hc.InconsistentError, match="gains"):
-        hc.simulate(wheel(), lambda t, q, v: 1.0 * v, [1.0, 0.0], [1.0], 10.0, rate=100.0)
+        hc.simulate(wheel(), lambda t, q, v: 1.0 * v, [1.0, 0.0], [1.0], 10.0, frequency=100.0)
 
 
 @pytest.mark.parametrize(("duration", "rate"), [(1e9, 1e3), (1e308, 1e3), (1.0, 1e9)])
 def test_more_ticks_than_fit_into_memory_are_refused(duration, rate):
     with pytest.raises(hc.InputError, match="ticks; a run has at most 1e"):
-        hc.simulate(wheel(), lambda t, q, v: [0.0], [1.0, 0.0], [0.0], duration, rate=rate)
+        hc.simulate(wheel(), lambda t, q, v: [0.0], [1.0, 0.0], [0.0], duration, frequency=rate)
 
 
 def test_a_controller_in_the_place_of_its_function_is_told_how():

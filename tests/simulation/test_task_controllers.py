@@ -96,14 +96,14 @@ def test_a_tick_that_is_not_the_controllers_is_refused(robot, kind):
     mech, q, v, part, home = robot
     limits = hc.Limits(velocity={mech.coordinate_names[0]: 5.0})
     follow = LAWS[kind](mech, partition=part, limits=limits).track(lambda t: home)
-    e = refused(lambda: hc.simulate(mech, follow, q, v, 0.1, rate=200.0), hc.InputError,
-                "dt=0.005", f"hc.{kind}", "rate=1000")  # fmt: skip
+    e = refused(lambda: hc.simulate(mech, follow, q, v, 0.1, frequency=200.0), hc.InputError,
+                "dt=0.005", f"hc.{kind}", "frequency=1000")  # fmt: skip
     assert "integrates" not in str(e)
     assert hc.simulate(mech, follow, q, v, 0.01).ended == ""
     other = LAWS[kind](mech, partition=part, limits=limits, dt=5e-3).track(lambda t: home)
-    assert hc.simulate(mech, other, q, v, 0.01, rate=200.0).ended == ""
+    assert hc.simulate(mech, other, q, v, 0.01, frequency=200.0).ended == ""
     free = LAWS[kind](mech, partition=part).track(lambda t: home)
-    assert hc.simulate(mech, free, q, v, 0.02, rate=200.0).ended == ""
+    assert hc.simulate(mech, free, q, v, 0.02, frequency=200.0).ended == ""
     assert hc.simulate(mech, free, q, v, 0.01, integrator=hc.Integrator(hold=False)).ended == ""
 
 

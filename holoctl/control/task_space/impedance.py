@@ -14,7 +14,7 @@ from typing import Any
 
 from holoctl.base.checks import quiet, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.control.loop import new_loop, reset, track, track_from_motors
 from holoctl.control.task_space.controller import (
@@ -39,7 +39,7 @@ from holoctl.projector.partition import Partition
 __all__ = ["Impedance"]
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class Impedance:
     """A task that yields to forces like a spring with a damper, through closed loops.

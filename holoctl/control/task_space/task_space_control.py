@@ -8,7 +8,7 @@ from typing import Any
 
 from holoctl.base.checks import numbers, quiet, quoted
 from holoctl.base.errors import InputError
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, MOST_UNEQUAL, VELOCITY_LIMIT
 from holoctl.control.loop import new_loop, reset, track, track_from_motors
 from holoctl.control.task_space.controller import (
@@ -33,7 +33,7 @@ from holoctl.projector.partition import Partition
 __all__ = ["TaskSpaceControl"]
 
 
-@formerly(estimator="assembly")
+@former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskSpaceControl:
     """PD plus feedforward in the coordinates of tasks, through the inverse dynamics.

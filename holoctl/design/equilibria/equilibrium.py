@@ -35,7 +35,7 @@ from holoctl.base.errors import (
     NotActuatedError,
 )
 from holoctl.base.linalg import largest
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.assembly import assemble
 from holoctl.closing.newton import everywhere
@@ -106,7 +106,7 @@ class Equilibrium:
         )
 
 
-@formerly(locked="fixed")
+@former_names(locked="fixed")
 @quiet
 def equilibrium(
     mech: Mechanism,

@@ -29,6 +29,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, LimitError, NotActuatedError
 from holoctl.base.linalg import in_range, least_squares
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import TAKES_PART
 from holoctl.design.feedback.sampled_loop import damping_left, largest_bandwidth, late
 from holoctl.design.linear.model import Linearization, held_over
@@ -57,6 +58,7 @@ LOOP_UNSTABLE = 1e-6
 drifts."""
 
 
+@former_names(frequency="rate")
 @dataclass(frozen=True, eq=False)
 class Gains:
     """Gains for `ComputedTorque`, and the damping that the loop has with them, from `gains_for`.
@@ -74,7 +76,7 @@ class Gains:
     largest_bandwidth : (nu,) array
         The loop with that damping is stable up to this bandwidth, rad/s; inf for a continuous loop
         without delay.
-    rate : float or None
+    frequency : float or None
         Ticks per second; None: continuous.
     delay : float
         Delay of the loop, s.
@@ -88,14 +90,14 @@ class Gains:
     damping: Vector
     damping_left: Vector
     largest_bandwidth: Vector
-    rate: float | None
+    frequency: float | None
     delay: float
     names: tuple[str, ...]
 
     __setstate__ = unpickled
 
     def __repr__(self) -> str:
-        when = "continuous" if self.rate is None else f"{self.rate:g} ticks/s"
+        when = "continuous" if self.frequency is None else f"{self.frequency:g} ticks/s"
         late = f", {self.delay:g} s late" if self.delay else ""
         return (
             f"<Gains: bandwidth {_range(self.bandwidth)} rad/s of at most "
@@ -109,9 +111,10 @@ def _range(x: Vector) -> str:
     return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"
 
 
+@former_names(frequency="rate")
 @quiet
 def gains_for(
-    lin: Linearization, bandwidth: Any, damping: Any = 1.0, rate: float | None = None,
+    lin: Linearization, bandwidth: Any, damping: Any = 1.0, frequency: float | None = None,
     delay: float = 0.0,
 ) -> Gains:  # fmt: skip
     """Gains of `ComputedTorque` for a bandwidth and a damping ratio, and the damping they leave.
@@ -129,7 +132,7 @@ def gains_for(
         Natural frequency of the error, rad/s: kp = bandwidth^2.
     damping : float or (nu,) array_like, optional
         Damping ratio: kd = 2 damping bandwidth.
-    rate : float, optional
+    frequency : float, optional
         Ticks per second. Default: a continuous controller.
     delay : float, optional
         Time from the state to the effort that is computed from it, s: of sensors, bus and computer.
@@ -158,7 +161,7 @@ def gains_for(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> eq = hc.equilibrium(mech)
-    >>> gains = hc.gains_for(hc.linearize(mech, eq.q, u=eq.u), 60.0, 0.7, rate=1000.0, delay=1e-3)
+    >>> gains = hc.gains_for(hc.linearize(mech, eq.q, u=eq.u), 60.0, 0.7, 1000.0, delay=1e-3)
     >>> gains.damping_left.round(2).tolist()
     [0.7, 0.7]
     >>> ctl = hc.ComputedTorque(mech, gains.kp, gains.kd)
@@ -167,25 +170,27 @@ def gains_for(
         raise InputError(f"lin must be a Linearization (hc.linearize); got {type(lin).__name__}")
     if lin.dt is not None:
         raise InputError(
-            f"lin is in ticks of {lin.dt:g} s; give the continuous model and rate={1 / lin.dt:g}"
+            f"lin is in ticks of {lin.dt:g} s; give the continuous model and "
+            f"frequency={1 / lin.dt:g}"
         )
     names = lin.inputs
     if not names:
         raise NotActuatedError(f"{lin.mech.name} has no motors, so there are no gains")
     wanted, ratio = _each("bandwidth", bandwidth, names), _each("damping", damping, names)
-    rate = None if rate is None else positive("rate", rate, "ticks per s")
+    rate = None if frequency is None else positive("frequency", frequency, "ticks per s")
     delay = number("delay", delay, "s")
     if delay < 0.0:
         raise InputError(f"delay must not be negative, s; got {delay:g}")
     if rate is not None and delay * rate > MOST_TICKS_LATE:
         raise InputError(
             f"a delay of {delay:g} s is {delay * rate:.3g} ticks of {1.0 / rate:g} s, more than "
-            f"{MOST_TICKS_LATE}; is it in ms? If not, give rate=None: so short a tick is negligible"
+            f"{MOST_TICKS_LATE}; is it in ms? If not, give frequency=None: so short a tick is "
+            "negligible"
         )
     for name, given in (
         ("bandwidth", wanted),
         ("damping", ratio),
-        ("rate", rate),
+        ("frequency", rate),
         ("delay", delay),
     ):
         _check_range(name, given)
@@ -231,7 +236,11 @@ def _check_stable(g: Gains) -> None:
         return
     i = int(bad[0])
     late_by = f" and measured {g.delay:g} s late" if g.delay else ""
-    held = "in a continuous loop" if g.rate is None else f"held over ticks of {1.0 / g.rate:g} s"
+    held = (
+        "in a continuous loop"
+        if g.frequency is None
+        else f"held over ticks of {1.0 / g.frequency:g} s"
+    )
     raise LimitError(
         f"with a bandwidth of {g.bandwidth[i]:g} rad/s and damping {g.damping[i]:g} the loop of "
         f"{g.names[i]!r} is not stable, {held}{late_by}: with this damping the largest bandwidth "
@@ -249,7 +258,7 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
 
     Motions that drift or oscillate undamped and that no motor moves are accepted.
     """
-    K, rate, delay = law_of(lin, g), g.rate, g.delay
+    K, rate, delay = law_of(lin, g), g.frequency, g.delay
     if rate is None:
         values, vectors = np.linalg.eig(lin.A - lin.B @ K)
         fastest = max(1.0, float(np.abs(values).max()))
@@ -270,7 +279,7 @@ def _check_on_model(lin: Linearization, g: Gains) -> None:
     why = "its own motion between two ticks is too fast for this rate"
     if lin.partition.actuation_rank < n:
         why = f"motions that no motor drives fall away under this law (or {why})"
-    by = f", by a factor of {np.abs(values[worst]):.4g} a tick" if g.rate is not None else ""
+    by = f", by a factor of {np.abs(values[worst]):.4g} a tick" if g.frequency is not None else ""
     raise LimitError(
         f"{lin.mech.name}: computed torque with these gains does not hold this equilibrium: "
         f"the motion of {listing(names, 4)} diverges{by}: {why}; hc.lqr stabilises every motion "

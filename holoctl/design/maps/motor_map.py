@@ -16,7 +16,7 @@ from scipy.ndimage import label
 from holoctl.base.checks import Array, Vector, flag, name_list, number, one_of, quiet, read_only
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.progress import progress_bar
-from holoctl.base.renamed import formerly
+from holoctl.base.renamed import former_names
 from holoctl.base.single_threaded_blas import one_thread
 from holoctl.closing.assembly import assemble
 from holoctl.control.tasks.task_terms import bound_to
@@ -39,7 +39,7 @@ __all__ = ["motor_map"]
 _WORDS = (*QUANTITIES, "reach")
 
 
-@formerly(locked="hold")
+@former_names(locked="hold")
 @quiet
 def motor_map(
     mech: Mechanism,
