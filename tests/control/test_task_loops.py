@@ -272,7 +272,7 @@ def test_a_controller_is_a_frozen_value_that_copies(kind):
     assert ctl.torque(q, v, reference, out=out) is out
     assert np.array_equal(out, u)
     for inside in (ctl.loop(), prepared_of_tasks(ctl)):
-        refused(lambda x=inside: pickle.dumps(x), hc.InputError, "neither copied nor pickled")
+        refused(lambda x=inside: pickle.dumps(x), hc.InputError, "cannot be copied or pickled")
     assert "<Loop of five_bar" in repr(ctl.loop())
 
 

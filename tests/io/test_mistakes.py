@@ -269,7 +269,7 @@ FLAWS = {  # old text, new text, key, where the fault is, words of the message
     "ring": (
         '<parent link="base"/>\n    <child link="arm_b"/>',
         '<parent link="arm_b"/>\n    <child link="arm_b"/>',
-        "b", 'name="b"', ["'arm_b'", "each other"],
+        "b", 'name="b"', ["'arm_b'", "cycle of parents"],
     ),
     "planar": (
         'name="elbow" type="revolute"', 'name="elbow" type="planar"',
@@ -425,8 +425,8 @@ def test_the_name_of_a_shipped_robot_is_no_path(monkeypatch, tmp_path, folder):
 @pytest.mark.parametrize(
     ("loops", "words"),
     [
-        ("[tip_a, arm_b]", "list of pairs.*'tip_a' is no pair.*closed_loop: [[tip_a, arm_b]]"),
-        ("[[tip_a, arm_b], a, b]", "list of pairs.*'a' is no pair.*closed_loop: [[a, b]]"),
+        ("[tip_a, arm_b]", "list of pairs.*'tip_a' is not a pair.*closed_loop: [[tip_a, arm_b]]"),
+        ("[[tip_a, arm_b], a, b]", "list of pairs.*'a' is not a pair.*closed_loop: [[a, b]]"),
         ("tip_a", "expected a list, such as [a, b]; got 'tip_a'.*is a list too: [tip_a]"),
     ],
 )
