@@ -288,12 +288,12 @@ def seen(task, show):
 
 
 WRONG = {
-    "its error is off": lambda self, q, v, t, show, x: 1e-6 + ca.norm_2(seen(self, show)),
+    "its error differs": lambda self, q, v, t, show, x: 1e-6 + ca.norm_2(seen(self, show)),
     "must return a casadi.SX of shape": lambda self, q, v, t, show, x: ca.SX.zeros(2),
     "must return.*got float": lambda self, q, v, t, show, x: 1.0,
     "raised KeyError: 'oh'": lambda self, q, v, t, show, x: {}["oh"],
     "depends on more.*other": lambda self, q, v, t, show, x: ca.SX.sym("other"),
-    "its drift is off": lambda self, q, v, t, show, x: hc.protocols.TaskExpression(
+    "its drift differs": lambda self, q, v, t, show, x: hc.protocols.TaskExpression(
         *_with_another_drift(self, q, v, show, x)
     ),
 }

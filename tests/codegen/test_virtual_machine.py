@@ -67,11 +67,12 @@ def test_the_torque_of_a_controller_is_that_of_python():
 
 
 def test_what_is_not_finite_is_refused_where_nothing_depends_on_it():
-    """Gravity compensation has no part of a_ref, nor dynamics of where a floating base is."""
+    """Gravity compensation has no part of a_ref, nor dynamics of where a floating base is. A finite
+    a_ref is taken: test_gravity_is_held_whatever_finite_acceleration_is_wanted."""
     mech, q, v = five_bar()
     ctl = hc.ComputedTorque(mech, kp=100.0, kd=20.0, compensation="gravity")
     fast, rest = hc.compile(ctl, machine="vm"), np.zeros(2)
-    for value in (np.nan, np.inf, 1e300):
+    for value in (np.nan, np.inf):
         for torque in (ctl.torque, fast.torque):
             with pytest.raises(hc.InputError, match="finite"):
                 torque(q, v, mech.motor_positions(q), rest, np.array([0.0, value]))

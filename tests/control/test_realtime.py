@@ -391,6 +391,7 @@ def test_rates_that_no_loop_keeps_are_refused(rate):
 def test_realtime_takes_nothing_and_passes_errors_on():
     with pytest.raises(TypeError):
         hc.realtime(1)
+    gc.unfreeze()  # what the start of the tests has frozen
     before = gc.isenabled(), gc.get_freeze_count()
     with pytest.raises(hc.InputError, match="step"), hc.realtime():
         hc.run_at_rate(None, 1e3)

@@ -174,8 +174,8 @@ def _compare(E: Expressions, task: BoundTask, owner: str, value: SX, found: Task
             same = PHI_AGREES if what == "error" else EXPRESSIONS_AGREE
             if not away <= same * (1.0 + size):
                 raise InputError(
-                    f"{owner} is not the task: its {what} has an error of {away:.2g}, that of the "
-                    f"task is {size:.4g} at most, at q = {q.round(4).tolist()}, "
+                    f"{owner} is not the task: its {what} differs by {away:.2g} from that of the "
+                    f"task, which is at most {size:.4g}, at q = {q.round(4).tolist()}, "
                     f"v = {v.round(4).tolist()}, t = {t:g}"
                 )
     if not compared:
