@@ -106,7 +106,7 @@ class Loop:
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(
-            "a Loop remembers the state of its mechanism, for one thread: it is neither copied nor "
+            "a Loop remembers the state of its mechanism, for one thread: it cannot be copied or "
             "pickled; ctl.loop() makes another one"
         )
 
