@@ -248,18 +248,18 @@ def ticks() -> Figure:
 
 
 def house() -> Figure:
-    """The floors, and what each adds."""
+    """The layers, and what each adds."""
     fig, ax = board(7.0, 3.7)
-    floors = (
-        ("app, simulation, design", "what a person starts; a plant on its way; offline", PURPLE),
-        ("control, codegen, doctor", "laws of a loop; machine code; explanations", GREEN),
+    layers = (
+        ("app, simulation, design", "command line, view; simulation; offline design", PURPLE),
+        ("control, codegen, doctor", "controllers; machine code; explanations", GREEN),
         ("dynamics, estimation", "u, a, impacts, certificates; the state from encoders", GREEN),
         ("projector, closing, rows", "gamma and bias; closed states, rank; G and drift", BLUE),
         ("io, mechanism", "files; tree, constraints, motors, all checked", BLUE),
-        ("forces, constraints", "what a row is; friction, springs", ORANGE),
-        ("tree, base", "a bare pin.Model; errors, tolerances, linear algebra", SOFT),
+        ("forces, constraints", "rows of constraints; friction, springs", ORANGE),
+        ("tree, base", "a plain pin.Model; errors, tolerances, linear algebra", SOFT),
     )
-    for i, (name, what, color) in enumerate(floors):
+    for i, (name, what, color) in enumerate(layers):
         y = 3.35 - 0.48 * i
         box(ax, 1.25, y, 2.2, 0.38, name, color)
         ax.text(2.5, y, what, va="center", fontsize=8.5)
