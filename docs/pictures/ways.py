@@ -257,7 +257,7 @@ def house() -> Figure:
         ("projector, closing, rows", "gamma and bias; closed states, rank; G and drift", BLUE),
         ("io, mechanism", "files; tree, constraints, motors, all checked", BLUE),
         ("forces, constraints", "rows of constraints; friction, springs", ORANGE),
-        ("tree, base", "a plain pin.Model; errors, tolerances, linear algebra", SOFT),
+        ("tree, laws, base", "a plain pin.Model; each law once; errors, linear algebra", SOFT),
     )
     for i, (name, what, color) in enumerate(layers):
         y = 3.35 - 0.48 * i
