@@ -372,15 +372,24 @@ class Lines:
 
     Attributes
     ----------
-    pair : (n,) int array: the pair of frames.
+    pair : (n,) int array
+        The pair of frames.
     first, second : (n,) int arrays
         Frame 1 and frame 2, among all 2C frames, those of frames 1 first.
-    holders : (2, n) int array: the frame that holds n, and the one that holds s, among the same. a,
-    b : (n, 3) arrays: the vector n if it is fixed in a frame, and s if it is a direction. vectors :
-    (2, n, 3) array: a; b, or zero if s is a point. normal, arm : (n,) int arrays: the frame in
-    which n is fixed (for a rod, with which it turns), and that of s. point : (n,) bool array:
-    whether s is the origin of its frame, and the row has a force. rod : (n,) bool array: whether n
-    is d / L. length : (n,) array: L of a rod, 1 for other rows.
+    holders : (2, n) int array
+        The frame in which n is fixed, and that of s, among the same.
+    a, b : (n, 3) arrays
+        The vector n if it is fixed in a frame, and s if it is a direction.
+    vectors : (2, n, 3) array
+        a; b, or zero if s is a point.
+    normal, arm : (n,) int arrays
+        The frame in which n is fixed (for a rod, with which it turns), and that of s.
+    point : (n,) bool array
+        Whether s is the origin of its frame, and the row has a force.
+    rod : (n,) bool array
+        Whether n is d / L.
+    length : (n,) array
+        L of a rod, 1 for other rows.
     """
 
     pair: Indices

@@ -1,4 +1,4 @@
-"""Position errors and rates of the motors, the feedback of computed torque, in numbers."""
+"""Position errors and rates of the motors, which the feedback of computed torque multiplies."""
 
 from __future__ import annotations
 

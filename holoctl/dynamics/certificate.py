@@ -211,8 +211,16 @@ def certify(
     T : Terms
     part : Partition
         The partition of the solution.
-    a : (nv,) acceleration efforts : (nv,) B u + J^T f + F multipliers : (m,) lambda condition :
-    condition number of the factored matrix w : (nv,) M a + h, if it is known
+    a : (nv,) array
+        Acceleration.
+    efforts : (nv,) array
+        ``B u + J^T f + F``.
+    multipliers : (m,) array
+        lambda.
+    condition : float
+        Condition number of the factored matrix.
+    w : (nv,) array, optional
+        ``M a + h``, if it is known.
     """
     mech, h = T.mechanism, T.h
     constraint = T.rows.jacobian.T.dot(multipliers)

@@ -82,8 +82,8 @@ def constraint_errors(
 
     See Also
     --------
-    by_constraint : numbers of all rows as one array for each constraint. corrected : projects a
-    state onto the constraints.
+    by_constraint : numbers of all rows as one array for each constraint.
+    corrected : projects a state onto the constraints.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """One accepted step of a motion: explicit, implicit, or over a singular configuration.
 
 Steps end well before a singular configuration that is ahead, until the motion is close to it and
-one step passes it (singularity_crossing.py).
+one step passes it (singularity_crossing.py). The end of a step is projected onto the manifold, and
+accepted or refused, by `judged` in motion.py.
 """
 
 from __future__ import annotations
