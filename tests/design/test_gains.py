@@ -103,7 +103,7 @@ def test_a_late_loop_without_ticks_is_closed_around_the_model_too(lin):
     for kwargs in ({"delay": 0.1}, {"delay": 0.1 - 0.5e-3, "frequency": 1e3}):
         with pytest.raises(hc.LimitError, match="diverges"):
             hc.gains_for(lin, 0.5, **kwargs)
-    assert hc.gains_for(lin, 2.0, delay=0.02).rate is None
+    assert hc.gains_for(lin, 2.0, delay=0.02).frequency is None
     assert hc.gains_for(lin, 2.0, delay=1e-9).damping_left[0] == pytest.approx(1.0)
 
 
