@@ -29,7 +29,9 @@ True
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -214,27 +216,25 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME_OF:
         home = importlib.import_module(f"holoctl.{_HOME_OF[name]}")
         value = home if name in _MODULES else getattr(home, name)
-    elif now := importlib.import_module("holoctl.base.renamed").RENAMED.get(name):
+    elif now := _present_name(name):
         warnings.warn(f"holoctl.{name} is holoctl.{now} now", DeprecationWarning, stacklevel=2)
-        return _public(now)
-    elif place := next((x for x in ("results", "protocols") if name in _names_in(x)), None):
-        former, now = f"holoctl.{name}", f"holoctl.{place}.{name}"
-        warnings.warn(f"{former} is {now} now", DeprecationWarning, stacklevel=2)
-        return _public(f"{place}.{name}")
+        return attrgetter(now)(sys.modules[__name__])
     else:
         raise AttributeError(f"module 'holoctl' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
-def _names_in(module: str) -> list[str]:
-    found: list[str] = importlib.import_module(f"holoctl.{module}").__all__
-    return found
-
-
-def _public(name: str) -> Any:
-    place, _, name = name.rpartition(".")
-    return getattr(importlib.import_module(f"holoctl.{place}".rstrip(".")), name)
+def _present_name(former: str) -> str | None:
+    """The name that replaces a former one. Private names, for which tools ask, import nothing."""
+    if former.startswith("_"):
+        return None
+    now: str | None = importlib.import_module("holoctl.base.renamed").RENAMED.get(former)
+    if now is None:
+        for place in ("results", "protocols"):
+            if former in importlib.import_module(f"holoctl.{place}").__all__:
+                return f"{place}.{former}"
+    return now
 
 
 def __dir__() -> list[str]:

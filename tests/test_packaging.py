@@ -87,3 +87,11 @@ def test_wheel_holds_every_file_of_the_package(tmp_path):
     assert {"holoctl/py.typed", "holoctl/__init__.py"} <= package
     assert package - shipped == set()
     assert {name for name in shipped if ".dist-info/" not in name} == package
+
+
+def test_private_names_that_tools_ask_for_import_nothing():
+    code = (
+        "import sys, holoctl; assert not hasattr(holoctl, '_ipython_display_'); "
+        "assert 'holoctl.results' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

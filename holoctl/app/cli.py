@@ -28,11 +28,12 @@ from holoctl.app.retime_command import add_retime
 from holoctl.app.robot_arguments import (
     FLAG,
     FORMATS,
+    GAINS,
     Option,
     add_options,
     folder,
+    gains_of,
     names_of,
-    numbers_of,
     positions,
     robot_command,
     robot_held,
@@ -154,8 +155,7 @@ def _parser() -> argparse.ArgumentParser:
 
 _EXPORT: list[Option] = [
     ("--out", "to write to", {"type": folder, "required": True, "metavar": "FOLDER"}),
-    ("--kp", "1/s^2; one number, or one for each motor, separated by commas", {"metavar": "GAIN"}),
-    ("--kd", "1/s; likewise", {"metavar": "GAIN"}),
+    *GAINS,
     ("--compensation", "of the whole dynamics (default), or of gravity alone: gains in N m/rad, "
      "N m s/rad", {"choices": ["full", "gravity"]}),
     ("--friction-at", "where friction of the robot's forces is compensated (default: reference)",
@@ -281,14 +281,13 @@ def _export(given: argparse.Namespace) -> int:
     mech, q = robot_held(given)
     if given.set:
         mech = dataclasses.replace(mech, reference=q)
-    if (given.kp is None) != (given.kd is None):
-        raise InputError("--kp and --kd belong together: give both, or none")
+    gains = gains_of(given)
     law = {
         name: x
         for name in ("compensation", "friction_at")
         if (x := getattr(given, name)) is not None
     }
-    if given.kp is None and law:
+    if law and not gains:
         option = min(law).replace("_", "-")
         raise InputError(f"--{option} needs a controller: give --kp and --kd too, or leave it out")
     what: Mechanism | ComputedTorque = mech
@@ -296,12 +295,8 @@ def _export(given: argparse.Namespace) -> int:
     options: dict[str, Any] = {
         "closure_limit": given.closure_limit, "velocity_limit": given.velocity_limit,
     }  # fmt: skip
-    if given.kp is not None:
-        kp, kd = (
-            numbers_of(text, name, "a number, or one for each motor")
-            for name, text in (("--kp", given.kp), ("--kd", given.kd))
-        )
-        what = ComputedTorque(mech, kp=_alone(kp), kd=_alone(kd), **law, **kept, **options)
+    if gains:
+        what = ComputedTorque(mech, **gains, **law, **kept, **options)
         options = {}
     elif kept:
         options["limits"] = WithinLimits(**kept)
@@ -309,7 +304,7 @@ def _export(given: argparse.Namespace) -> int:
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
         hold_limit=given.hold_limit, **options, **_exported_sensors(mech, given.measured),
     )  # fmt: skip
-    controlled = given.kp is not None and mech.actuated and not mech.motors.missing
+    controlled = gains and mech.actuated and not mech.motors.missing
     print(f"{mech.name}: {'computed torque' if controlled else 'inverse dynamics'} as C, written:")
     for path in paths:
         print(f"  {path}")
@@ -358,10 +353,6 @@ def _exported_sensors(mech: Mechanism, text: str | None) -> dict[str, Any]:
             )
         return {"measured": mech.actuated}
     return {"measured": text if text == "all" else names_of(text)}
-
-
-def _alone(found: list[float]) -> float | list[float]:
-    return found[0] if len(found) == 1 else found
 
 
 def _demo(given: argparse.Namespace) -> int:

@@ -6,8 +6,6 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import FORMATS, positions, robot_command, robot_of, typed_whole
 from holoctl.closing.assembly import assemble
@@ -44,8 +42,7 @@ def _modes(given: argparse.Namespace) -> int:
         mech, mech.motor_positions(q), tries=given.tries, seed=given.seed,
         progress=sys.stderr.isatty(),
     )  # fmt: skip
-    labels = _labels(mech)
-    numbers = [_flat(mech, mode.q) for mode in found.modes]
+    numbers = [_numbers(mech, mode.q) for mode in found.modes]
 
     def as_dict(found: AssemblyModes) -> dict[str, Any]:
         modes = [
@@ -57,26 +54,23 @@ def _modes(given: argparse.Namespace) -> int:
 
     def as_table(found: AssemblyModes) -> tuple[list[str], list[list[Any]]]:
         head = [[i, mode.sign, mode.found] for i, mode in enumerate(found.modes, start=1)]
-        rows = [[*one, *x] for one, x in zip(head, numbers, strict=True)]
-        return ["mode", "sign", "found", *labels], rows
+        rows = [[*one, *x.values()] for one, x in zip(head, numbers, strict=True)]
+        return ["mode", "sign", "found", *numbers[0]], rows
 
     def show(found: AssemblyModes) -> None:
         print(f"{mech.name}: {len(found.modes)} assembly modes from {found.tries} starts")
         for mode, x in zip(found.modes, numbers, strict=True):
             print(f"\nsign {'+' if mode.sign > 0 else '-'}, from {mode.found} starts:")
-            write_table(list(zip(labels, x, strict=True)))
+            write_table(list(x.items()))
 
     answer(given, found, as_dict, as_table, show)
     return 0
 
 
-def _labels(mech: Mechanism) -> list[str]:
-    found = []
-    for name, x in positions(mech, mech.reference).items():
-        count = np.size(x)
-        found += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
+def _numbers(mech: Mechanism, q: Any) -> dict[str, float]:
+    """Every coordinate of every joint by its name, ``joint[i]`` where it has several."""
+    found: dict[str, float] = {}
+    for name, x in positions(mech, q).items():
+        several = [x] if isinstance(x, float) else x
+        found |= {name if len(several) == 1 else f"{name}[{i}]": y for i, y in enumerate(several)}
     return found
-
-
-def _flat(mech: Mechanism, q: Any) -> list[float]:
-    return [float(x) for part in positions(mech, q).values() for x in np.atleast_1d(part)]

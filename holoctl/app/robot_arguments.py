@@ -25,10 +25,12 @@ from holoctl.tree.frozen_model import has_joint
 __all__ = [
     "FLAG",
     "FORMATS",
+    "GAINS",
     "Option",
     "add_options",
     "decimal",
     "folder",
+    "gains_of",
     "names_of",
     "numbers_of",
     "picture",
@@ -58,6 +60,12 @@ FLAG = {"action": "store_true"}
 FORMATS: tuple[Option, ...] = (
     ("--json", "for programs", FLAG),
     ("--csv", "for spreadsheets", FLAG),
+)
+
+
+GAINS: tuple[Option, ...] = (
+    ("--kp", "1/s^2; one number, or one for each motor, separated by commas", {"metavar": "GAIN"}),
+    ("--kd", "1/s; likewise", {"metavar": "GAIN"}),
 )
 
 
@@ -195,7 +203,7 @@ def _put(model: pin.Model, q: Vector, name: str, values: list[float]) -> None:
     q[place] = [np.cos(values[0]), np.sin(values[0])] if continuous else values
 
 
-def positions(mech: Mechanism, q: Vector) -> dict[str, float | list[float]]:
+def positions(mech: Mechanism, q: Vector) -> dict[str, Any]:
     """The position of each joint: one number for a joint of one coordinate (the angle of a
     continuous one)."""
     found: dict[str, float | list[float]] = {}
@@ -223,3 +231,16 @@ def numbers_of(text: str, option: str, what: str = "numbers separated by commas"
         return [decimal(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{option} takes {what}; got {text!r}") from None
+
+
+def gains_of(given: argparse.Namespace) -> dict[str, Any]:
+    """kp and kd of `GAINS` by name; empty if there are none."""
+    if (given.kp is None) != (given.kd is None):
+        raise InputError("--kp and --kd belong together: give both, or none")
+    if given.kp is None:
+        return {}
+    gains = {
+        name: numbers_of(getattr(given, name), f"--{name}", "a number, or one for each motor")
+        for name in ("kp", "kd")
+    }
+    return {name: found[0] if len(found) == 1 else found for name, found in gains.items()}

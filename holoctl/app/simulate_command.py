@@ -12,8 +12,9 @@ import numpy as np
 from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
+    GAINS,
     decimal,
-    numbers_of,
+    gains_of,
     picture,
     robot_command,
     robot_of,
@@ -42,8 +43,7 @@ def add_simulate(commands: Any) -> None:
         "holoctl simulate five_bar --kp 400 --kd 40 --to motor_left=2.4 --picture run.png",
         [("--duration", "s (%(default)g)",
           {"type": typed_number, "default": 2.0, "metavar": "SECONDS"}),
-         ("--kp", "1/s^2; commas between one for each motor", {"metavar": "GAIN"}),
-         ("--kd", "1/s; likewise", {"metavar": "GAIN"}),
+         *GAINS,
          ("--to", "where a motor goes, rad or m; may be repeated",
           {"metavar": "MOTOR=VALUE", "action": "append", "default": []}),
          ("--frequency", "of the controller, Hz (%(default)g)",
@@ -62,15 +62,13 @@ def _simulate(given: argparse.Namespace) -> int:
     q, v = assemble(mech, q, locked=held)
     duration = positive("--duration", given.duration, "s")
     frequency = positive("--frequency", given.frequency, "Hz")
-    if (given.kp is None) != (given.kd is None):
-        raise InputError("--kp and --kd belong together: give both, or none")
-    if given.to and given.kp is None:
+    gains = gains_of(given)
+    if given.to and not gains:
         raise InputError("--to is for a controller: give --kp and --kd too")
     controller = None
-    if given.kp is not None:
-        kp, kd = (_gains(text, name) for name, text in (("--kp", given.kp), ("--kd", given.kd)))
+    if gains:
         start = mech.motor_positions(q)
-        law = ComputedTorque(mech, kp=kp, kd=kd, dt=1.0 / frequency)
+        law = ComputedTorque(mech, **gains, dt=1.0 / frequency)
         controller = law.track(_point_to_point(start, _goal(mech, start, given.to), duration))
     run = simulate(
         mech, controller, q, v, duration, frequency=frequency, progress=sys.stderr.isatty()
@@ -101,11 +99,6 @@ def _simulate(given: argparse.Namespace) -> int:
 
     answer(given, run, as_dict, as_table, show, lambda run: plot_run(run, mech))
     return 1 if run.ended else 0
-
-
-def _gains(text: str, name: str) -> float | list[float]:
-    found = numbers_of(text, name, "a number, or one for each motor")
-    return found[0] if len(found) == 1 else found
 
 
 def _goal(mech: Mechanism, start: Vector, texts: list[str]) -> Vector:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ __all__ = [
     "file_path",
     "finite",
     "flag",
-    "formerly",
     "freeze",
     "instant",
     "is_float",
@@ -59,28 +57,11 @@ Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 """Arrays of floats (`Vector` where there is one axis), of indices, of booleans."""
 _T = TypeVar("_T", bound=np.generic)
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 quiet = np.errstate(all="ignore")
 """Decorator of public functions: overflows within them neither warn nor raise numpy's
 FloatingPointError, whatever the caller has set. The library checks the results and raises its own
 errors."""
-
-
-def formerly(**now: str) -> Callable[[_F], _F]:
-    """Decorator of public functions: a keyword that was removed raises an `InputError` which names
-    its replacement."""
-
-    def decorate(function: _F) -> _F:
-        @functools.wraps(function)
-        def checked(*args: Any, **options: Any) -> Any:
-            for name in options.keys() & now.keys():
-                raise InputError(f"{function.__name__} has no {name}= any more: {now[name]}")
-            return function(*args, **options)
-
-        return cast("_F", checked)
-
-    return decorate
 
 
 def vector(name: str, value: Any, size: int, meaning: str = "") -> Vector:

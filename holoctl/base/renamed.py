@@ -1,4 +1,5 @@
-"""Former public names, which still work for one version, with a `DeprecationWarning`."""
+"""Former public names: they work for one version with a `DeprecationWarning`, or name what replaces
+them."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-__all__ = ["RENAMED", "former_names"]
+from holoctl.base.errors import InputError
+
+__all__ = ["RENAMED", "former_names", "formerly"]
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 
@@ -56,9 +59,24 @@ def former_names(**names: str) -> Callable[[_C], _C]:
 
         what.__init__ = __init__  # type: ignore[misc]
         for former, name in present.items():
-            if hasattr(what, name) or name in getattr(what, "__annotations__", {}):
-                setattr(what, former, _attribute(owner, former, name))
+            setattr(what, former, _attribute(owner, former, name))
         return what
+
+    return decorated
+
+
+def formerly(**now: str) -> Callable[[_C], _C]:
+    """Decorator of public functions: a keyword that was removed raises an `InputError` which names
+    its replacement."""
+
+    def decorated(function: _C) -> _C:
+        @wraps(function)
+        def checked(*args: Any, **options: Any) -> Any:
+            for name in options.keys() & now.keys():
+                raise InputError(f"{function.__name__} has no {name}= any more: {now[name]}")
+            return function(*args, **options)
+
+        return checked  # type: ignore[return-value]
 
     return decorated
 

@@ -17,7 +17,6 @@ import numpy as np
 from holoctl.base.checks import (
     Vector,
     counted,
-    formerly,
     listing,
     numbers,
     one_of,
@@ -27,6 +26,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import cholesky, largest
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import SINGULAR
 from holoctl.control.braking_limits import braking_limits
 from holoctl.control.effort_bounds import least_efforts

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, flag, formerly, positive
+from holoctl.base.checks import Vector, flag, positive
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
-from holoctl.base.renamed import former_names
+from holoctl.base.renamed import former_names, formerly
 from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import file_path, formerly, one_of, quiet, whole
+from holoctl.base.checks import file_path, one_of, quiet, whole
 from holoctl.base.errors import BranchError, InputError
+from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.c_sources import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
