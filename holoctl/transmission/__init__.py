@@ -1,5 +1,5 @@
-"""Parallel joints as transmissions: a closed mechanism between the motors and serial joints.
+"""Parallel joints as transmissions: closed mechanisms between motors and the serial joints they move.
 
-A mechanism, or one loop of a robot, and the names of its serial joints; out come positions, rates,
-efforts and inertia on both sides: a `Transmission`.
+In: a mechanism or a robot, and names of serial joints. Out: a `Transmission`: positions, rates,
+efforts and inertia on both sides, on one branch. Uses an estimator's continuation.
 """

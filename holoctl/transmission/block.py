@@ -30,11 +30,11 @@ from holoctl.tree.frames import resolve_frame
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.numbering import with_locked_joints
 
-__all__ = ["Block", "block_of", "blocks"]
+__all__ = ["LoopBlock", "block_of", "blocks"]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class LoopBlock:
     """A closed mechanism of a robot.
 
     Attributes
@@ -73,7 +73,7 @@ def blocks(mech: Mechanism) -> tuple[Indices, ...]:
     )
 
 
-def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> Block:
+def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> LoopBlock:
     """The block that these coordinates belong to, as a mechanism of its own.
 
     Raises
@@ -100,13 +100,13 @@ def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> Block:
     return _block(mech, found[0], owner)
 
 
-def _block(mech: Mechanism, columns: Indices, owner: str) -> Block:
+def _block(mech: Mechanism, columns: Indices, owner: str) -> LoopBlock:
     model = plain(mech.model)
     joints = sorted(set(mech.joint_of[columns].tolist()))
     above = {int(model.parents[j]) for j in joints} - set(joints)
     base = above.pop()
     if columns.size == mech.nv:
-        return Block(mech, "universe", pin.SE3.Identity())
+        return LoopBlock(mech, "universe", pin.SE3.Identity())
     q = np.asarray(mech.reference)
     data = model.createData()
     pin.forwardKinematics(model, data, q)
@@ -134,7 +134,7 @@ def _block(mech: Mechanism, columns: Indices, owner: str) -> Block:
         forces=[f for f in kept if f is not None],
         limits=_limits(mech, names),
     )
-    return Block(small, str(model.names[base]), data.oMi[base].copy())
+    return LoopBlock(small, str(model.names[base]), data.oMi[base].copy())
 
 
 def _entries(model: pin.Model, joints: Sequence[int], q: Vector) -> Vector:

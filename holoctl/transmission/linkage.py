@@ -18,11 +18,11 @@ from holoctl.base.errors import InputError
 from holoctl.base.linalg import least_squares
 from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.transmission.block import Block
+from holoctl.transmission.block import LoopBlock
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["BaseMotion", "Linkage", "linkage_of", "serial_bodies"]
+__all__ = ["BaseMotion", "LinkageDynamics", "linkage_of", "serial_bodies"]
 
 
 class BaseMotion(NamedTuple):
@@ -43,7 +43,7 @@ class BaseMotion(NamedTuple):
     gravity: Vector
 
 
-class Linkage(NamedTuple):
+class LinkageDynamics(NamedTuple):
     """The open tree without its serial bodies, on a moving base; for one thread.
 
     Attributes
@@ -122,7 +122,7 @@ def serial_bodies(mech: Mechanism, columns: Indices) -> list[int]:
     return found[1:]
 
 
-def linkage_of(block: Block, columns: Indices) -> Linkage:
+def linkage_of(block: LoopBlock, columns: Indices) -> LinkageDynamics:
     """The linkage of a block with these serial coordinates."""
     mech, tree, model = block.mech, plain(block.mech.model), pin.Model()
     serial, joints, inertias = serial_bodies(mech, columns), list(tree.joints), list(tree.inertias)
@@ -138,4 +138,4 @@ def linkage_of(block: Block, columns: Indices) -> Linkage:
     model.armature = np.concatenate([np.zeros(6), rotors])
     gravity = block.placement.rotation.T @ np.asarray(tree.gravity.linear)
     at_rest = BaseMotion(np.zeros(6), np.zeros(6), gravity)
-    return Linkage(mech, model, model.createData(), np.array([0.0] * 6 + [1.0]), at_rest)
+    return LinkageDynamics(mech, model, model.createData(), np.array([0.0] * 6 + [1.0]), at_rest)

@@ -51,7 +51,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
 from holoctl.transmission.branch import JointBranch
-from holoctl.transmission.linkage import BaseMotion, Linkage, linkage_of
+from holoctl.transmission.linkage import BaseMotion, LinkageDynamics, linkage_of
 from holoctl.transmission.polytope import Polytope, between, zonotope
 from holoctl.transmission.table import TransmissionTable, chebyshev_table
 
@@ -121,7 +121,7 @@ class JointGains:
         )
 
 
-class _Motion(NamedTuple):
+class _AtJoints(NamedTuple):
     """State of the mechanism at joint positions y.
 
     Attributes
@@ -237,7 +237,7 @@ class Transmission:
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
         self._own = own
         self._by_motors: JointBranch | None = None  # made when first needed
-        self._linkage: Linkage | None = None
+        self._linkage: LinkageDynamics | None = None
         self.y_start = read_only(self._by_joints.first.copy())
         self.motor_start = read_only(self.mech.motor_positions(own))
         self._turning = self.mech.motors.turning
@@ -711,7 +711,7 @@ class Transmission:
             for j in range(1, model.njoints) if model.names[j] in names
         ])  # fmt: skip
 
-    def _at(self, y: Vector) -> _Motion:
+    def _at(self, y: Vector) -> _AtJoints:
         """The state at y, in which the motors control the joints as at the start."""
         place = self._by_joints.at(y)
         J = self.mech.B.T @ place.gamma
@@ -725,9 +725,9 @@ class Transmission:
                 "its sign (a type-2, parallel singularity)",
                 why="dead point",
             )
-        return _Motion(place.q, place.gamma, J, factors)
+        return _AtJoints(place.q, place.gamma, J, factors)
 
-    def _checked(self, y: Any) -> _Motion:
+    def _checked(self, y: Any) -> _AtJoints:
         return self._at(vector("y", y, len(self.joints), f"positions of {listing(self.joints)}"))
 
     def _det_sign(self, J: Array) -> float:
@@ -740,11 +740,11 @@ class Transmission:
         found[i] = self.motor_start[i] + wrapped(found[i] - self.motor_start[i])
         return found
 
-    def _curvature(self, here: _Motion, rates: Vector) -> Vector:
+    def _curvature(self, here: _AtJoints, rates: Vector) -> Vector:
         found: Vector = self.mech.B.T @ self._by_joints.bias(here.q, here.gamma @ rates)
         return found
 
-    def _geometric(self, here: _Motion, u: Any) -> Array:
+    def _geometric(self, here: _AtJoints, u: Any) -> Array:
         """``sum_i u_i d2 q_mi / dy2`` (p, p), by polarisation of the curvature, which is quadratic
         in the rates."""
         p = len(self.joints)
@@ -762,7 +762,7 @@ class Transmission:
             found[i, j] = found[j, i] = 0.5 * (both - along[i] - along[j])
         return found
 
-    def _made_linkage(self) -> Linkage:
+    def _made_linkage(self) -> LinkageDynamics:
         if self._linkage is None:
             self._linkage = linkage_of(self._block, self._columns)
         return self._linkage

@@ -235,6 +235,7 @@ def test_gains_are_derivatives_of_efforts(name):
     for y, u in zip(postures(name, 10), rates(name, 5), strict=False):
         K, D = np.diag(np.arange(50.0, 50.0 + n)), 2.0 * np.eye(n)
         q0 = tr.motor_positions(y) + np.linalg.solve(K, u)  # u = K (q0 - q)
+
         def tau(x):
             return tr.joint_efforts(K @ (q0 - tr.motor_positions(x)), x)  # noqa: B023
 
