@@ -10,9 +10,10 @@ from zoo import add_body, at, bar, lump
 import holoctl as hc
 
 PITCH_ROLL = ["pitch", "roll"]
+ORIGIN = pin.SE3.Identity()
 
 
-def serial_ankle(m, base, side="", x=at()):
+def serial_ankle(m, base, side="", x=ORIGIN):
     """Pitch about y, then roll about x, with a cross and a foot."""
     rng = np.random.default_rng(5)
     add_body(m, base, pin.JointModelRY(), x, f"{side}pitch", lump(rng, 0.1))
@@ -24,12 +25,12 @@ def rod(length):
                        np.diag([0.05 * length**2 / 12, 0.05 * length**2 / 12, 1e-6]))  # fmt: skip
 
 
-def cranked(m, base, side="", x=at(), ball=False, crank=(0.05, 0.04), rods=(0.2, 0.15)):
+def cranked(m, base, side="", x=ORIGIN, ball=False, crank=(0.05, 0.04), rods=(0.2, 0.15)):
     """Two motors about y with cranks to the back and rods down to the foot."""
     serial_ankle(m, base, side, x)
     loops, motors = [], []
-    for name, y, r, length in zip(("left", "right"), (0.04, -0.05), crank, rods, strict=True):
-        name = f"{side}{name}"
+    for of, y, r, length in zip(("left", "right"), (0.04, -0.05), crank, rods, strict=True):
+        name = f"{side}{of}"
         place = x * at(-0.06 + r, y, length)
         body = pin.Inertia(0.08, np.array([-r / 2, 0, 0.01]), 1e-5 * np.eye(3))
         add_body(m, base, pin.JointModelRY(), place, name, body)
@@ -62,12 +63,12 @@ def crank_angle(y, side, crank=(0.05, 0.04), rods=(0.2, 0.15)):
     return direction + np.arctan2(np.sqrt(1.0 - cosine**2), cosine)
 
 
-def pushed(m, base, side="", x=at()):
+def pushed(m, base, side="", x=ORIGIN):
     """Two linear motors on universal joints behind the shank, balls at the foot."""
     serial_ankle(m, base, side, x)
     loops, motors = [], []
-    for name, y in (("left", 0.04), ("right", -0.04)):
-        name = f"{side}{name}"
+    for of, y in (("left", 0.04), ("right", -0.04)):
+        name = f"{side}{of}"
         place = x * at(-0.05, y, 0.25)
         add_body(m, base, pin.JointModelRX(), place, f"{name} x", pin.Inertia.Zero())
         add_body(m, f"{name} x", pin.JointModelRY(), at(), f"{name} y", rod(0.12))
@@ -89,7 +90,7 @@ LINKS = (0.05, 0.2, 0.06, 0.21)
 """Crank, coupler, lever and ground of the knee."""
 
 
-def four_barred(m, base, side="", x=at()):
+def four_barred(m, base, side="", x=ORIGIN):
     """A knee whose lever is driven through a coupler by a crank in the thigh; all about y."""
     crank, coupler, lever, ground = LINKS
     add_body(m, base, pin.JointModelRY(), x, f"{side}knee", lump(np.random.default_rng(7), 1.5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -302,7 +303,7 @@ def test_more_motors_than_joints_share_an_effort_about_a_preload():
     q_m = tr.motor_positions(y)
     np.testing.assert_allclose(tr.joint_positions(q_m), y, atol=1e-12)
     with pytest.raises(hc.BranchError, match="contradict each other"):
-        tr.joint_positions(q_m + [0.0, 0.1])
+        tr.joint_positions([*q_m[:1], q_m[1] + 0.1])
 
 
 def test_fewer_motors_than_joints_leave_a_residual():
@@ -349,10 +350,8 @@ def test_results_do_not_depend_on_what_was_asked_before():
     one, other = (Transmission(alone(cranked), PITCH_ROLL) for _ in range(2))
     for y in postures("cranked", 30):
         one.motor_positions(y)
-        try:
+        with suppress(hc.BranchError):
             one.motor_positions(y * 10.0)
-        except hc.BranchError:
-            pass
         other.jacobian(0.5 * y)
         np.testing.assert_allclose(one.motor_positions(y), other.motor_positions(y), atol=1e-13)
     copy = pickle.loads(pickle.dumps(one))
@@ -400,7 +399,8 @@ def locked_by_geometry():
          hc.InconsistentError, "not closed"),
         (lambda: Transmission(hc.Mechanism(alone(cranked).model, alone(cranked).constraints),
                               PITCH_ROLL), hc.NotActuatedError, "no motor"),
-        (lambda: transmission("cranked").motor_positions([1.5, 0.0]), hc.BranchError, "not reached"),
+        (lambda: transmission("cranked").motor_positions([1.5, 0.0]), hc.BranchError,
+         "not reached"),
         (lambda: transmission("cranked").motor_positions([1.0]), hc.InputError, "positions of"),
         (lambda: transmission("cranked").motor_positions([np.nan, 0.0]), hc.InputError, "finite"),
         (lambda: transmission("cranked").joint_positions([3.0, 0.0]), hc.BranchError, "branch"),
