@@ -99,7 +99,8 @@ class BranchError(HoloctlError):
         close to a configuration from which it may continue on several branches; ``"gain"``: noise
         would be amplified too much; ``"time"``: the time went back, as at the start of another run;
         ``"lost"``: one of the last three was raised by an earlier call; ``"rows"``: rows that were
-        left out as redundant would open.
+        left out as redundant would open; ``"reach"``: no path of closed states leads there;
+        ``"control"``: the motors lose control of a joint on the way.
     """
 
     def __init__(self, message: str, *, why: str = "") -> None:

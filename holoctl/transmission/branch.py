@@ -157,5 +157,5 @@ def _out_of_reach(branch: JointBranch, x: Vector, tally: Tally) -> HoloctlError:
         f"singular configuration, or nearly. Likely causes: positions out of reach (the largest "
         f"is {far:.3g} rad or m from the start), degrees for rad, or another order than "
         f"{listing(branch.names)}",
-        why="dead point",
+        why="reach",
     )

@@ -325,6 +325,20 @@ class Transmission:
         return self._checked(y).J.copy()
 
     @quiet
+    def noise_gain(self, y: Any) -> float:
+        """The largest rate of a coordinate of the linkage by a rate of the joints, both scaled.
+
+        It is not bounded near a singular configuration of the linkage, such as a stretched crank.
+
+        Raises
+        ------
+        InputError, BranchError
+            As `configuration`.
+        """
+        scaled = self._checked(y).gamma * self._y_scale / self.mech.column_scale[:, None]
+        return float(np.sqrt((scaled * scaled).sum(axis=1).max()))
+
+    @quiet
     def motor_rates(self, y: Any, yd: Any) -> Vector:
         """The motor rates (nu,) at joint positions y and rates yd (p,): ``J yd``, rad/s or m/s.
 
@@ -488,8 +502,7 @@ class Transmission:
         """
         here = self._checked(y)
         if rotors:
-            armature = self.mech.B.T @ np.asarray(self.mech.model.armature)
-            inertia: Array = here.J.T @ (armature[:, None] * here.J)
+            inertia: Array = here.J.T @ (self.rotor_inertias[:, None] * here.J)
             return inertia
         link, rest = self._made_linkage(), np.zeros(self.mech.nv)
         weightless = link.at_rest._replace(gravity=np.zeros(3))
@@ -499,6 +512,12 @@ class Transmission:
             columns.append(here.gamma.T @ link.needed(here.q, rest, a, weightless)[6:])
         found = np.array(columns)
         return 0.5 * (found + found.T)
+
+    @property
+    def rotor_inertias(self) -> Vector:
+        """The rotor inertias of the motors (nu,), at their coordinates, kg m^2 or kg."""
+        inertias: Vector = self.mech.B.T @ np.asarray(self.mech.model.armature)
+        return inertias
 
     @quiet
     def velocity_effort(self, y: Any, yd: Any) -> Vector:
@@ -618,11 +637,32 @@ class Transmission:
         InputError, BranchError
             As `configuration`.
         """
-        here, bound = self._checked(y), self._limits(limits)
+        here = self._checked(y)
         rates = here.J @ (np.zeros(len(self.joints)) if yd is None else self._rates("yd", yd))
-        lower, upper = effort_bounds(bound, rates)
+        return zonotope(self.joints, here.J, *self.effort_box(rates, limits))
+
+    def effort_box(self, rates: Any = None, limits: Any = None) -> tuple[Vector, Vector]:
+        """Lower and upper limits of the motor efforts (nu,) at rates of the motors, N m or N.
+
+        Parameters
+        ----------
+        rates : (nu,) array_like, optional
+            Default: zero.
+        limits : Limits, optional
+            Default: those of the mechanism (`limits_of`).
+
+        Raises
+        ------
+        LimitError
+            If a motor has no effort limit.
+        InputError
+            For a wrong shape, or limits of other motors.
+        """
+        n = len(self.motors)
+        v = np.zeros(n) if rates is None else vector("rates", rates, n, "of the motors")
+        lower, upper = effort_bounds(self._limits(limits), v)
         self._check_limited(np.isfinite(lower) & np.isfinite(upper), "effort")
-        return zonotope(self.joints, here.J, lower, upper)
+        return lower, upper
 
     @quiet
     def rate_polytope(self, y: Any, limits: Any = None) -> Polytope:
@@ -676,30 +716,37 @@ class Transmission:
         BranchError
             If the domain leaves the reach of the mechanism on this branch.
         """
-        p = len(self.joints)
         if not positive("error", error, "of motor positions, rad or m") >= 1e-12:
             raise InputError(f"error must be at least 1e-12; got {error:g}")
-        bounds = self._position_limits()
-        low = bounds[0] if lower is None else vector("lower", lower, p, "rad or m")
-        high = bounds[1] if upper is None else vector("upper", upper, p, "rad or m")
+        box = self.domain(lower, upper)
+        with one_thread():
+            return chebyshev_table(self.joints, self.motors, self.motor_positions, *box, error)
+
+    @quiet
+    def domain(self, lower: Any = None, upper: Any = None) -> tuple[Vector, Vector]:
+        """A box of joint positions: the given one, or the position limits of the joints, rad or m.
+
+        Raises
+        ------
+        InputError
+            For joints without position limits if no box is given, and for an empty one.
+        """
+        bound, p = self._limits(None), len(self.joints)
+        found = np.repeat([[-np.inf], [np.inf]], self.mech.nv, axis=1)
+        found[:, bound.columns] = bound.position[:, : bound.columns.size]
+        own = found[:, self._columns]
+        low = own[0] if lower is None else vector("lower", lower, p, "rad or m")
+        high = own[1] if upper is None else vector("upper", upper, p, "rad or m")
         if not (np.isfinite(low) & np.isfinite(high)).all():
             raise InputError(
                 f"{self.mech.name}: {listing(self.joints)} have no position limits: give lower= "
-                "and upper= of the table"
+                "and upper="
             )
         if not (low < high).all():
             raise InputError(f"lower must be below upper; got {low} and {high}")
-        with one_thread():
-            return chebyshev_table(self.joints, self.motors, self.motor_positions, low, high, error)
+        return low, high
 
     # --------------------------------------------------------------------------------- internals
-
-    def _position_limits(self) -> Array:
-        """Lower and upper position limits of the joints, (2, p)."""
-        bound = self._limits(None)
-        found = np.repeat([[-np.inf], [np.inf]], self.mech.nv, axis=1)
-        found[:, bound.columns] = bound.position[:, : bound.columns.size]
-        return found[:, self._columns]
 
     def _own_part(self, mech: Mechanism, q: Vector) -> Vector:
         """The entries of a configuration of the robot that belong to the block."""
@@ -723,7 +770,7 @@ class Transmission:
                 f"{self.mech.name}: at {_named(self.joints, y)} the motors lose control of a "
                 "joint, or have lost it between the start and there: det J is zero or has changed "
                 "its sign (a type-2, parallel singularity)",
-                why="dead point",
+                why="control",
             )
         return _AtJoints(place.q, place.gamma, J, factors)
 
