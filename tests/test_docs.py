@@ -432,7 +432,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.reader_limits.FREE"),
     ("docs/file-formats.md", "infinite, {} or more, positions of {} or more",
      lambda: (of("tolerances.LARGEST_LIMIT"), of("default_limits.FARTHEST_LIMIT"))),
-    ("docs/closing-axes.md", "`hc.load` takes {} unless it is told otherwise",
+    ("docs/closing-axes.md", "`hc.load` takes {} unless another is given",
      "tolerances.GEOMETRY_OF_FILES"),
     ("docs/embedded.md", "asked for beyond {} times their limits are", "tolerances.FARTHEST_ASKED"),
     (LIMITS, "asked for beyond {} times their limits, where", "tolerances.FARTHEST_ASKED"),
