@@ -656,11 +656,13 @@ def test_sections_that_the_code_cites_are_in_the_contents():
         assert link in contents, link
 
 
-def test_files_that_derivations_name_exist():
-    files = {str(path.relative_to(ROOT)) for path in (ROOT / "holoctl").rglob("*.py")}
-    pages = "".join(p.read_text(encoding="utf-8") for p in DOCS.glob("derivations*.md"))
-    named = set(re.findall(r"`([\w/]+\.py)`", pages))
-    assert len(named) > 40
+def test_files_that_these_pages_name_exist():
+    folders = ("holoctl", "tests", "examples", "docs")
+    files = {str(path.relative_to(ROOT)) for x in folders for path in (ROOT / x).rglob("*.py")}
+    pages = [*DOCS.glob("derivations*.md"), *DOCS.glob("architecture*.md"), DOCS / "notation.md"]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    named = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert len(named) > 90
     assert [name for name in named if not any(f"/{f}".endswith(f"/{name}") for f in files)] == []
 
 
