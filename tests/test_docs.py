@@ -422,7 +422,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (of("demo.DEMOS[five_bar]").start, 1e3 * of("demo.DEMOS[stewart]").start)),
     (DECISIONS, "a transition of {} rad/s or m/s by", "joint_friction.TRANSITION"),
     (DECISIONS, "Ends of a spring nearer than {} of its", "spring.COINCIDENT"),
-    ("docs/forces.md", "that a mapping does not name have {}. Where", "joint_friction.TRANSITION"),
+    ("docs/forces.md", "that a mapping does not name have {}.", "joint_friction.TRANSITION"),
     ("docs/doctor.md", "tries the guess, and {} to {} random starts",
      lambda: of("contradiction.RESTARTS")),
     ("docs/doctor.md", "where S moves with it by 1/{} or more",
