@@ -200,7 +200,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (SIMULATION, "must be on the constraints to {} (scaled)", "tolerances.CLOSED"),
     (SIMULATION, "They are between {} and {}. The error",
      ("simulation.plant.FINEST", "simulation.plant.COARSEST")),
-    (SIMULATION, "Functions are looked at {} times a step", "simulation.events.EVENT_LOOKS"),
+    (SIMULATION, "Functions are evaluated {} times a step", "simulation.events.EVENT_LOOKS"),
     (SIMULATION, "less than a {} of a step may be missed",
      lambda: (1.0 / of("simulation.events.EVENT_LOOKS"),)),
     (SIMULATION, "once its function was larger than {}, in its own",
