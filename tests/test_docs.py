@@ -314,7 +314,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "It is used from {} rows on, if it is at most {} as wide",
      lambda: (of("coordinate_split.BAND_FROM"),
               written("projector/coordinate_split.py", r"if (\d) \* \(2 \* lower \+ upper"))),
-    (DERIVATIONS, "inverse pivots above {} is a sign of trouble", "tolerances.INVERSE_DOUBT"),
+    (DERIVATIONS, "inverse pivots above {} indicates ill-conditioning", "tolerances.INVERSE_DOUBT"),
     (DERIVATIONS, "With passive motions the limit is {}, since", "inverse_tick.PASSIVE_DOUBT"),
     (DERIVATIONS, "The limits ({}, and {} in scaled entries)",
      ("elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
@@ -447,8 +447,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "is off by about {} of the acceleration that is missed",
      "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, r"at a cost of \lvert e\rvert^2 / (2 \cdot {})", "tolerances.SOFT_ROWS"),
-    (DERIVATIONS, "Therefore: {} of what can be braked, {} the tick for \\Delta t, limits {} rad "
-     "and {} rad/s nearer",
+    (DERIVATIONS, "Therefore the bounds have margins: {} of the available braking, {} the tick for "
+     r"\Delta t, and limits {} rad and {} rad/s nearer",
      ("tolerances.BRAKE_SHARE", "tolerances.TICKS_AHEAD", "tolerances.POSITION_MARGIN",
       "tolerances.VELOCITY_MARGIN")),
     (DERIVATIONS, "spring with a time constant of {} ticks",
