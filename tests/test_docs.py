@@ -185,9 +185,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
       "tolerances.FIRST_GAP", "tolerances.FIRST_WAIT", "tolerances.FIRST_GAP")),
     (DECISIONS, "a dead point that is less than {} s back the object", "tolerances.FIRST_WAIT"),
     (DECISIONS, "twice that and at least {} s count", "tolerances.FIRST_TICK"),
-    (DERIVATIONS, "if it is more than {} times the largest one before, which decays by {} from "
-     "call to call, and longer than {}.",
-     ("tolerances.JUMPS_BY", "tolerances.SIZE_FADES", "tolerances.JUMPS_FROM")),
+    (DERIVATIONS, "longer than {} may be a glitch if it is more than {} times the largest one "
+     "before, which decays by {} from call to call.",
+     ("tolerances.JUMPS_FROM", "tolerances.JUMPS_BY", "tolerances.SIZE_FADES")),
     (DERIVATIONS, "rows that are {} times more independent are then", "repartition.ROWS_BETTER"),
     (DECISIONS, "or a step of less than {} that cannot be followed", "tolerances.NEAR_TICK"),
     (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),
@@ -285,7 +285,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "more than {} times worse conditioned than free", "partition.PREFERENCE"),
     (DERIVATIONS, "ill-conditioned where k / s is below {} of what it was", "repartition.ROWS_ILL"),
     (DERIVATIONS, "if their k is more than {} times that of the kept", "repartition.ROWS_BETTER"),
-    (DERIVATIONS, "unless that is {} times worse than the best, and taken if c gets {} times "
+    (DERIVATIONS, "unless that is {} times worse than the best. They are taken if c gets {} times "
      "better, to at most {}.",
      ("partition.PREFERENCE", "repartition.SPLIT_BETTER", "partition.SPLIT_LIMIT")),
     (DERIVATIONS, "their split is at most {} times worse than the present",
@@ -302,7 +302,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where it changes by more than {} (scaled) a tick is rejected",
      "momentum_observer.TURNED_TICK"),
     (DERIVATIONS, "q may be {} (scaled) off the mean rate", "momentum_observer.STEP_MISSED"),
-    (DERIVATIONS, "(pivots up to {} of the largest column", "frame_wrench.UNDETERMINED_WRENCH"),
+    (DERIVATIONS, "zero up to {} of the largest column", "frame_wrench.UNDETERMINED_WRENCH"),
     (DERIVATIONS, "factorisation of the system with -{} in the place",
      "pinocchio_constraints.PROXIMAL_MU"),
     (DERIVATIONS, "with a regularisation of {}.", "pinocchio_constraints.PROXIMAL_MU"),
@@ -456,7 +456,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (LIMITS, "Bounds are kept {} rad and {} rad/s (times",
      ("tolerances.POSITION_MARGIN", "tolerances.VELOCITY_MARGIN")),
     (LIMITS, "Beyond {} of a limit of velocity, now", "tolerances.NEAR_SPEED"),
-    (DERIVATIONS, "is beyond {} of it. From rest", "tolerances.NEAR_SPEED"),
+    (DERIVATIONS, "is beyond {} of it. A criterion", "tolerances.NEAR_SPEED"),
     ("docs/embedded.md", "beyond {} of its limit, or would be", "tolerances.NEAR_SPEED"),
     (LIMITS, "beyond {} of its limit, forward dynamics", "tolerances.NEAR_SPEED"),
     ("docs/design.md", "by a minimum below {}. Paths of", "type_2.TYPE_2"),
