@@ -24,6 +24,8 @@ PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("reference/*.md")])
 LINKING = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 LARGEST_PICTURE = 120_000
 LONGEST_README = 150
+LONGEST_PAGE = 3_000  # words
+SHORT = ("derivations", "architecture", "from-", "closing-axes", "notation", "forces", "simulation")
 
 
 def prose(path):
@@ -88,6 +90,13 @@ def test_a_page_of_the_reference_says_how_its_parts_fit():
             intro = prose(path).partition(":::")[0]
             assert len(re.findall(r"[.)](?:\s|$)", intro)) >= 2, path.name
             assert re.search(r"\]\(\.\./[\w-]+\.md", intro), f"{path.name}: no way to a page"
+
+
+def test_a_page_is_about_one_question():
+    pages = [path for path in PAGES if path.stem.startswith(SHORT)]
+    words = {path.name: len(path.read_text("utf-8").split()) for path in pages}
+    assert len(words) > 20
+    assert {name: count for name, count in words.items() if count > LONGEST_PAGE} == {}
 
 
 def test_every_page_is_in_the_navigation_once():

@@ -5,7 +5,7 @@
 The redundant combinations of rows must close everywhere along the motion. Gauss-Newton: all q_k
 move to their least-squares points after each step, and directions of the stacked rows count if
 their singular values are above the remaining error.
-Derivation: docs/derivations.md, "Exact again".
+Derivation: docs/derivations.md, "Repaired geometry".
 """
 
 from __future__ import annotations
