@@ -219,6 +219,9 @@ def test_every_name_has_a_place_and_is_found(site):
     text = "".join(path.read_text("utf-8") for path in site.glob("reference/*.html"))
     for name in public_names():
         assert text.count(f'id="holoctl.{name}"') == 1, name
+    also = re.findall(r'<details class="see-also".*?</details>', text, re.DOTALL)
+    assert len(also) == len(public_names())
+    assert all(x.count("<li>") == x.count('<li><a class="autorefs') > 0 for x in also)
 
 
 QUESTIONS = {

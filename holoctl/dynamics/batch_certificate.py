@@ -34,6 +34,22 @@ class BatchCertificate:
         As in `Certificate`; read-only.
     tolerance : float
         Largest `redundant`, `closure` and `velocity` with rounded geometry; else 0.
+
+    See Also
+    --------
+    results.Certificate : the residuals of one state.
+    results.Compiled : returns it.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> fast = hc.compile(mech, ["inverse_dynamics"], machine="vm")
+    >>> q, v = hc.assemble(mech)
+    >>> states = np.tile(q, (3, 1)), np.tile(v, (3, 1))
+    >>> u, certificate = fast.inverse_dynamics_batch(*states, np.zeros((3, 2)), certificate=True)
+    >>> certificate.ok.tolist()
+    [True, True, True]
     """
 
     closure: Array

@@ -204,6 +204,21 @@ class Projection:
     partition : Partition
     terms : Terms
         The terms that were used: state, all rows, kinematics, M and h.
+
+    See Also
+    --------
+    project : returns it.
+    results.Terms : M, h and rows at the state.
+    task_terms : takes it.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> P = hc.project(mech, *hc.assemble(mech, v_guess=[1.0, 0.0, 0.0, 0.0]))
+    >>> v = P.terms.v
+    >>> bool(np.allclose(P.gamma @ v[P.independent], v))
+    True
     """
 
     gamma: Array
@@ -312,9 +327,24 @@ def project(
         If the independent coordinates do not determine the others at this state; it states them and
         the condition number.
 
+    See Also
+    --------
+    partition : rows and coordinates, determined once.
+    terms : M, h and rows at the same state.
+    task_terms : a task in minimal coordinates.
+
     References
     ----------
     docs/derivations.md, "Projection" and "Stabilisation".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> P = hc.project(mech, q, v)
+    >>> bool(abs(P.terms.jacobian @ P.gamma).max() < 1e-12)
+    True
     """
     one_of("method", method, METHODS)
     T = shared_terms(terms, mech, q, v, t, t_stab)

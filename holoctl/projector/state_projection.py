@@ -85,6 +85,8 @@ def corrected(
     See Also
     --------
     constraint_errors : the errors of a state.
+    assemble : closes larger errors.
+    ClosedStateEstimator : the state from the motors alone.
 
     Examples
     --------

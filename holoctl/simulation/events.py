@@ -90,6 +90,12 @@ class Event:
     InputError
         If `function` or `reaction` is not a function of (t, q, v), or `direction` is not a number.
 
+    See Also
+    --------
+    simulate : takes events.
+    impulse : the velocity after an impact.
+    Run : lists the events of a run.
+
     Notes
     -----
     If the function is within 1e-9 of zero at the start of a run, the event happens at once if the
@@ -102,7 +108,10 @@ class Event:
     Examples
     --------
     >>> import holoctl as hc
-    >>> lands = hc.Event(lambda t, q, v: q[1], direction=-1, terminal=True)
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> falls = hc.Event(lambda t, q, v: q[0] - 0.99, direction=-1, terminal=True)
+    >>> hc.simulate(mech, None, *hc.assemble(mech), 1.0, events=falls).ended
+    'event 0'
     """
 
     function: EventFunction

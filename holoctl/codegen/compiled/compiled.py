@@ -105,6 +105,21 @@ class Compiled:
         `estimator`, or the motors.
     machine : str
         ``"c"``, or ``"vm"`` for CasADi's virtual machine.
+
+    See Also
+    --------
+    compile : returns it.
+    results.Loop : a loop with its own memory.
+    linearize : takes compiled derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> fast = hc.compile(mech, ["forward_dynamics"], machine="vm")
+    >>> q, v = hc.assemble(mech)
+    >>> fast.forward_dynamics(q, v, np.zeros(4)).round(1)[[0, 2]].tolist()
+    [31.1, -31.1]
     """
 
     mech: Mechanism

@@ -73,6 +73,21 @@ class CompiledTasks:
         or the motors.
     machine : str
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which has only `torque`.
+
+    See Also
+    --------
+    compile : returns it.
+    TaskSpaceControl : one of the laws.
+    results.Loop : a loop with its own memory.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> fast = hc.compile(hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0), machine="vm")
+    >>> fast.torque(*hc.assemble(mech), [0.0, 0.4]).round(2).tolist()
+    [2.0, -1.96]
     """
 
     controller: TaskSpaceControl | Impedance

@@ -143,6 +143,11 @@ def export_c(
     HoloctlError
         If the folder cannot be written.
 
+    See Also
+    --------
+    compile : machine code for this computer.
+    ComputedTorque : the usual argument.
+
     Examples
     --------
     >>> import tempfile, holoctl as hc
