@@ -26,7 +26,7 @@ __all__ = [
 
 
 class HoloctlError(Exception):
-    """Root of the family: catch this to catch everything holoctl raises on purpose.
+    """The base class of all errors that holoctl raises on purpose.
 
     See Also
     --------

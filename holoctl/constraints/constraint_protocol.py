@@ -69,7 +69,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """m scalar constraints, evaluated at one state.
+    """Values and derivatives of m scalar constraints at one state.
 
     Attributes
     ----------

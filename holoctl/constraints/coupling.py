@@ -34,7 +34,7 @@ __all__ = ["Coupling"]
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """``sum of c_i q_i = offset``: a gear, belt, differential or mimic joint.
+    """A linear constraint ``sum of c_i q_i = offset``: a gear, belt, differential or mimic joint.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ __all__ = ["Custom"]
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """``phi(q) = 0``, or ``phi(q, t) = 0``, from a user's functions.
+    """A constraint ``phi(q) = 0``, or ``phi(q, t) = 0``, from a user's functions.
 
     Derivatives that are not given are computed numerically, with central differences of sixth order
     along the tangent directions of q (steps of 1e-3 rad or m) and along time; this gives about ten

@@ -100,7 +100,7 @@ def _limited(
 
 @dataclass(frozen=True, eq=False)
 class LimitedInverseDynamics:
-    """The result of `limited_inverse_dynamics`.
+    """The result of `limited_inverse_dynamics`: efforts within limits, and the active limits.
 
     Attributes
     ----------
@@ -254,7 +254,9 @@ def limited_inverse_dynamics(
     ----------
     mech : Mechanism
     q : (nq,) array_like
+        Configuration.
     v : (nv,) array_like
+        Velocity, rad/s or m/s.
     target : (nu,), (k,) or (nv,) array_like
         As in `inverse_dynamics`.
     limits : Limits or WithinLimits

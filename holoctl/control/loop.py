@@ -204,7 +204,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A controller(t, q, v) -> u that follows a reference.
+    """A controller ``(t, q, v) -> u`` that follows a reference.
 
     ``ctl.track(reference)`` makes one for every controller, in Python or compiled.
     ``ctl.track_from_motors(reference)`` makes a controller(t, q_motors, v_motors) -> u for the

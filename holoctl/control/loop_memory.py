@@ -103,7 +103,7 @@ class LoopReport:
 @former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskReport:
-    """The report on the last tick of a law of tasks.
+    """The report on the last tick of a `TaskSpaceControl` or `Impedance`.
 
     Attributes
     ----------

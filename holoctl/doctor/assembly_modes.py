@@ -45,7 +45,7 @@ MODE_ORDER = 6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AssemblyMode:
-    """One way to close.
+    """An assembly mode: a closed configuration for the given positions of the motors.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class AssemblyMode:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AssemblyModes:
-    """The modes that were found; there may be others.
+    """The assembly modes that `assembly_modes` found; there may be others.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ second in each direction."""
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows that depend on each other.
+    """A group of rows that depend on each other.
 
     Attributes
     ----------

@@ -25,8 +25,8 @@ class BatchCertificate:
     """The residuals of `Certificate` at each of N states; all pure numbers.
 
     The same numbers up to rounding, with the same tolerances, but without the power balance and the
-    condition number: the guard of compiled laws detects nearly singular matrices, and if it is in
-    doubt the certificate is that of the Python path.
+    condition number: the guard of compiled laws detects nearly singular matrices, and where it does
+    not pass the certificate is that of the Python path.
 
     Attributes
     ----------

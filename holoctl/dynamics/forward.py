@@ -67,7 +67,7 @@ def accelerate(P: Projection, efforts: Vector) -> tuple[Vector, float]:
 
 @dataclass(frozen=True, eq=False)
 class ForwardDynamics:
-    """The result of `forward_dynamics`.
+    """The result of `forward_dynamics`: acceleration, multipliers and certificate.
 
     Attributes
     ----------

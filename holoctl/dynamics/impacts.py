@@ -84,7 +84,7 @@ def _struck(T: Terms, part: Partition, before: Vector, after: Vector, method: st
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """The result of `impulse`.
+    """The result of `impulse`: the velocity after the impact, and the impulses.
 
     Attributes
     ----------

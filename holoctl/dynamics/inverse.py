@@ -133,7 +133,7 @@ def _consistent(P: Projection) -> float:
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """The result of `inverse_dynamics`.
+    """The result of `inverse_dynamics`: efforts, acceleration, multipliers and certificate.
 
     Attributes
     ----------

@@ -136,9 +136,9 @@ class EstimatorReport:
 class ClosedStateEstimator:
     """The closed state on the branch of `start` from measured joints, tick by tick.
 
-    From the last state the readings are followed by a continuation that accepts a step only if it
-    proves that the branch is the same, in bounded time. If the branch cannot be proved an error is
-    raised and the last state is kept; the state of another branch is never returned.
+    The state follows the measurements from the last state by a continuation, which accepts a step
+    only if it proves that the branch is the same, in bounded time. If the branch cannot be proved
+    an error is raised and the last state is kept; the state of another branch is never returned.
 
     Passive joints follow from the constraints, so the error of the state is that of the sensors
     times `noise_gain`. Bodies that spin between two joints, which no sensor observes, are held

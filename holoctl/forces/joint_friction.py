@@ -44,7 +44,7 @@ TRANSITION = 0.01
 class JointFriction:
     """Viscous, Coulomb and Stribeck friction in joints, cut ones too.
 
-    Each coordinate of a joint, at the rate r, feels
+    The effort on each coordinate of a joint, at the rate r, is
 
         -viscous r - [coulomb + (peak - coulomb) exp(-(r / speed)^2)] tanh(r / transition)
 

@@ -329,7 +329,7 @@ class Mechanism:
         Parameters
         ----------
         v : (nv,) array_like
-            Velocity.
+            Velocity, rad/s or m/s.
 
         Returns
         -------

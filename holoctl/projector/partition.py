@@ -77,7 +77,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Kept rows and independent coordinates, determined once.
+    """The result of `partition`: rank, kept rows and independent coordinates.
 
     Attributes
     ----------

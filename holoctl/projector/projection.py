@@ -181,7 +181,7 @@ def _check_split(
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """gamma and bias at one state, with the terms and partition they were computed from.
+    """The result of `project`: gamma and bias at one state, with their terms and partition.
 
     Attributes
     ----------
@@ -289,7 +289,9 @@ def project(
     t: float = 0.0,
     terms: Terms | None = None,
 ) -> Projection:
-    """gamma and bias at (q, v).
+    """Basis gamma of the admissible velocities, and bias acceleration, at (q, v).
+
+    Admissible motions are ``v = gamma yd + v_t`` and ``a = gamma ydd + bias``.
 
     The state may be off the manifold and is not moved, except by an explicit chart: gamma and
     bias then satisfy the kept rows exactly, the redundant ones to the order of the error.
@@ -298,7 +300,9 @@ def project(
     ----------
     mech : Mechanism
     q : (nq,) array_like
+        Configuration.
     v : (nv,) array_like
+        Velocity, rad/s or m/s.
     method : str, optional
         ``"split"``: independent and dependent coordinates of the partition. ``"qr"``: chosen at
         this state by column-pivoted QR. ``"orthonormal"``: an orthonormal basis (in scaled

@@ -80,7 +80,7 @@ def constraint_errors(
     q : (nq,) array_like
         Configuration.
     v : (nv,) array_like, optional
-        Velocity.
+        Velocity, rad/s or m/s.
     t : float, optional
         Time, s, for constraints that depend on it.
 

@@ -66,7 +66,7 @@ Value = Callable[[int, float, Vector, Vector], float]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens where a function of the state goes through zero.
+    """A zero of a function of the state: a run records it, and may end or continue changed.
 
     Parameters
     ----------

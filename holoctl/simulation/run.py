@@ -31,7 +31,7 @@ MOST_MOTORS = 8
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A simulated motion at N + 1 instants.
+    """The result of `simulate`: a motion at N + 1 instants.
 
     Attributes
     ----------

@@ -54,10 +54,10 @@ class CompiledTasks:
 
     References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
     tuples of these, are passed to C directly, except for a user-defined task, whose methods read
-    them. If the guard is in doubt (near singular tasks and states, beyond the limits of closure or
-    velocity error, references that are no rotations or not finite) the Python path computes the
-    result, or raises its error; `fallbacks` counts these calls, and the first one is logged as a
-    warning.
+    them. Where the guard does not pass (near singular tasks and states, beyond the limits of
+    closure or velocity error, references that are no rotations or not finite) the Python path
+    computes the result, or raises its error; `fallbacks` counts these calls, and the first one is
+    logged as a warning.
 
     It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
     the cache.
@@ -133,7 +133,7 @@ class CompiledTasks:
 
     @property
     def fallbacks(self) -> int:
-        """The number of calls that the Python path computed because the guard was in doubt."""
+        """The number of calls that the Python path computed because the guard did not pass."""
         return self._fallbacks.count
 
     @quiet

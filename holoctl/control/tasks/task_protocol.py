@@ -57,7 +57,7 @@ _FLOAT = dtype(float64)
 
 
 class TaskMotion(NamedTuple):
-    """A task at a state.
+    """Value, Jacobian and drift of a task at a state.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ReferenceMotion(NamedTuple):
 
 
 class TaskTick(NamedTuple):
-    """A task prepared for one thread.
+    """A task prepared for the control loop of one thread.
 
     Attributes
     ----------

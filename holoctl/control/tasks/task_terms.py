@@ -28,7 +28,7 @@ __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms"]
 
 @dataclass(frozen=True, eq=False)
 class TaskTerms:
-    """A task at a state.
+    """The result of `task_terms`: a task at a state, in minimal coordinates.
 
     Attributes
     ----------

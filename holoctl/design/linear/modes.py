@@ -39,7 +39,7 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """A mode of a linear model.
+    """A mode of a linear model: eigenvalue, frequency, damping and shape.
 
     Attributes
     ----------

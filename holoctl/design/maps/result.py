@@ -33,7 +33,7 @@ _TURNS = ("rx", "ry", "rz")
 
 @dataclass(frozen=True, eq=False)
 class MotorMap:
-    """A mechanism over a grid of shape S; read-only arrays, nan where a point is not reachable.
+    """The result of `motor_map`: arrays over a grid of shape S, nan at points out of reach.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ __all__ = ["PreparedForwardDynamics", "at_once", "with_other_efforts"]
 
 @dataclass(frozen=True, eq=False)
 class PreparedForwardDynamics:
-    """`forward_dynamics` at the rate of a control loop or of an integrator: only a.
+    """The acceleration of `forward_dynamics`, at the rate of a control loop or of an integrator.
 
     The same numbers to rounding, without certificate and multipliers. Ill-conditioned states and
     invalid input take the general path, which is an order of magnitude slower.
