@@ -82,7 +82,7 @@ def plot_run(
     See Also
     --------
     animate : a run as a film.
-    simulate : makes runs.
+    simulate : returns runs.
     view : a run in the browser.
 
     Examples

@@ -50,8 +50,8 @@ class InputError(HoloctlError, ValueError):
 
     See Also
     --------
-    HoloctlError : the root of the family.
-    LoadError : the same for an entry of a file.
+    HoloctlError : the base class of all errors.
+    LoadError : for files that cannot be read.
 
     Examples
     --------

@@ -84,7 +84,7 @@ class Rows:
 
     See Also
     --------
-    protocols.BoundRows : returns them.
+    protocols.BoundRows : returns them, from `rows`.
     results.Terms : has those of a whole mechanism.
 
     Examples
@@ -148,7 +148,7 @@ class BoundRows(Protocol):
     --------
     protocols.Constraint : its description.
     protocols.Rows : what `rows` returns.
-    protocols.wrench_rows : makes it for rows between two bodies.
+    protocols.wrench_rows : returns it for rows between two bodies.
 
     Notes
     -----

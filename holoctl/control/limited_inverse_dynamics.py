@@ -183,7 +183,7 @@ class WithinLimits:
 
     See Also
     --------
-    limited_inverse_dynamics : takes it.
+    limited_inverse_dynamics : takes it in the place of limits.
     Limits : the limits.
 
     Examples

@@ -229,7 +229,7 @@ class Tracking:
 
     See Also
     --------
-    ComputedTorque : makes it by `track`.
+    ComputedTorque : returns it, from `track`.
     results.Loop : one loop on measured joints.
     simulate : takes it as the controller.
 

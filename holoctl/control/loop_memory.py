@@ -121,8 +121,8 @@ class TaskReport:
 
     See Also
     --------
-    TaskSpaceControl : its loops and trackings have it as ``last``.
-    results.LimitedInverseDynamics : the same words for one call.
+    TaskSpaceControl : its loops and trackings have it, as ``last``.
+    results.LimitedInverseDynamics : active limits of a single call.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class BatchCertificate:
     See Also
     --------
     results.Certificate : the residuals of one state.
-    results.Compiled : returns it.
+    results.Compiled : its functions of many states return it.
 
     Examples
     --------

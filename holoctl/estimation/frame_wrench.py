@@ -64,7 +64,7 @@ class FrameWrench:
 
     See Also
     --------
-    MomentumObserver : returns it.
+    MomentumObserver : returns it, from `wrench`.
     results.ConstraintWrench : the wrench in a closure.
 
     Examples

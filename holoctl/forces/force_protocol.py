@@ -60,7 +60,7 @@ class Efforts:
 
     See Also
     --------
-    protocols.BoundForce : returns it.
+    protocols.BoundForce : returns them.
     results.Terms : has the sum of all forces.
 
     Examples

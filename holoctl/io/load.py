@@ -285,7 +285,7 @@ def robot_file(name: str) -> Path:
 
     See Also
     --------
-    robot_names : the names.
+    robot_names : the names of all of them.
     load : reads the file.
 
     Examples

@@ -78,7 +78,7 @@ class Limits:
 
     See Also
     --------
-    limits_of : the limits of a description.
+    limits_of : the limits of a mechanism.
     limited_inverse_dynamics : motor efforts within limits.
     WithinLimits : limits with a policy.
     retime : the fastest motion within limits.

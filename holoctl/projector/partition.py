@@ -116,7 +116,7 @@ class Partition:
     See Also
     --------
     partition : returns it.
-    project : takes it.
+    project : takes it as ``partition=``.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def partition(
 
     See Also
     --------
-    project : gamma and bias at a state.
+    project : gamma and bias at a state, with this partition.
     mobility : explains the rank.
     results.Partition : the result.
 

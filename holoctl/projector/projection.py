@@ -209,7 +209,7 @@ class Projection:
     --------
     project : returns it.
     results.Terms : M, h and rows at the state.
-    task_terms : takes it.
+    task_terms : a task at this state.
 
     Examples
     --------

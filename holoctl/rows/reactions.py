@@ -99,8 +99,8 @@ def constraint_wrenches(
     See Also
     --------
     by_constraint : multipliers by constraint.
-    inverse_dynamics : one source of multipliers.
-    impulse : one source of impulses.
+    inverse_dynamics : returns multipliers.
+    impulse : returns impulses.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class Terms:
     See Also
     --------
     terms : returns it.
-    project : takes it.
+    project : takes it as ``terms=``.
     protocols.Rows : its rows.
 
     Examples
@@ -261,7 +261,7 @@ def terms(
     See Also
     --------
     project : gamma and bias, with these terms.
-    inverse_dynamics : takes them.
+    inverse_dynamics : takes them as ``terms=``.
     constraint_errors : the errors alone, faster.
 
     References

@@ -92,7 +92,7 @@ class Event:
 
     See Also
     --------
-    simulate : takes events.
+    simulate : takes them as ``events=``.
     impulse : the velocity after an impact.
     Run : lists the events of a run.
 

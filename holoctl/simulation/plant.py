@@ -55,7 +55,7 @@ class Plant:
 
     See Also
     --------
-    simulate : takes it.
+    simulate : takes it as ``plant=``.
     results.Compiled : compiled dynamics, for speed.
     Limits : limits of the motors.
 
@@ -147,7 +147,7 @@ class Integrator:
 
     See Also
     --------
-    simulate : takes it.
+    simulate : takes it as ``integrator=``.
     Plant : what is integrated.
 
     Examples

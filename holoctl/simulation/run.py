@@ -74,7 +74,7 @@ class Run:
 
     See Also
     --------
-    simulate : makes runs.
+    simulate : returns it.
     plot_run : draws one.
     animate : a film.
     view : plays one in the browser.

@@ -57,7 +57,7 @@ class Sensors:
 
     See Also
     --------
-    simulate : takes them.
+    simulate : takes them as ``sensors=``.
     ClosedStateEstimator : the state from the same measurements.
     RateFilter : the rates of ``rate_bandwidth``.
 

@@ -37,8 +37,8 @@ class Kinematics:
 
     See Also
     --------
-    results.Terms : has it.
-    protocols.BoundRows : takes it.
+    results.Terms : has it, as ``kinematics``.
+    protocols.BoundRows : evaluates rows from it.
     protocols.LiveMotion : the same in a control loop.
 
     Examples

@@ -33,7 +33,7 @@ class LiveMotion:
 
     See Also
     --------
-    protocols.BoundRows : its `tick` takes it.
+    protocols.BoundRows : its `tick` reads it.
     protocols.TaskTick : a tick that reads it.
     protocols.Kinematics : the same at one state.
     """

@@ -86,7 +86,7 @@ class Impedance:
 
     See Also
     --------
-    TaskSpaceControl : tracks a task stiffly.
+    TaskSpaceControl : follows a task, with gains on accelerations.
     results.TaskTerms : the task-space inertia.
     MomentumObserver : the forces that push.
 

@@ -86,7 +86,7 @@ class TaskSpaceControl:
 
     See Also
     --------
-    FrameTask : the usual task.
+    FrameTask : the pose of a frame as a task.
     Impedance : yields to forces.
     inverse_kinematics : the state for a pose.
     results.TaskReport : what happened in the last tick.

@@ -275,7 +275,7 @@ class Task(Protocol):
     --------
     protocols.BoundTask : what `bind` returns.
     CustomTask : a task from a function, without a class.
-    TaskSpaceControl : takes it.
+    TaskSpaceControl : controls tasks.
 
     Examples
     --------

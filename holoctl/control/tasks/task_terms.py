@@ -101,8 +101,8 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
 
     See Also
     --------
-    FrameTask : the usual task.
-    project : the state.
+    FrameTask : the pose of a frame as a task.
+    project : gamma and bias at the state.
     TaskSpaceControl : a controller of tasks.
 
     Examples

@@ -109,7 +109,7 @@ def lqr_along(
     See Also
     --------
     lqr : about an equilibrium.
-    Trajectory : the motion.
+    Trajectory : a motion to follow.
     retime : makes the fastest one.
 
     References

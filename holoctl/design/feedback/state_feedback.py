@@ -61,9 +61,9 @@ class StateFeedback:
 
     See Also
     --------
-    lqr : makes it about a point.
-    lqr_along : makes it along a motion.
-    linearize : the linear model.
+    lqr : returns it for a point.
+    lqr_along : returns it for a motion.
+    linearize : the linear model that it is designed for.
 
     Examples
     --------
