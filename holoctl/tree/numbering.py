@@ -59,6 +59,19 @@ def renumbered(model: pin.Model) -> pin.Model:
     ------
     InputError
         If `model` is not a pin.Model, or has mimic joints.
+
+    See Also
+    --------
+    Mechanism : requires this numbering.
+
+    Examples
+    --------
+    >>> import pinocchio as pin, holoctl as hc
+    >>> model = pin.Model()
+    >>> for name, parent in (("left", 0), ("right", 0), ("left_hand", 1)):
+    ...     _ = model.addJoint(parent, pin.JointModelRZ(), pin.SE3.Identity(), name)
+    >>> list(hc.renumbered(model).names)
+    ['universe', 'left', 'left_hand', 'right']
     """
     check_model(model, "renumbered")
     if len(model.mimicking_joints):
