@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Array, Vector, freeze, listing, quiet, unpickled, whole
+from holoctl.base.checks import Array, Vector, freeze, listing, unpickled, whole
 from holoctl.base.errors import BranchError, InputError, LimitError
 from holoctl.base.single_threaded_blas import one_thread
 from holoctl.transmission.polytope import Polytope
-from holoctl.transmission.transmission import Transmission
 
 __all__ = ["APPROXIMATIONS", "TransmissionReport", "transmission_report"]
 
@@ -48,7 +46,7 @@ APPROXIMATIONS = {
 
 @dataclass(frozen=True, eq=False)
 class TransmissionReport:
-    """A transmission over its workspace: the result of `transmission_report`; ``str`` is the page.
+    """A transmission over its workspace: the result of `Transmission.report`; ``str`` is the page.
 
     Attributes
     ----------
@@ -130,31 +128,10 @@ class TransmissionReport:
         return "\n".join(lines)
 
 
-@quiet
 def transmission_report(
-    tr: Transmission, lower: Any = None, upper: Any = None, samples: int = 300, seed: int = 0
+    tr: Any, lower: Any, upper: Any, samples: int, seed: int
 ) -> TransmissionReport:
-    """Reach, singular curves, polytopes and errors of approximations over a box of postures.
-
-    Parameters
-    ----------
-    tr : Transmission
-        Of one to three joints.
-    lower, upper : (p,) array_like, optional
-        The box, rad or m. Default: the position limits of the joints.
-    samples : int, optional
-        The number of postures for the errors.
-    seed : int, optional
-
-    Returns
-    -------
-    TransmissionReport
-
-    Raises
-    ------
-    InputError
-        For more than three joints, a box that is empty or not given, or if nothing is reached.
-    """
+    """`Transmission.report`."""
     p = len(tr.joints)
     if p not in GRID:
         raise InputError(f"a report has at most {max(GRID)} joints; got {p}: {listing(tr.joints)}")
@@ -181,7 +158,7 @@ def transmission_report(
         errors = _errors(tr, ys, rng)
         polytopes = _polytopes(tr, low, high)
     return TransmissionReport(
-        tr.joints, tr.motors, low, high, status, determinant, gain, MappingProxyType(errors),
+        tr.joints, tr.motors, low, high, status, determinant, gain, errors,
         polytopes, count,
     )  # fmt: skip
 
@@ -192,7 +169,7 @@ def _size(J: Array) -> float:
     return float(np.sqrt(max(np.linalg.det(small), 0.0)))
 
 
-def _polytopes(tr: Transmission, low: Vector, high: Vector) -> tuple[tuple[Vector, Polytope], ...]:
+def _polytopes(tr: Any, low: Vector, high: Vector) -> tuple[tuple[Vector, Polytope], ...]:
     corners = product((0.25, 0.75), repeat=len(low))
     postures = [tr.y_start, *(low + np.array(c) * (high - low) for c in corners)][:5]
     found = list[tuple[Vector, Polytope]]()
@@ -206,9 +183,7 @@ def _polytopes(tr: Transmission, low: Vector, high: Vector) -> tuple[tuple[Vecto
     return tuple(found)
 
 
-def _errors(
-    tr: Transmission, ys: list[Vector], rng: np.random.Generator
-) -> dict[str, tuple[float, float]]:
+def _errors(tr: Any, ys: list[Vector], rng: np.random.Generator) -> dict[str, tuple[float, float]]:
     p, nu = len(tr.joints), len(tr.motors)
     norm, start = np.linalg.norm, tr.y_start
     J0, rotors = tr.jacobian(start), tr.rotor_inertias
@@ -247,7 +222,7 @@ def _errors(
     return {k: (float(np.median(x)), float(np.max(x))) for k, x in found.items() if x}
 
 
-def _share(tr: Transmission, tau: Vector, y: Vector, box: tuple[Vector, Vector]) -> float:
+def _share(tr: Any, tau: Vector, y: Vector, box: tuple[Vector, Vector]) -> float:
     """The largest motor effort for joint efforts, over its limit."""
     u = tr.motor_efforts(tau, y).u
     return float(np.maximum(u / box[1], u / box[0]).max())

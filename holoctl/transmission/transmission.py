@@ -53,6 +53,7 @@ from holoctl.transmission.block import block_of
 from holoctl.transmission.branch import JointBranch
 from holoctl.transmission.linkage import BaseMotion, LinkageDynamics, linkage_of
 from holoctl.transmission.polytope import Polytope, between, zonotope
+from holoctl.transmission.report import TransmissionReport, transmission_report
 from holoctl.transmission.table import TransmissionTable, chebyshev_table
 
 __all__ = ["JointGains", "MotorEfforts", "Transmission"]
@@ -721,6 +722,34 @@ class Transmission:
         box = self.domain(lower, upper)
         with one_thread():
             return chebyshev_table(self.joints, self.motors, self.motor_positions, *box, error)
+
+    @quiet
+    def report(
+        self, lower: Any = None, upper: Any = None, samples: int = 300, seed: int = 0
+    ) -> TransmissionReport:
+        """Reach, singular curves, polytopes, and the errors of the usual approximations, over a box
+        of joint positions.
+
+        Parameters
+        ----------
+        lower, upper : (p,) array_like, optional
+            The box, rad or m. Default: the position limits of the joints.
+        samples : int, optional
+            The number of postures for the errors.
+        seed : int, optional
+            Of these postures.
+
+        Returns
+        -------
+        TransmissionReport
+
+        Raises
+        ------
+        InputError
+            For more than three joints, a box that is empty or not given, or if nothing in it is
+            reached.
+        """
+        return transmission_report(self, lower, upper, samples, seed)
 
     @quiet
     def domain(self, lower: Any = None, upper: Any = None) -> tuple[Vector, Vector]:

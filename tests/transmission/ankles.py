@@ -73,6 +73,7 @@ def pushed(m, base, side="", x=ORIGIN):
         add_body(m, base, pin.JointModelRX(), place, f"{name} x", pin.Inertia.Zero())
         add_body(m, f"{name} x", pin.JointModelRY(), at(), f"{name} y", rod(0.12))
         add_body(m, f"{name} y", pin.JointModelPZ(), at(0, 0, -0.25), name, rod(0.1))
+        m.armature[m.idx_vs[m.getJointId(name)]] = 5.0
         loops.append(hc.Closure(name, (f"{side}roll", at(-0.05, y, 0.0)), axes="x y z",
                                 name=f"{name} ball"))  # fmt: skip
         motors.append(name)
