@@ -14,14 +14,14 @@ import pytest
 import yaml
 from browser import chromium
 from markdown.extensions.toc import slugify
+from pages import ALL_PAGES
 from site_search import SearchIndex, asked
 from support import ROOT, public_names
 
 import holoctl as hc
 
 DOCS = ROOT / "docs"
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("reference/*.md")])
-LINKING = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+LINKING = [*ALL_PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 LARGEST_PICTURE = 120_000
 LONGEST_README = 150
 
@@ -91,7 +91,7 @@ def test_a_page_of_the_reference_says_how_its_parts_fit():
 
 
 def test_every_page_is_in_the_navigation_once():
-    pages = [path.relative_to(DOCS).as_posix() for path in PAGES]
+    pages = [path.relative_to(DOCS).as_posix() for path in ALL_PAGES]
     found = navigation()
     assert len(set(found)) == len(found)
     assert set(pages) - set(found) == set()
@@ -201,7 +201,7 @@ def site(tmp_path_factory):
 @pytest.mark.slow
 def test_the_site_is_whole(site):
     pages = sorted(site.rglob("*.html"))
-    assert len(pages) > len(PAGES)
+    assert len(pages) > len(ALL_PAGES)
     texts = {path: path.read_text("utf-8") for path in pages}
     for path, text in texts.items():
         fetched = re.findall(r"<(?:script|img|link)[^>]+?(?:src|href)=\"?(https?:[^\" >]+)", text)
