@@ -22,7 +22,10 @@ import holoctl as hc
 
 DOCS = ROOT / "docs"
 LINKING = [*ALL_PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+TEXTS = [*LINKING, *sorted((ROOT / "benchmarks").glob("*.md"))]
 LARGEST_PICTURE = 120_000
+LONGEST_PAGE = 3000
+"""Words, with tables and programs: a page is about one question."""
 LONGEST_README = 150
 
 
@@ -132,6 +135,12 @@ def test_every_term_of_the_glossary_has_a_page_and_names():
         assert "`" in where or "](" in where.partition(")")[2], f"{term}: no function"
 
 
+@pytest.mark.parametrize("path", TEXTS, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_page_is_short(path):
+    words = len(path.read_text("utf-8").split())
+    assert words <= LONGEST_PAGE, f"{words} words: split it by question, or shorten it"
+
+
 # ------------------------------------------------------------------------------ pictures
 
 
@@ -225,8 +234,8 @@ QUESTIONS = {
     "Delta robot": "tutorial-delta.html",
     "five-bar linkage": "tutorial-five-bar.html",
     "my URDF has loops": "file-formats.html",
-    "read MJCF": "file-formats.html",
-    "Gazebo SDF": "file-formats.html",
+    "read MJCF": "file-formats-mjcf.html",
+    "Gazebo SDF": "file-formats-sdf.html",
     "axes of the joint that closes a loop": "closing-axes.html",
     "humanoid ankle": "faq.html",
     "add a payload": "faq.html",
@@ -242,7 +251,7 @@ QUESTIONS = {
     "manipulability": "design.html",
     "type 2 singularity": "doctor.html",
     "working mode": "task-space.html",
-    "reflected inertia": "file-formats.html",
+    "reflected inertia": "file-formats-dynamics.html",
     "gravity compensation": "design.html",
     "gamma letters": "notation.html",
     "operational space control": "task-space.html",
