@@ -192,6 +192,8 @@ def pages(
     where: str,
 ) -> dict[str, str]:
     """Tables under their headings, the targets, sections by name: as pages."""
+    if lost := set(sections) - {x for _, _, names in PAGES.values() for x in names}:
+        raise ValueError(f"no page of PAGES has the sections {sorted(lost)}")
     beside = {
         METHOD_PAGE: ("How the times are measured", "Columns, mechanisms, check of the results."),
         TARGETS_PAGE: ("Targets of time", "Limits that were set for times, and which are met."),
@@ -214,10 +216,7 @@ def pages(
         ],
         METHOD_PAGE: _under_headings(method),
         TARGETS_PAGE: [goals],
-        **{
-            name: [sections[x] for x in names if x in sections]
-            for name, (_, _, names) in PAGES.items()
-        },
+        **{name: [sections[x] for x in names] for name, (_, _, names) in PAGES.items()},
     }
     return {
         name: "\n\n".join(parts if name == "RESULTS.md" else [*_head(*beside[name]), *parts]) + "\n"

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from markdown.extensions.toc import slugify
 from pages import ALL_PAGES
 from support import ROOT
 
@@ -26,7 +27,10 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import columns
 import figures
 import methods
+import report
 from mechanisms import robot
+
+SECTIONS = ("laws", "encoders", "certified", "limits", "exported", "design", "sweeps")
 
 FIRST = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 RESULTS = "\n".join(
@@ -235,9 +239,24 @@ def test_a_table_names_each_column_once():
         figures.table(["robot", "ratio", "ratio"], [])
 
 
+def test_every_section_is_on_a_page():
+    sections = {name: f"## {name}" for name in SECTIONS}
+    made = report.pages({"Time": "1"}, {"Notes": "2"}, "3", sections, "a test", "here")
+    assert set(made) == {path.name for path in (ROOT / "benchmarks").glob("RESULTS*.md")}
+    text = "".join(made.values())
+    assert all(text.count(section) == 1 for section in sections.values())
+    with pytest.raises(ValueError, match="another"):
+        report.pages({}, {}, "", {**sections, "another": ""}, "a test", "here")
+
+
+@pytest.mark.parametrize("name", report.FORMER_PLACES)
+def test_a_former_place_of_a_section_leads_to_its_page(name):
+    headings = re.findall(r"^##+ (.*)$", (ROOT / "benchmarks" / name).read_text("utf-8"), re.M)
+    assert set(report.FORMER_PLACES[name]) <= {slugify(x, "-") for x in headings}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("section", ["laws", "encoders", "certified", "limits", "exported",
-                                     "design", "sweeps"])  # fmt: skip
+@pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_can_be_measured(section):
     program = [sys.executable, ROOT / "benchmarks" / "bench.py", "--quick", "--only", section]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
