@@ -64,7 +64,7 @@ def _way(batch: Any, Q: Any, V: Any, x: Any, certificate: bool) -> Callable[[], 
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     ways = ("inverse", "inverse, certified", "forward", "forward, certified")
     rows, targets = [], []
     with hc.realtime():

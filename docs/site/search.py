@@ -42,8 +42,10 @@ WORDS = {
     "tutorial-delta.html": "delta robot, parallel robot, step by step",
     "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
     "closing-axes.html": "closing joint, hinge, ball joint, universal joint, rod, loop axes",
-    "file-formats.html": "URDF with loops, robot description, load a robot file, xacro, MJCF, SDF, "
-    "Gazebo, YAML",
+    "file-formats.html": "URDF with loops, robot description, load a robot file, YAML",
+    "file-formats-urdf.html": "xacro",
+    "file-formats-mjcf.html": "MuJoCo XML, read MJCF",
+    "file-formats-sdf.html": "Gazebo, SDFormat",
     "doctor.html": "diagnosis, mechanism does not move, stuck, redundant constraints, "
     "overconstrained",
     "view.html": "visualization, viewer, 3D, GUI, browser, slider",
@@ -59,6 +61,7 @@ WORDS = {
     "design.html#regulators": "balance, optimal control",
     "design.html#linear-models": "state space model, poles, linearization",
     "embedded.html": "microcontroller, board, firmware, STM32, embedded, C code, export",
+    "embedded-status.html": "error code, status code, fallback torque",
     "troubleshooting.html": "error message, exception, it fails",
     "troubleshooting.html#without-an-error": "robot shakes, vibrates, oscillates, unstable, sinks, "
     "wrong torque, factor, millimetres",
