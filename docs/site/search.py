@@ -39,8 +39,8 @@ error the page that says what to do comes first."""
 
 WORDS = {
     "index.html#install": "installation, pip, quick start, getting started, requirements",
-    "tutorial-own-robot.html": "CAD export, URDF export, SolidWorks, Onshape, gripper, first steps, "
-    "missing meshes, mimic joint",
+    "tutorial-own-robot.html": "CAD export, URDF export, SolidWorks, Onshape, gripper, missing "
+    "meshes, mimic joint",
     "tutorial-delta.html": "delta robot, parallel robot, step by step",
     "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
     "closing-axes.html": "closing joint, hinge, ball joint, universal joint, rod, loop axes",
