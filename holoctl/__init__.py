@@ -3,21 +3,23 @@
 Packages, from the lowest layer to the highest:
 
     base, tree     utilities, and queries on a plain `pin.Model`
-    constraints    a `Closure`, `Rod`, `Contact`, `Coupling`, ... binds to a model: rows of phi = 0
+    constraints    `Closure`, `Rod`, `Contact`, `Coupling`, ... bind to a model: rows of phi = 0
     forces         `JointFriction`, `Spring`, ... bind likewise: efforts F(q, v, t)
-    mechanism      tree, constraints, forces and motors: a `Mechanism`; io reads one from a file
-    rows           at (q, v) its rows and the equation of motion become `Terms`
-    closing        `assemble` finds a closed state; the rank of G is decided there
-    projector      `partition` decides once; `project` makes gamma and bias: a `Projection`
+    mechanism, io  tree, constraints, forces and motors: a `Mechanism`, which `load` reads
+    rows           `terms` evaluates the rows and the equation of motion at (q, v)
+    closing        `assemble` finds a closed state
+    projector      `partition` chooses rows and coordinates, `project` computes gamma and bias
     estimation     `ClosedStateEstimator` finds the closed state from the motors, at every tick
-    dynamics       it feeds `inverse_dynamics` and `forward_dynamics`, each with a `Certificate`
+    dynamics       `inverse_dynamics` and `forward_dynamics`, each with a certificate
     doctor         `mobility` explains what moves, what is redundant, and why
-    control        `ComputedTorque` is the law of a loop, `TaskSpaceControl` that of poses
-    codegen        `compile` and `export_c` make machine code of it
-    design         `linearize`, `lqr`, `retime`, `sweep`: offline, what controllers are made of
-    simulation     `simulate` runs it against a plant
-    app            `draw`, `plot_run`, `animate` picture it, `view` shows it in a browser; the
-                   command line
+    control        `ComputedTorque` controls motors, `TaskSpaceControl` poses
+    codegen        `compile` and `export_c` make machine code of these laws
+    design         `linearize`, `lqr`, `retime`, `sweep`: models, gains and motions, offline
+    simulation     `simulate` runs a controller against a plant
+    app            `draw`, `plot_run`, `animate`, `view` make pictures; the command line
+
+`results` has the classes that functions return, `protocols` what constraints, forces and tasks of a
+user are written with. docs/reference/index.md lists all public names by task.
 
 >>> import holoctl as hc
 >>> mech = hc.load(hc.robot_file("five_bar"))

@@ -1,7 +1,7 @@
 """What a constraint, a force or a task of the user is written with.
 
 The protocols that such a class follows, and the values and functions that it uses:
-docs/architecture.md, "Adding a constraint", "Adding a force", "Adding a task".
+docs/architecture-extending.md, "Adding a constraint", "Adding a force", "Adding a task".
 """
 
 from __future__ import annotations

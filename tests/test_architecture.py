@@ -35,6 +35,7 @@ FLOORS = [
     "dynamics",
     "doctor",
     "control",
+    "transmission",
     "codegen",
     "design",
     "simulation",

@@ -97,7 +97,7 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
 
 NO_SPEEDS = {  # what is no time of the library, by the words around it
     "docs/decisions.md": ("from 0.1 us to 1e5 s",),  # bins of a histogram
-    "docs/derivations-dynamics.md": ("on a fast mechanism it is some microseconds",),  # a step
+    "docs/derivations-multipliers.md": ("on a fast mechanism it is some microseconds",),  # a step
     "docs/file-formats.md": ("rotor turns `gear_ratio` times as fast as its joint",),
     "docs/limits.md": ("not worth its microseconds",),
     "docs/realtime.md": ("up to 50 us late on purpose", "more than 10 us to leave"),  # Linux's

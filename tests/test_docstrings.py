@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import inspect
 import re
 
 import pytest
 from support import public, public_names
 
+import holoctl as hc
+
 TRIVIAL = {"robot_names", "ForwardDynamics", "InverseDynamics", "Certificate", "Partition",
            "Projection", "Run", "BoundRows", "Constraint", "BoundForce",
            "Force", "Task"}  # fmt: skip
 """These raise nothing: a list of names, results that the library makes, and protocols."""
+
+WITHOUT_EXAMPLES = {
+    "SweepError": "a worker process has to die",
+    "protocols.FrameMotion": "made for `BoundTask.expression`, by the code generator",
+    "protocols.LiveMotion": "made for `tick` of rows, forces and tasks, by the prepared dynamics",
+    "protocols.TaskExpression": "returned by `BoundTask.expression`, for machine code",
+    "protocols.TaskTick": "returned by `BoundTask.tick`: tests/codegen/test_own_task.py",
+}
+"""Public names without an example, and why."""
 
 MODULES = [name for name in public_names() if inspect.ismodule(public(name))]
 NAMES = [name for name in public_names() if name not in MODULES]
@@ -125,6 +137,41 @@ def test_methods_and_properties_have_docstrings_too(name):
         if "Parameters" in (doc := sections(function.__doc__)):
             signature = list(inspect.signature(function).parameters)[1:]
             assert list(entries(doc["Parameters"])) == signature, f"{name}.{member}"
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_see_also_has_public_names_and_why(name):
+    found = entries(sections(public(name).__doc__).get("See Also", []))
+    assert found
+    assert all(found.values()), "an entry is: name : half a sentence"
+    assert set(found) <= set(public_names()) - {name}
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_every_name_has_an_example(name):
+    doc = sections(public(name).__doc__)
+    assert (name in WITHOUT_EXAMPLES) == (">>> " not in "\n".join(doc.get("Examples", [])))
+    order = [x for x in ("See Also", "Notes", "References", "Examples") if x in doc]
+    assert [x for x in doc if x in order] == order, "the order of numpydoc"
+
+
+def documented(name):
+    """A public name, and if it is a class its public members: names to docstrings."""
+    thing = public(name) if name else hc
+    found = {name or "holoctl": inspect.getdoc(thing) or ""}
+    for x in vars(thing) if inspect.isclass(thing) else ():
+        member = getattr(thing, x)
+        if not x.startswith("_") and (callable(member) or isinstance(member, property)):
+            found[f"{name}.{x}"] = inspect.getdoc(member) or ""
+    return found
+
+
+@pytest.mark.parametrize("name", ["", *public_names()])
+def test_examples_run_and_print_what_stands_below_them(name):
+    runner, said = doctest.DocTestRunner(verbose=False), []
+    for whose, doc in documented(name).items():
+        runner.run(doctest.DocTestParser().get_doctest(doc, {}, whose, None, 0), out=said.append)
+    assert runner.failures == 0, "".join(said)
 
 
 @pytest.mark.parametrize("module", MODULES)

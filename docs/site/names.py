@@ -1,4 +1,7 @@
-"""Public names become links to the reference: those in docstrings, and ``hc.name`` in pages."""
+"""Public names become links to the reference: those in docstrings, and ``hc.name`` in pages.
+
+See Also becomes a list of links.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ PAGE = re.compile(r"(?<![\w/`])docs/([\w-]+)\.md(?![`\w])")
 IN_PAGES = re.compile(
     rf"(?<![`\[\w])`hc\.(?:results\.|protocols\.)?({NAMES})(\([^`\n]*\))?`(?![`\w])"
 )
+SEE_ALSO = re.compile(r"(?<=^See Also\n--------\n)(?:[\w.]+ : .+\n?)+", re.MULTILINE)
+ENTRY = re.compile(r"^((?:\w+\.)?(\w+)) : ", re.MULTILINE)
 CODE_OR_LINK = re.compile(
     r"^(```|~~~).*?^\1|^#.*?$|\[[^\]\n]*\]\([^)\n]*\)", re.DOTALL | re.MULTILINE
 )
@@ -35,7 +40,13 @@ class PublicNames(griffe.Extension):
                 return found[0] if name in own else f"[`{name}`][{PLACES[name]}]"
 
             text = PAGE.sub(r"[\1](../\1.md)", obj.docstring.value)
-            obj.docstring.value = IN_DOCSTRINGS.sub(linked, text)
+            text = IN_DOCSTRINGS.sub(linked, text)
+            obj.docstring.value = SEE_ALSO.sub(_listed, text)
+
+
+def _listed(entries: re.Match[str]) -> str:
+    """``name : why`` of a See Also section as items of a list, with links."""
+    return ENTRY.sub(lambda found: f"- [`{found[1]}`][{PLACES[found[2]]}]: ", entries[0])
 
 
 def on_page_markdown(text: str, **_: Any) -> str:

@@ -107,6 +107,16 @@ def animate(
     --------
     draw : one configuration.
     plot_run : positions, rates and efforts over time.
+    view : a run in the browser.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.02)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     hc.animate(run=run, path=pathlib.Path(folder, "swing.gif"), mech=mech).suffix
+    '.gif'
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")

@@ -89,6 +89,8 @@ def draw(
     See Also
     --------
     animate : a whole run, as a film.
+    plot_run : a run over time.
+    view : in the browser, with sliders.
 
     Examples
     --------

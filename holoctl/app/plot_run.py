@@ -79,12 +79,18 @@ def plot_run(
         For a value that is not a run, a run of another mechanism, or one whose instants are not in
         order; if matplotlib is missing.
 
+    See Also
+    --------
+    animate : a run as a film.
+    simulate : returns runs.
+    view : a run in the browser.
+
     Examples
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.1)
-    >>> [ax.get_ylabel() for ax in hc.plot_run(run, mech).axes]
+    >>> [ax.get_ylabel() for ax in hc.plot_run(run=run, mech=mech).axes]
     ['position (rad)', 'rate (rad/s)', 'effort (N m)', 'closure (scaled)']
     """
     check_run(run, mech)

@@ -26,11 +26,42 @@ __all__ = [
 
 
 class HoloctlError(Exception):
-    """Root of the family: catch this to catch everything holoctl raises on purpose."""
+    """The base class of all errors that holoctl raises on purpose.
+
+    See Also
+    --------
+    InputError : for invalid arguments.
+    LoadError : for files that cannot be read.
+    SingularityError : at singular configurations.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> try:
+    ...     hc.partition(hc.load(hc.robot_file("five_bar")), [0.0, 0.0, 0.0, 0.0])
+    ... except hc.HoloctlError as error:
+    ...     print(type(error).__name__)
+    InconsistentError
+    """
 
 
 class InputError(HoloctlError, ValueError):
-    """An argument has the wrong type, shape, unit, name or value."""
+    """An argument has the wrong type, shape, unit, name or value.
+
+    See Also
+    --------
+    HoloctlError : the base class of all errors.
+    LoadError : for files that cannot be read.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> try:
+    ...     hc.JointSpring("crank", stiffness=-1.0)
+    ... except hc.InputError as error:
+    ...     print(error)
+    JointSpring 'spring on crank': stiffness must not be negative; got -1
+    """
 
 
 class LoadError(HoloctlError):
@@ -42,6 +73,20 @@ class LoadError(HoloctlError):
         The file, and the entry in it, that is at fault.
     line : int or None
         Line in the file, counted from 1.
+
+    See Also
+    --------
+    load : raises it.
+    InputError : for invalid arguments of a call.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> try:
+    ...     hc.load("missing.urdf")
+    ... except hc.LoadError as error:
+    ...     print(error.file)
+    missing.urdf
     """
 
     def __init__(
@@ -73,6 +118,22 @@ class AssemblyError(HoloctlError):
         The best configuration found.
     opposite : tuple of str
         Closures whose axes point in opposite directions in every closed configuration found.
+
+    See Also
+    --------
+    assemble : raises it if no start closes the mechanism.
+    draw : shows ``error.q``, with the open constraints in red.
+    mobility : explains why a mechanism does not close.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> try:
+    ...     hc.assemble(mech, [1.0, 2.0, 0.0], locked=["crank", "coupler"])
+    ... except hc.AssemblyError as error:
+    ...     print(f"open by {error.residual:.2f}, most at {error.worst[0][0]!r}")
+    open by 0.78, most at 'pin.x'
     """
 
     def __init__(
@@ -99,7 +160,23 @@ class BranchError(HoloctlError):
         close to a configuration from which it may continue on several branches; ``"gain"``: noise
         would be amplified too much; ``"time"``: the time went back, as at the start of another run;
         ``"lost"``: one of the last three was raised by an earlier call; ``"rows"``: rows that were
-        left out as redundant would open.
+        left out as redundant would open; ``"reach"``: no path of closed states leads there;
+        ``"control"``: the motors lose control of a joint on the way.
+
+    See Also
+    --------
+    ClosedStateEstimator : raises it, and keeps its last state.
+    SingularityError : for a singular configuration.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> try:
+    ...     hc.ClosedStateEstimator(mech).state([0.5, 2.5], [0.0, 0.0])
+    ... except hc.BranchError as error:
+    ...     print(error.why)
+    jump
     """
 
     def __init__(self, message: str, *, why: str = "") -> None:
@@ -116,6 +193,25 @@ class SingularityError(HoloctlError):
         Condition number of the scaled matrix (inf if it is rank-deficient).
     names : tuple of str
         The joints or rows concerned.
+
+    See Also
+    --------
+    partition : raises it if the chosen coordinates do not determine the others.
+    mobility : examines singular configurations.
+    BranchError : for measurements that do not determine the branch.
+
+    Examples
+    --------
+    The rocker of a four-bar does not determine the crank where crank and coupler are in line:
+
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> q, _ = hc.assemble(mech, [0.5, 0.0, 1.0], locked=["coupler"])
+    >>> try:
+    ...     hc.partition(mech, q, independent=["rocker"])
+    ... except hc.SingularityError as error:
+    ...     print(error.names)
+    ('crank', 'coupler')
     """
 
     def __init__(
@@ -132,6 +228,22 @@ class InconsistentError(HoloctlError):
     ----------
     residual : float
         Size of the contradiction, in the scaled units that the message names.
+
+    See Also
+    --------
+    partition : raises it for a configuration that is not closed.
+    corrected : projects a state onto the constraints.
+    assemble : closes larger errors.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> try:
+    ...     hc.partition(mech, mech.reference + 0.01)
+    ... except hc.InconsistentError as error:
+    ...     print(f"{error.residual:.0e}")
+    2e-02
     """
 
     def __init__(self, message: str, *, residual: float = float("nan")) -> None:
@@ -151,6 +263,23 @@ class LimitError(HoloctlError):
         For a requested pose, the remaining error, scaled.
     q : ndarray or None, shape (nq,)
         For a requested pose, the nearest configuration found.
+
+    See Also
+    --------
+    limited_inverse_dynamics : raises it under the policy ``"raise"``.
+    assemble : raises it with ``within_limits=True``.
+    Limits : limits of motors and joints.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> strict = hc.WithinLimits(hc.Limits(effort=0.5), policy="raise")
+    >>> try:
+    ...     hc.limited_inverse_dynamics(mech, *hc.assemble(mech), [0.0, 0.0], strict)
+    ... except hc.LimitError as error:
+    ...     print(error.names)
+    ('motor_left', 'motor_right')
     """
 
     def __init__(
@@ -166,7 +295,24 @@ class LimitError(HoloctlError):
 
 
 class NotActuatedError(HoloctlError):
-    """Torques were requested of a mechanism that has no motor, or no motion for motors to drive."""
+    """Torques were requested of a mechanism that has no motor, or no motion for motors to drive.
+
+    See Also
+    --------
+    is_fully_actuated : whether motors determine every motion.
+    mobility : names the motions that no motor drives.
+
+    Examples
+    --------
+    >>> import dataclasses, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> passive = dataclasses.replace(mech, actuated=(), limits=None)
+    >>> try:
+    ...     hc.PreparedInverseDynamics(passive)
+    ... except hc.NotActuatedError as error:
+    ...     print(error)
+    five_bar has no motors, so there are no torques
+    """
 
 
 class SweepError(HoloctlError):
@@ -177,6 +323,11 @@ class SweepError(HoloctlError):
     ----------
     item : int or None
         The index of the item, if it is known.
+
+    See Also
+    --------
+    sweep : returns it in the place of a value.
+    results.Sweep : lists the items that failed.
     """
 
     def __init__(self, message: str, *, item: int | None = None) -> None:

@@ -133,6 +133,22 @@ def assemble(
     LimitError
         With `within_limits`, if no configuration found is within the limits. It carries their
         names, and the configuration that is nearest without limits.
+
+    See Also
+    --------
+    constraint_errors : the errors of a state.
+    corrected : small errors, at every step of a loop.
+    assembly_modes : all postures that were found.
+    inverse_kinematics : the closed state for the pose of a frame.
+    equilibrium : a closed configuration at rest, with the efforts that hold it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech, [2.2, -1.4, 0.9, 1.4], locked=["motor_left", "motor_right"])
+    >>> q.round(3).tolist()
+    [2.2, -1.443, 0.9, 1.459]
     """
     check_mechanism(mech)
     guess = (

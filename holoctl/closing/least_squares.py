@@ -7,7 +7,7 @@ they differ have singular values of the size of the rounding: a step along them 
 order one, to an unintended posture. So there is no step along these directions. Directions with
 small but larger singular values are included last; if the step along them is long, the geometry is
 wrong, not rounded.
-Derivation: docs/derivations.md, "Rounded geometry".
+Derivation: docs/derivations.md, "Toleranced geometry".
 """
 
 from __future__ import annotations

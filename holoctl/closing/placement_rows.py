@@ -3,7 +3,7 @@
     phi changes by  w . X (dtranslation, drotation)        body 2 moves: +, body 1 moves: -
 
 for a row with the wrench w, and X the motion, in world axes, of the bodies that the frame carries.
-Derivation: docs/derivations.md, "Exact again".
+Derivation: docs/derivations.md, "Repaired geometry".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 A singular value is the change of a combination of rows per rad or size of the loop: a combination
 with a singular value below tau is redundant to within tau. The kept rows then close exactly, and
 the others stay open by the rounding. Exact geometry is detected, and is not affected.
-Derivation: docs/derivations.md, "Rounded geometry".
+Derivation: docs/derivations.md, "Toleranced geometry".
 """
 
 from __future__ import annotations

@@ -92,12 +92,27 @@ class Closure:
         that is not above zero, a screw whose pitch is zero or not finite. Unknown frames are
         refused by `Mechanism`.
 
+    See Also
+    --------
+    Rod : two points at a constant distance.
+    Coupling : gears, belts and other linear relations of coordinates.
+    joint_motion : position and rate of a joint that is cut.
+    constraint_wrenches : forces and moments in the closure.
+
     Notes
     -----
     Angular rows of revolute, cylindrical and planar closures also vanish with the axes of the
     frames in opposite directions; `assemble` searches for the parallel solution and raises an error
     when only the opposite one exists. A single angular axis fixes its angle up to half a turn:
     assembly stays on the side of the guess.
+
+    Examples
+    --------
+    >>> import pinocchio as pin, holoctl as hc
+    >>> tree = pin.buildModelFromUrdf(str(hc.robot_file("four_bar")))
+    >>> hinge = hc.Closure("coupler_pin", "rocker_pin", "revolute", name="pin")
+    >>> hc.Mechanism(tree, [hinge], actuated=["crank"]).row_names
+    ('pin.x', 'pin.y', 'pin.z', 'pin.ry', 'pin.rx')
     """
 
     a: FrameLike

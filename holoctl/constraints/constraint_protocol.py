@@ -69,7 +69,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """m scalar constraints, evaluated at one state.
+    """Values and derivatives of m scalar constraints at one state.
 
     Attributes
     ----------
@@ -81,6 +81,19 @@ class Rows:
     wrenches : (m, 6) array, optional
         If every row is a wrench between two bodies (constraints/wrench_rows.py): force and moment
         about the world origin, on body 2.
+
+    See Also
+    --------
+    protocols.BoundRows : returns them, from `rows`.
+    results.Terms : has those of a whole mechanism.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> rows = hc.terms(mech, *hc.assemble(mech)).of("pin")
+    >>> bool(abs(rows.error).max() < 1e-9), rows.jacobian.shape
+    (True, (5, 3))
     """
 
     error: Vector
@@ -131,6 +144,12 @@ class BoundRows(Protocol):
     support : (m, nv) bool array: the coordinates that the row may depend on.
     anchors : frames of the closure, used to find the characteristic length of the loop.
 
+    See Also
+    --------
+    protocols.Constraint : its description.
+    protocols.Rows : what `rows` returns.
+    protocols.wrench_rows : returns it for rows between two bodies.
+
     Notes
     -----
     It may also have
@@ -145,6 +164,15 @@ class BoundRows(Protocol):
         The errors as a `casadi.SX` column of m entries, which is then differentiated.
     ``opaque`` : str
         Why there is no `expression`, for error messages.
+
+    Examples
+    --------
+    examples/write_your_own.py writes one.
+
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> mech.bound[0].labels
+    ('pin.x', 'pin.y', 'pin.z', 'pin.ry', 'pin.rx')
     """
 
     @property
@@ -191,7 +219,24 @@ class BoundChart(BoundRows, Protocol):
 
 
 class Constraint(Protocol):
-    """The description of a constraint, independent of a model."""
+    """The description of a constraint, independent of a model.
+
+    See Also
+    --------
+    protocols.BoundRows : what `bind` returns.
+    Custom : rows from a function, without a class.
+    protocols.resolve_frame : looks frames up.
+
+    Examples
+    --------
+    examples/write_your_own.py writes two, step by step.
+
+    >>> import holoctl as hc
+    >>> hinge = hc.Closure("coupler_pin", "rocker_pin", "revolute")
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> hinge.bind(mech.model, "hinge", mech.reference).labels
+    ('hinge.x', 'hinge.y', 'hinge.z', 'hinge.ry', 'hinge.rx')
+    """
 
     @property
     def name(self) -> str | None:

@@ -49,6 +49,22 @@ class Contact:
     ------
     InputError
         For directions of length zero or that depend on each other, wrong shapes.
+
+    See Also
+    --------
+    impulse : the velocity after a foot lands.
+    Closure : a joint between two bodies.
+    Event : the instant at which a contact begins or ends.
+
+    Examples
+    --------
+    A table under the tip takes one of two motions away:
+
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> table = hc.Contact("tip_right", tangents=False, name="table")
+    >>> hc.mobility(mech.with_constraints(table)).dof
+    1
     """
 
     point: FrameLike

@@ -34,7 +34,7 @@ __all__ = ["Coupling"]
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """``sum of c_i q_i = offset``: a gear, belt, differential or mimic joint.
+    """A linear constraint ``sum of c_i q_i = offset``: a gear, belt, differential or mimic joint.
 
     Parameters
     ----------
@@ -55,12 +55,19 @@ class Coupling:
         above zero. Unknown coordinates, and coordinates whose value is not a number on a line
         (continuous, spherical, free-flyer joints), are refused by `Mechanism`.
 
+    See Also
+    --------
+    Closure : a joint between two frames.
+    Custom : a relation of coordinates that is not linear.
+
     Examples
     --------
     A wheel that turns twice as fast as the crank, 0.1 rad ahead:
 
     >>> import holoctl as hc
     >>> gear = hc.Coupling({"wheel": 1.0, "crank": -2.0}, offset=0.1)
+    >>> gear.default_name
+    'wheel-crank'
     """
 
     coefficients: Mapping[str, float]

@@ -26,7 +26,7 @@ __all__ = ["Custom"]
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """``phi(q) = 0``, or ``phi(q, t) = 0``, from a user's functions.
+    """A constraint ``phi(q) = 0``, or ``phi(q, t) = 0``, from a user's functions.
 
     Derivatives that are not given are computed numerically, with central differences of sixth order
     along the tangent directions of q (steps of 1e-3 rad or m) and along time; this gives about ten
@@ -70,6 +70,12 @@ class Custom:
         that are not finite; by `Mechanism` for derivatives that are not those of `phi`; by
         `Mechanism`, and with every certificate, for an expression that is not `phi`.
 
+    See Also
+    --------
+    Coupling : linear relations of coordinates.
+    GammaQ : an explicit constraint, ``q = gamma(y)``.
+    protocols.Constraint : a class of your own, with names and scales of its rows.
+
     Notes
     -----
     When a mechanism is made, given derivatives are compared with differences once, and `casadi`
@@ -79,6 +85,17 @@ class Custom:
 
     The result of a callback must depend on its arguments alone. To pickle a mechanism, its
     callbacks must be named functions of a module.
+
+    Examples
+    --------
+    The right motor mirrors the left one:
+
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> def mirrored(q):
+    ...     return [q[0] + q[2] - np.pi]
+    >>> hc.mobility(mech.with_constraints(hc.Custom(mirrored))).dof
+    1
     """
 
     phi: Callable[..., Any]

@@ -76,6 +76,11 @@ class GammaQ:
     InconsistentError
         At any evaluation at which correcting a corrected state changes it.
 
+    See Also
+    --------
+    fdgq : forward dynamics with the same callback, without a mechanism.
+    Custom : an implicit constraint, ``phi(q) = 0``.
+
     Notes
     -----
     G and gs are compared with differences of q and of ``G yd`` along the chart, once, when a
@@ -85,6 +90,19 @@ class GammaQ:
     The first chart of a mechanism moves the state: dynamics, other constraints and torques are
     evaluated at the corrected (q, v). It also gives the independent coordinates, among which other
     constraints then choose. Further charts act as rows, ``v_dep = G_dep v_ind``.
+
+    Examples
+    --------
+    A parallelogram: the other two angles follow from that of the crank.
+
+    >>> import numpy as np, holoctl as hc
+    >>> model = hc.load(hc.robot_file("four_bar")).model
+    >>> def parallelogram(model, q0, v0):
+    ...     G = np.array([[1.0], [-1.0], [1.0]])
+    ...     return G @ q0[:1], G @ v0[:1], G, np.zeros(3)
+    >>> mech = hc.Mechanism(model, [hc.GammaQ(parallelogram, ["crank"])], ["crank"])
+    >>> hc.project(mech, *hc.assemble(mech)).gamma.tolist()
+    [[1.0], [-1.0], [1.0]]
     """
 
     gamma_q: GammaCallback

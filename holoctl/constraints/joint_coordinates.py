@@ -101,6 +101,20 @@ class JointMotion:
     jacobian : (n, nv) array
         Derivative of the rate by the velocity of the mechanism. A motor with efforts ``tau`` (n,)
         on the joint, N m or N, acts on the coordinates as ``jacobian.T @ tau``.
+
+    See Also
+    --------
+    joint_motion : returns it.
+    Closure : a joint that is cut.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech, v_guess=[1.0, 0.0, 0.0, 0.0])
+    >>> hinge = hc.joint_motion(mech, "tip_hinge", q, v)
+    >>> bool(abs(hinge.jacobian @ v - hinge.rate).max() < 1e-12)
+    True
     """
 
     value: Vector

@@ -29,6 +29,18 @@ rates and drift are derived in docs/derivations.md, "Closure rows" and "Rows in 
 
 A new kind is a value of `Along` or `Composed`, and a function that makes its `Row`. No other code
 depends on the kind: a user-defined one is as fast as these, and compiles.
+
+See Also
+--------
+protocols.wrench_rows : binds rows to a model.
+protocols.Constraint : a constraint of your own.
+
+Examples
+--------
+>>> import holoctl as hc
+>>> row = hc.protocols.kinds.rod("distance", length=0.3)
+>>> row.label, row.size, row.kind.point
+('distance', 0.3, True)
 """
 
 from __future__ import annotations

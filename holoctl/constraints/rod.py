@@ -41,6 +41,22 @@ class Rod:
     InputError
         For a length that is not above zero. Raised by `Mechanism` also for a length taken from a
         reference configuration at which the points coincide.
+
+    See Also
+    --------
+    Closure : a joint, or a subset of axes.
+    Spring : a rod that yields.
+    constraint_wrenches : the force in the rod.
+
+    Examples
+    --------
+    A rod from elbow to elbow takes one of two motions away:
+
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> tie = hc.Rod("elbow_left", "elbow_right", name="tie")
+    >>> hc.mobility(mech.with_constraints(tie)).dof
+    1
     """
 
     a: FrameLike

@@ -231,6 +231,21 @@ def wrench_rows(
     InputError
         For a row whose kind is of none of the sorts of constraints/kinds.py, and for a user-defined
         kind whose gradient or curvature is not that of its value.
+
+    See Also
+    --------
+    protocols.kinds : the rows.
+    protocols.resolve_frame : the frames.
+    protocols.BoundRows : what it returns.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> model = hc.load(hc.robot_file("five_bar")).model
+    >>> ends = [hc.protocols.resolve_frame(model, x, "tie") for x in ("tip_left", "tip_right")]
+    >>> rod = hc.protocols.kinds.rod("distance", length=0.3)
+    >>> hc.protocols.wrench_rows(model, *ends, [rod], "tie").labels
+    ('tie.distance',)
     """
     check_model(model, f"constraint {name!r}")
     rows = entries(rows) or []

@@ -140,13 +140,22 @@ class ComputedTorque:
     AssemblyError
         If no partition is given and the reference configuration cannot be assembled.
 
+    See Also
+    --------
+    gains_for : gains for a bandwidth, with the damping that remains.
+    TaskSpaceControl : the same law in the coordinates of tasks.
+    PreparedInverseDynamics : the feedforward part alone.
+    simulate : a run under this controller.
+    compile : the same law in machine code.
+
     Examples
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
     >>> q, v = hc.assemble(mech)
-    >>> u = ctl.torque(q, v, q, [0.0, 0.0], [0.0, 0.0])
+    >>> ctl.torque(q, v, q, [0.0, 0.0], [0.0, 0.0]).round(2).tolist()
+    [-2.3, 2.3]
     """
 
     mech: Mechanism

@@ -77,13 +77,20 @@ class Loop:
     None
         See ``ctl.loop()``.
 
+    See Also
+    --------
+    results.Tracking : follows a reference.
+    ClosedStateEstimator : its estimator.
+    ComputedTorque : one of the controllers.
+
     Examples
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> loop = hc.ComputedTorque(mech, kp=400.0, kd=40.0).loop()
-    >>> q_motors = mech.motor_positions(mech.reference)
-    >>> u = loop.torque_from_motors(q_motors, [0.0, 0.0], q_motors, [0.0, 0.0], [0.0, 0.0])
+    >>> home, rest = [2.2, 0.94], [0.0, 0.0]
+    >>> loop.torque_from_motors(home, rest, home, rest, rest).round(2).tolist()
+    [-2.31, 2.31]
     """
 
     controller: Any
@@ -197,7 +204,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A controller(t, q, v) -> u that follows a reference.
+    """A controller ``(t, q, v) -> u`` that follows a reference.
 
     ``ctl.track(reference)`` makes one for every controller, in Python or compiled.
     ``ctl.track_from_motors(reference)`` makes a controller(t, q_motors, v_motors) -> u for the
@@ -220,15 +227,21 @@ class Tracking:
         If `controller` is no controller, `reference` no function, or `loop` no loop of this
         controller.
 
+    See Also
+    --------
+    ComputedTorque : returns it, from `track`.
+    results.Loop : one loop on measured joints.
+    simulate : takes it as the controller.
+
     Examples
     --------
-    >>> import numpy as np, holoctl as hc
+    >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
-    >>> home, rest = mech.motor_positions(q), np.zeros(2)
+    >>> home, rest = mech.motor_positions(q), [0.0, 0.0]
     >>> hold = hc.ComputedTorque(mech, kp=400.0, kd=40.0).track(lambda t: (home, rest, rest))
-    >>> hold = hold.repartitioned(q, v)
-    >>> u = hold(0.0, q, v)
+    >>> hold(0.0, q, v).round(2).tolist()
+    [-2.3, 2.3]
     """
 
     controller: Any

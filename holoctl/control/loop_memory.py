@@ -103,7 +103,7 @@ class LoopReport:
 @former_names(estimator="assembly")
 @dataclass(frozen=True, eq=False)
 class TaskReport:
-    """The report on the last tick of a law of tasks.
+    """The report on the last tick of a `TaskSpaceControl` or `Impedance`.
 
     Attributes
     ----------
@@ -118,6 +118,23 @@ class TaskReport:
         The damping of a singular task, relative to its mobility; 0 away from singularities.
     estimator : EstimatorReport or None
         The report of the estimator; None if the state was given, or estimated by machine code.
+
+    See Also
+    --------
+    TaskSpaceControl : its loops and trackings have it, as ``last``.
+    results.LimitedInverseDynamics : active limits of a single call.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> ctl = hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0, limits=hc.Limits(effort=2.5))
+    >>> tracking = ctl.track(lambda t: [0.0, 0.5])
+    >>> u = tracking(0.0, q, v)
+    >>> tracking.last.saturated
+    ('motor_left', 'motor_right')
     """
 
     saturated: tuple[str, ...]

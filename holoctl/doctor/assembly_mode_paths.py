@@ -74,6 +74,19 @@ class JoinedModes:
         The number of steps of the search.
     name : str
         The name of the mechanism.
+
+    See Also
+    --------
+    joined_modes : returns it.
+    assembly_modes : numbers the modes.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
+    >>> hc.joined_modes(mech, found).groups
+    ((0,), (1,))
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -193,6 +206,11 @@ def joined_modes(
         For modes of another mechanism, or time.
     NotActuatedError
         If the mechanism moves with its motors held, other than idly.
+
+    See Also
+    --------
+    assembly_modes : finds the modes.
+    results.JoinedModes : has the paths.
 
     Notes
     -----

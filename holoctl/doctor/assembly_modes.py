@@ -45,7 +45,7 @@ MODE_ORDER = 6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AssemblyMode:
-    """One way to close.
+    """An assembly mode: a closed configuration for the given positions of the motors.
 
     Attributes
     ----------
@@ -63,6 +63,19 @@ class AssemblyMode:
         The number of starts that closed in this mode.
     distance : float
         The scaled distance from the reference.
+
+    See Also
+    --------
+    assembly_modes : finds them.
+    joined_modes : paths between them.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
+    >>> found.modes[0].q.round(2).tolist()
+    [2.2, -1.44, 0.9, 1.46]
     """
 
     q: Vector
@@ -87,7 +100,7 @@ class AssemblyMode:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AssemblyModes:
-    """The modes that were found; there may be others.
+    """The assembly modes that `assembly_modes` found; there may be others.
 
     Attributes
     ----------
@@ -106,6 +119,19 @@ class AssemblyModes:
         The rows and columns of the determinant; the same for all modes.
     name : str
         The name of the mechanism.
+
+    See Also
+    --------
+    assembly_modes : returns it.
+    joined_modes : which modes a path joins.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
+    >>> len(found.modes), sum(mode.found for mode in found.modes) + found.open
+    (2, 30)
     """
 
     modes: tuple[AssemblyMode, ...]
@@ -181,6 +207,11 @@ def assembly_modes(
     NotActuatedError
         If the mechanism moves with its motors held, other than idly: its modes are a continuum.
 
+    See Also
+    --------
+    joined_modes : which of them a path joins without a singularity.
+    assemble : the one near a guess.
+
     Notes
     -----
     Coordinates that no constraint depends on, such as a floating base, stay at the reference. If
@@ -192,8 +223,8 @@ def assembly_modes(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> found = hc.assembly_modes(mech, {"motor_left": 2.2, "motor_right": 0.9}, tries=30)
-    >>> [mode.sign for mode in found.modes]
-    [1, -1]
+    >>> sorted(mode.sign for mode in found.modes)
+    [-1, 1]
     """
     check_mechanism(mech)
     positions = _positions(mech, motors)

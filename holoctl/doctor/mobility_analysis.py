@@ -76,6 +76,13 @@ def mobility(
         For a q of the wrong shape, numbers that are not finite, a `progress` that is no bool, and
         for names in `measured` that are no joints.
 
+    See Also
+    --------
+    assembly_modes : other postures.
+    repaired_geometry : exact geometry, from rounded files.
+    partition : rank and coordinates, for programs.
+    results.MobilityReport : what the report holds.
+
     Notes
     -----
     The rank is determined by singular values of scaled rows, at this configuration and at closed

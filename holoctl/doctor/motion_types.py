@@ -43,6 +43,20 @@ class Motion:
         Whether gravity loads it at the configuration of the report.
     bodies : tuple of str
         For an idle motion: the bodies that move.
+
+    See Also
+    --------
+    mobility : reports motions that no motor drives.
+    results.MobilityReport : the report.
+
+    Examples
+    --------
+    >>> import dataclasses, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> one_motor = dataclasses.replace(mech, actuated=["motor_left"], limits=None)
+    >>> [motion] = hc.mobility(one_motor).motions.undriven
+    >>> motion.rates[0][0], motion.loaded
+    ('elbow_right', True)
     """
 
     rates: tuple[tuple[str, float], ...]

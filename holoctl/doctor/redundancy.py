@@ -41,7 +41,7 @@ second in each direction."""
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows that depend on each other.
+    """A group of rows that depend on each other.
 
     Attributes
     ----------
@@ -52,6 +52,18 @@ class RowGroup:
         The rows that may be left out.
     among : tuple of str
         The rows that they follow from.
+
+    See Also
+    --------
+    mobility : reports them.
+    results.MobilityReport : the report.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> report = hc.mobility(hc.load(hc.robot_file("four_bar")))
+    >>> [(group.kind, group.redundant) for group in report.redundancy.groups]
+    [('trivial', ('pin.z',)), ('trivial', ('pin.ry',)), ('trivial', ('pin.rx',))]
     """
 
     kind: str

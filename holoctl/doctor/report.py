@@ -71,11 +71,24 @@ class MobilityReport:
     beyond_limits : list of str
         Joints that are outside ``hc.limits_of(mech)`` at q, each in a sentence.
 
+    See Also
+    --------
+    mobility : returns it.
+    results.Motion : one motion.
+    results.RowGroup : rows that depend on each other.
+
     Notes
     -----
     The fields of these values are also properties of the report: ``report.dof`` is
     ``report.counts.dof``; except those of `forces` and `sensors`, and of `rounding` all but the
     tolerances.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> report = hc.mobility(hc.load(hc.robot_file("five_bar")))
+    >>> report.dof, report.actuation, round(report.margins.actuation_margin, 2)
+    (2, 'fully', 0.48)
     """
 
     name: str

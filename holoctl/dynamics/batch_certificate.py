@@ -25,8 +25,8 @@ class BatchCertificate:
     """The residuals of `Certificate` at each of N states; all pure numbers.
 
     The same numbers up to rounding, with the same tolerances, but without the power balance and the
-    condition number: the guard of compiled laws detects nearly singular matrices, and if it is in
-    doubt the certificate is that of the Python path.
+    condition number: the guard of compiled laws detects nearly singular matrices, and where it does
+    not pass the certificate is that of the Python path.
 
     Attributes
     ----------
@@ -34,6 +34,22 @@ class BatchCertificate:
         As in `Certificate`; read-only.
     tolerance : float
         Largest `redundant`, `closure` and `velocity` with rounded geometry; else 0.
+
+    See Also
+    --------
+    results.Certificate : the residuals of one state.
+    results.Compiled : its functions of many states return it.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> fast = hc.compile(mech, ["inverse_dynamics"], machine="vm")
+    >>> q, v = hc.assemble(mech)
+    >>> states = np.tile(q, (3, 1)), np.tile(v, (3, 1))
+    >>> u, certificate = fast.inverse_dynamics_batch(*states, np.zeros((3, 2)), certificate=True)
+    >>> certificate.ok.tolist()
+    [True, True, True]
     """
 
     closure: Array

@@ -90,6 +90,20 @@ class Certificate:
         Largest `redundant` with rounded geometry: the tolerance of the partition; else 0.
     ok : bool
         Whether every number is within `TOLERANCES`.
+
+    See Also
+    --------
+    inverse_dynamics : one of the functions that return it.
+    results.BatchCertificate : of many states.
+    constraint_errors : the errors of a state alone.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> certificate = hc.inverse_dynamics(mech, *hc.assemble(mech), [0.0, 0.0]).certificate
+    >>> certificate.ok, certificate.rank, certificate.dynamics < 1e-9
+    (True, 2, True)
     """
 
     closure: float

@@ -36,6 +36,19 @@ class Energy:
         Zero if the centre of mass is at the height of the origin.
     springs : float
         Of the `forces` of the mechanism; zero if all springs are at rest.
+
+    See Also
+    --------
+    energy : returns it.
+    results.Power : its rate.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> stored = hc.energy(mech, *hc.assemble(mech))
+    >>> stored.kinetic, round(stored.total, 3)
+    (0.0, 1.433)
     """
 
     kinetic: float
@@ -60,6 +73,21 @@ class Power:
         Dissipation by friction and dampers: at least 0.
     external : float
         Of `CustomForce`, and of the given external forces and efforts, into it.
+
+    See Also
+    --------
+    power : returns it.
+    results.Energy : what is stored.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> damped = mech.with_forces([hc.JointFriction(viscous={"crank": 0.1})])
+    >>> q, v = hc.assemble(damped, v_guess=[2.0, 0.0, 0.0], locked=["crank"])
+    >>> flow = hc.power(damped, q, v, u=[0.5])
+    >>> flow.motors, round(flow.losses, 6), round(flow.total, 6)
+    (1.0, 0.4, 0.6)
     """
 
     motors: float
@@ -94,6 +122,20 @@ def energy(mech: Mechanism, q: Any, v: Any, *, t: float = 0.0) -> Energy:
     ------
     InputError
         For wrong shapes, or numbers that are not finite, or too large.
+
+    See Also
+    --------
+    power : the power of motors, losses and loads.
+    Run : the energy along a run.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> q, v = hc.assemble(mech, v_guess=[10.0, 0.0, 0.0], locked=["crank"])
+    >>> stored = hc.energy(mech, q, v)
+    >>> round(stored.gravity, 3), round(stored.kinetic, 3)
+    (1.434, 0.204)
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)
@@ -147,6 +189,19 @@ def power(
         For wrong shapes, or numbers that are not finite, or too large.
     SingularityError
         If the ends of a spring coincide.
+
+    See Also
+    --------
+    energy : what is stored.
+    inverse_dynamics : efforts for a motion.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> q, v = hc.assemble(mech, v_guess=[2.0, 0.0, 0.0], locked=["crank"])
+    >>> hc.power(mech, q, v, u=[1.5]).motors
+    3.0
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, v, t)

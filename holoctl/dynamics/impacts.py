@@ -84,7 +84,7 @@ def _struck(T: Terms, part: Partition, before: Vector, after: Vector, method: st
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """The result of `impulse`.
+    """The result of `impulse`: the velocity after the impact, and the impulses.
 
     Attributes
     ----------
@@ -99,6 +99,19 @@ class Impact:
         Change of the kinetic energy, J.
     balance : float
         Largest entry of ``M (v+ - v-) - G^T p``, over the size of its terms.
+
+    See Also
+    --------
+    impulse : returns it.
+    by_constraint : the impulses of each constraint.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> hit = hc.impulse(mech, hc.assemble(mech)[0], [1.0, 0.0, 0.0])
+    >>> round(hit.energy, 4), hit.balance < 1e-9
+    (-0.0091, True)
     """
 
     v: Vector
@@ -168,9 +181,26 @@ def impulse(
     SingularityError
         If a motion has no inertia.
 
+    See Also
+    --------
+    Event : the instant of an impact in a simulation.
+    Contact : the constraint of a foot that lands.
+    forward_dynamics : accelerations between impacts.
+
     References
     ----------
     docs/derivations.md, "Impacts".
+
+    Examples
+    --------
+    The crank turns alone until its loop closes; the impact takes kinetic energy:
+
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> q, _ = hc.assemble(mech)
+    >>> hit = hc.impulse(mech, q, [1.0, 0.0, 0.0])
+    >>> hit.v.round(3).tolist(), hit.energy < 0.0
+    ([2.016, -2.447, 0.391], True)
     """
     check_mechanism(mech)
     one_of("method", method, METHODS)

@@ -133,7 +133,7 @@ def _consistent(P: Projection) -> float:
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
-    """The result of `inverse_dynamics`.
+    """The result of `inverse_dynamics`: efforts, acceleration, multipliers and certificate.
 
     Attributes
     ----------
@@ -149,6 +149,19 @@ class InverseDynamics:
         ``gamma' (M a + h - J' f - F - B u)``: the part of the required efforts that no motor can
         deliver, per column of gamma. Zero (to rounding) if the solution is exact.
     certificate : Certificate
+
+    See Also
+    --------
+    inverse_dynamics : returns it.
+    constraint_wrenches : forces in closures, from the multipliers.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> found = hc.inverse_dynamics(mech, *hc.assemble(mech), target=[1.0, 2.0])
+    >>> found.a.round(2).tolist(), bool(abs(found.unbalanced).max() < 1e-9)
+    ([1.0, 0.3, 2.0, -1.51], True)
     """
 
     u: Vector
@@ -242,9 +255,26 @@ def inverse_dynamics(
     InconsistentError
         If the constraints do not allow the target and ``inconsistent="raise"``.
 
+    See Also
+    --------
+    PreparedInverseDynamics : the same in a loop.
+    limited_inverse_dynamics : within limits of motors and joints.
+    inverse_dynamics_relaxed : targets that need not be possible.
+    forward_dynamics : the acceleration under given efforts.
+    constraint_wrenches : forces in closures, from the multipliers.
+
     References
     ----------
     docs/derivations.md, "Inverse dynamics".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> found = hc.inverse_dynamics(mech, q, v, target=[0.0, 0.0])
+    >>> found.u.round(2).tolist(), found.certificate.ok
+    ([-2.3, 2.3], True)
     """
     check_class(mech)
     target = checked_target(mech, target, coordinates, inconsistent)

@@ -93,9 +93,23 @@ def inverse_dynamics_relaxed(
     SingularityError
         If a motion has no inertia.
 
+    See Also
+    --------
+    inverse_dynamics : follows a possible target exactly.
+    limited_inverse_dynamics : the nearest motion within limits.
+
     References
     ----------
     RBDL, documentation of InverseDynamicsConstraintsRelaxed; docs/from-rbdl.md.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> found = hc.inverse_dynamics_relaxed(mech, q, v, [10.0, 0.0])
+    >>> (mech.B.T @ found.a).round(1).tolist()
+    [10.1, -0.2]
     """
     check_mechanism(mech)
     if mech.nu == 0:
@@ -151,6 +165,20 @@ def is_fully_actuated(
     ------
     InputError
         For a wrong shape, or numbers that are not finite.
+
+    See Also
+    --------
+    partition : the rank of the actuation, and coordinates.
+    mobility : names the motions without a motor.
+
+    Examples
+    --------
+    >>> import dataclasses, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> one_motor = dataclasses.replace(mech, actuated=["motor_left"], limits=None)
+    >>> q, _ = hc.assemble(mech)
+    >>> hc.is_fully_actuated(mech, q), hc.is_fully_actuated(one_motor, q)
+    (True, False)
     """
     check_mechanism(mech)
     P = project(mech, q, np.zeros(mech.nv), "orthonormal", partition=partition, t=t)

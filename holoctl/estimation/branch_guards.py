@@ -3,7 +3,7 @@
 The determinant of K vanishes at a dead point. Ahead, it is extrapolated linearly from the last two
 calls. Without such a history, the state is extrapolated backwards with its measured rates, and the
 reading is refused if a dead point lies on that path. Doubtful readings are refused. Limits of the
-guards: base/tolerances.py; reasons: docs/derivations-motions.md.
+guards: base/tolerances.py; reasons: docs/derivations-estimation.md.
 """
 
 from __future__ import annotations

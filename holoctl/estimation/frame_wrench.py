@@ -61,6 +61,26 @@ class FrameWrench:
     condition : float
         The condition number of J_y in the same metric, with moments over the size of the
         mechanism: how much less accurate the wrench is along some axes than along others.
+
+    See Also
+    --------
+    MomentumObserver : returns it, from `wrench`.
+    results.ConstraintWrench : the wrench in a closure.
+
+    Examples
+    --------
+    Motors that hold the robot against a force at its tip:
+
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> held = hc.inverse_dynamics(mech, q, v, [0.0, 0.0], f_ext={"tip": [5.0, 0, 2, 0, 0, 0]})
+    >>> observer = hc.MomentumObserver(mech, gain=1000.0, dt=1e-3)
+    >>> observer.reset(q, v)
+    >>> for _ in range(20):
+    ...     efforts = observer.update(q, v, held.u)
+    >>> observer.wrench("tip", "x z").wrench.round(2).tolist()
+    [5.0, 2.0]
     """
 
     axes: tuple[str, ...]

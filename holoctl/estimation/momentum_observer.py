@@ -133,6 +133,12 @@ class MomentumObserver:
     AssemblyError
         If no partition is given and the reference configuration cannot be assembled.
 
+    See Also
+    --------
+    results.FrameWrench : the wrench at a frame.
+    ClosedStateEstimator : the closed state from the motors.
+    Impedance : yields to forces.
+
     References
     ----------
     docs/derivations.md, "Momentum observer".
@@ -147,8 +153,6 @@ class MomentumObserver:
     >>> u = hc.PreparedInverseDynamics(mech).holding(q)
     >>> bool(abs(observer.update(q, v, u)).max() < 1e-9)  # held, and no external effort
     True
-    >>> observer.wrench("tip", "x z").axes
-    ('x', 'z')
     """
 
     mech: Mechanism

@@ -86,6 +86,11 @@ class RateFilter:
     InputError
         For numbers that are not above zero, and a bandwidth out of the range for `dt`.
 
+    See Also
+    --------
+    ClosedStateEstimator : takes rates of the measured joints.
+    Sensors : simulates drives without rates, with this filter.
+
     References
     ----------
     G. F. Franklin, J. D. Powell, M. Workman, Digital Control of Dynamic Systems: discrete
@@ -96,8 +101,8 @@ class RateFilter:
     >>> import holoctl as hc
     >>> rates = hc.RateFilter(bandwidth=300.0, dt=1e-3)
     >>> rates.reset([0.5, -0.2])
-    >>> rates.rate([0.501, -0.2]).shape
-    (2,)
+    >>> rates.rate([0.501, -0.202]).round(3).tolist()
+    [0.08, -0.16]
     >>> round(1e3 * rates.delay, 2)
     4.29
     """

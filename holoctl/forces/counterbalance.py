@@ -49,6 +49,20 @@ class Counterbalance:
     InputError
         For a mass that is negative or not finite. Raised by `Mechanism` for an unknown frame, and
         for a frame of the ground.
+
+    See Also
+    --------
+    Spring : a spring between two points, such as one that balances an arm.
+    JointSpring : a spring on a joint.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> carried = mech.with_forces([hc.Counterbalance("tip_right", mass=0.5)])
+    >>> hc.inverse_dynamics(carried, q, v, [0.0, 0.0]).u.round(2).tolist()
+    [-1.45, 1.45]
     """
 
     frame: FrameLike

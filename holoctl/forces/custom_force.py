@@ -45,6 +45,11 @@ class CustomForce:
         evaluation if the function returns the wrong shape or numbers that are not finite; by
         `hc.compile` for an expression that differs from the function.
 
+    See Also
+    --------
+    JointSpring : a spring on a joint, with its stored energy.
+    protocols.Force : a class of your own, with stored energy and losses.
+
     Notes
     -----
     The result of a function must depend on its arguments alone. To pickle a mechanism, its
@@ -53,9 +58,12 @@ class CustomForce:
     Examples
     --------
     >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> def wind(q, v, t):
-    ...     return np.array([0.3 * np.sin(t), 0.0])
-    >>> force = hc.CustomForce(wind)
+    ...     return np.array([0.3 * np.sin(t), 0.0, 0.0])
+    >>> gusty = mech.with_forces([hc.CustomForce(wind)])
+    >>> hc.terms(gusty, *hc.assemble(mech), t=np.pi / 2).F.tolist()
+    [0.3, 0.0, 0.0]
     """
 
     function: Callable[..., Any]

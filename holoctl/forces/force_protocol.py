@@ -57,6 +57,19 @@ class Efforts:
         From friction and dampers: ``losses . v <= 0``.
     external : (nv,) array
         Everything else.
+
+    See Also
+    --------
+    protocols.BoundForce : returns them.
+    results.Terms : has the sum of all forces.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> mech = mech.with_forces([hc.JointSpring("crank", stiffness=2.0)])
+    >>> hc.terms(mech, mech.reference, [0.0, 0.0, 0.0]).applied.springs.tolist()
+    [-2.0, 0.0, 0.0]
     """
 
     springs: Vector
@@ -111,6 +124,11 @@ class BoundForce(Protocol):
         Whether a controller may compensate it at the reference: efforts that are dissipated and
         depend on the rates alone.
 
+    See Also
+    --------
+    protocols.Force : its description.
+    protocols.Efforts : what `at` returns.
+
     Notes
     -----
     It may also have
@@ -128,6 +146,14 @@ class BoundForce(Protocol):
         is evaluated.
     ``opaque`` : str
         Why there is no `expression`, for error messages.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> mech = mech.with_forces([hc.JointSpring("crank", stiffness=2.0)])
+    >>> mech.bound_forces[0].stores, mech.bound_forces[0].friction
+    (True, False)
     """
 
     @property
@@ -156,10 +182,35 @@ class BoundForce(Protocol):
 class Force(Protocol):
     """The description of a force, independent of a model.
 
+    See Also
+    --------
+    protocols.BoundForce : what `bind` returns.
+    CustomForce : efforts from a function, without a class.
+
     Notes
     -----
     It may also have ``joints``, a tuple of the names of joints that it acts on: a closure among
     them can be removed from a mechanism only together with the force.
+
+    Examples
+    --------
+    A force that is its own bound force:
+
+    >>> import numpy as np, holoctl as hc
+    >>> class Wind:
+    ...     name, default_name, stores, friction = None, "wind", False, False
+    ...     def bind(self, model, name, reference, closures):
+    ...         return self
+    ...     def at(self, kin):
+    ...         none = np.zeros(kin.v.size)
+    ...         return hc.protocols.Efforts(none, none, np.array([0.3, 0.0, 0.0]))
+    ...     def energy(self, kin):
+    ...         return 0.0
+    ...     def by_velocity(self, kin):
+    ...         return np.zeros((kin.v.size, kin.v.size))
+    >>> mech = hc.load(hc.robot_file("four_bar")).with_forces([Wind()])
+    >>> hc.terms(mech, *hc.assemble(mech)).F.tolist()
+    [0.3, 0.0, 0.0]
     """
 
     @property

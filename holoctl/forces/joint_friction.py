@@ -44,7 +44,7 @@ TRANSITION = 0.01
 class JointFriction:
     """Viscous, Coulomb and Stribeck friction in joints, cut ones too.
 
-    Each coordinate of a joint, at the rate r, feels
+    The effort on each coordinate of a joint, at the rate r, is
 
         -viscous r - [coulomb + (peak - coulomb) exp(-(r / speed)^2)] tanh(r / transition)
 
@@ -75,10 +75,20 @@ class JointFriction:
         For coefficients that are negative or not finite, a transition or speed that is not above
         zero. Unknown joints, and peaks below Coulomb's friction, are refused by `Mechanism`.
 
+    See Also
+    --------
+    JointSpring : a spring and a damper on a joint.
+    power : the losses at a state.
+    ComputedTorque : compensates friction, see ``friction_at``.
+
     Examples
     --------
     >>> import holoctl as hc
-    >>> oil = hc.JointFriction(viscous=0.02, coulomb={"crank": 0.1, "hinge": 0.05})
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> oiled = mech.with_forces([hc.JointFriction(viscous=0.02, coulomb={"crank": 0.1})])
+    >>> q, v = hc.assemble(oiled, v_guess=[1.0, 0.0, 0.0], locked=["crank"])
+    >>> round(hc.power(oiled, q, v, [0.0]).losses, 3)
+    0.15
     """
 
     viscous: Any = 0.0

@@ -72,10 +72,19 @@ class JointSpring:
         For coefficients that are negative or not finite. Unknown joints, and joints of several
         coordinates, are refused by `Mechanism`.
 
+    See Also
+    --------
+    Spring : a spring between two points.
+    JointFriction : friction in joints.
+    energy : the stored energy.
+
     Examples
     --------
     >>> import holoctl as hc
-    >>> balance = hc.JointSpring("shoulder", stiffness=40.0, rest=-0.3, damping=0.1)
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> sprung = mech.with_forces([hc.JointSpring("rocker", stiffness=4.0, rest=1.0)])
+    >>> hc.energy(sprung, [1.0, -0.4, 1.5], [0.0, 0.0, 0.0]).springs
+    0.5
     """
 
     joint: str

@@ -67,6 +67,22 @@ class Spring:
     InputError
         For coefficients that are negative or not finite. Raised by `Mechanism` for unknown frames,
         two frames on one body, and ends that coincide although their direction is needed.
+
+    See Also
+    --------
+    JointSpring : a spring on a joint.
+    Counterbalance : a constant force against gravity.
+    Rod : a constant distance.
+
+    Examples
+    --------
+    >>> import pinocchio as pin, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> hook = ("universe", pin.SE3.Identity())
+    >>> rope = hc.Spring(hook, "tip_right", stiffness=200.0, length=0.3, unilateral=True)
+    >>> q, v = hc.assemble(mech)
+    >>> round(hc.energy(mech.with_forces([rope]), q, v).springs, 3)
+    2.261
     """
 
     frame_a: FrameLike

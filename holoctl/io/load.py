@@ -103,6 +103,13 @@ def load(
         if `actuators` is another word; if it is "skip", or `include_root` is given, for a file that
         is not an MJCF.
 
+    See Also
+    --------
+    robot_file : the robots shipped with the library.
+    Linkage : a mechanism from bodies and joints, in code.
+    Mechanism : a mechanism from a `pin.Model`.
+    mobility : examines what was read.
+
     Notes
     -----
     No other file is opened, except files that an MJCF includes or attaches from its folder or
@@ -177,6 +184,13 @@ def load(
 
     ``<mimic>`` in a URDF becomes a `Coupling` called ``joint-mimic``. A continuous joint in a
     coupling becomes a revolute one, because its full turns count.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> mech.actuated, mech.constraint_names
+    (('motor_left', 'motor_right'), ('tip_hinge',))
     """
     free_flyer = flag("load: free_flyer", free_flyer)
     losses = flag("load: losses", losses)
@@ -237,7 +251,18 @@ def sheet_of(
 
 
 def robot_names() -> tuple[str, ...]:
-    """Names of the robots shipped with the library."""
+    """Names of the robots shipped with the library.
+
+    See Also
+    --------
+    robot_file : the file of one of them.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> hc.robot_names()
+    ('delta', 'five_bar', 'four_bar', 'geared_arm', 'leg', 'stewart')
+    """
     return tuple(sorted(file.stem for file in _ROBOTS.glob("*.urdf")))
 
 
@@ -257,6 +282,11 @@ def robot_file(name: str) -> Path:
     ------
     InputError
         If there is no robot of that name; the message lists them.
+
+    See Also
+    --------
+    robot_names : the names of all of them.
+    load : reads the file.
 
     Examples
     --------

@@ -3,8 +3,8 @@
     a = a0 + gamma z        gamma' (M a + h - F - tau) = 0
     H = A' W^-1 A           Y = gamma W^-1 A               W = gamma' M gamma, A = gamma' B
 
-Reference: docs/derivations.md, "In a tick". Tests compare with `forward_dynamics` and
-dynamics/effort_response.py.
+Reference: docs/derivations.md, "Inverse dynamics in a tick". Tests compare with
+`forward_dynamics` and dynamics/effort_response.py.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ Passive motions, which no motor drives, follow the dynamics: with N their column
 
     N' (w + M N z) = 0
 
-Reference: docs/derivations.md, "Inverse dynamics" and "In a tick". Tests compare with the formula
-with gamma, `inverse_dynamics`.
+Reference: docs/derivations.md, "Inverse dynamics" and "Inverse dynamics in a tick". Tests
+compare with the formula with gamma, `inverse_dynamics`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ gamma' w the generalized forces of efforts w along these coordinates, and gamma 
 backend (NumPy or CasADi) implements these operators for its own vectors and matrices, arrays or
 expressions; both have ``+``, ``-`` and ``.T``, and `times` is their product. The backend also
 collects the guards that put a result in doubt: a law does not mention them.
-Derivation: docs/derivations.md, "In a tick".
+Derivation: docs/derivations.md, "Inverse dynamics in a tick".
 """
 
 from __future__ import annotations

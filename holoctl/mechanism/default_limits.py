@@ -39,6 +39,12 @@ def limits_of(mech: Mechanism) -> Limits:
     InputError
         For anything but a Mechanism, and for a model with too few or too many limits.
 
+    See Also
+    --------
+    Limits : limits of your own.
+    load : reads limits from files.
+    limited_inverse_dynamics : keeps limits.
+
     Notes
     -----
     A model limits the effort on a coordinate. This is the limit of a motor that acts on that

@@ -38,6 +38,23 @@ class Move:
         m, in the frame's own axes.
     rotation : (3,) array
         Rotation vector, rad, in the same axes.
+
+    See Also
+    --------
+    repaired_geometry : returns them.
+    results.RepairedGeometry : holds them.
+
+    Examples
+    --------
+    A four-bar with a joint that is turned out of the plane by 3e-5 rad:
+
+    >>> import dataclasses, pinocchio as pin, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> model = mech.model.copy()
+    >>> model.jointPlacements[2].rotation = pin.utils.rotate("x", 3e-5)
+    >>> move = hc.repaired_geometry(dataclasses.replace(mech, model=model)).moves[0]
+    >>> move.name, float(move.rotation[0].round(6))
+    ('coupler', -3e-05)
     """
 
     name: str

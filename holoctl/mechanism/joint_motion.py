@@ -69,10 +69,24 @@ def joint_motion(mech: Mechanism, name: str, q: Any, v: Any = None, t: float = 0
     InputError
         For a name that is not a joint, wrong shapes, numbers that are not finite.
 
+    See Also
+    --------
+    Closure : a joint that is cut.
+    Linkage : makes joints of these types.
+    ClosedStateEstimator : measures such joints.
+
     Notes
     -----
     A tree joint of a model that was not made by `Linkage` keeps Pinocchio's own numbers, except
     that a continuous joint has its angle instead of cosine and sine.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> hc.joint_motion(mech, "tip_hinge", q).value.round(3).tolist()
+    [1.566]
     """
     check_mechanism(mech)
     q, v, t = check_state(mech, q, np.zeros(mech.nv) if v is None else v, t)

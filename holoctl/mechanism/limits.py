@@ -76,6 +76,13 @@ class Limits:
         number that is not above zero, velocities and accelerations that exclude zero, break points
         out of order. Names, and the number of motors, are checked by `Mechanism`.
 
+    See Also
+    --------
+    limits_of : the limits of a mechanism.
+    limited_inverse_dynamics : motor efforts within limits.
+    WithinLimits : limits with a policy.
+    retime : the fastest motion within limits.
+
     Examples
     --------
     >>> import holoctl as hc

@@ -74,6 +74,12 @@ class Linkage:
     InputError
         For a name that is not text, or a gravity that is not three finite numbers.
 
+    See Also
+    --------
+    load : reads a mechanism from a file.
+    Mechanism : the result of `mechanism`, from a `pin.Model` too.
+    joint_motion : coordinates of joints by type.
+
     Notes
     -----
     The joints to cut, unless given to `mechanism`, are chosen as follows: joints stay in the tree
@@ -81,6 +87,22 @@ class Linkage:
     rows), then by distance from the ground in joints (a shallow tree), then by name. A joint that
     would close a loop with those before it is cut (Kruskal's algorithm). The rule does not depend
     on the order of the calls.
+
+    Examples
+    --------
+    A four-bar with its joints along z:
+
+    >>> import numpy as np, pinocchio as pin, holoctl as hc
+    >>> end = pin.SE3(np.eye(3), np.array([0.3, 0.0, 0.0]))
+    >>> linkage = hc.Linkage("rhombus")
+    >>> for body in ("crank", "coupler", "rocker"):
+    ...     linkage.add_body(body, mass=1.0, com=(0.15, 0.0, 0.0))
+    >>> linkage.add_joint("motor", "revolute", "universe", "crank")
+    >>> linkage.add_joint("elbow", "revolute", "crank", "coupler", end)
+    >>> linkage.add_joint("pin", "revolute", "coupler", "rocker", end, end)
+    >>> linkage.add_joint("pivot", "revolute", "universe", "rocker", end)
+    >>> linkage.mechanism(actuated=["motor"])
+    <Mechanism 'rhombus': 3 coordinates, 1 constraint with 5 rows, 1 motor>
     """
 
     name: str = "linkage"

@@ -149,6 +149,21 @@ class Mechanism:
     ------
     InputError
         If any part of the description is invalid; the message states which part and why.
+
+    See Also
+    --------
+    load : reads one from a file.
+    Linkage : builds one from bodies and joints.
+    assemble : finds a closed configuration.
+    mobility : examines it.
+
+    Examples
+    --------
+    >>> import pinocchio as pin, holoctl as hc
+    >>> tree = pin.buildModelFromUrdf(str(hc.robot_file("four_bar")))
+    >>> hinge = hc.Closure("coupler_pin", "rocker_pin", "revolute", name="pin")
+    >>> hc.Mechanism(tree, [hinge], actuated=["crank"], reference=[1.0, -0.4, 1.5])
+    <Mechanism 'four_bar': 3 coordinates, 1 constraint with 5 rows, 1 motor>
     """
 
     model: pin.Model
@@ -314,7 +329,7 @@ class Mechanism:
         Parameters
         ----------
         v : (nv,) array_like
-            Velocity.
+            Velocity, rad/s or m/s.
 
         Returns
         -------

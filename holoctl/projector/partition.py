@@ -77,7 +77,7 @@ _T = TypeVar("_T", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Kept rows and independent coordinates, determined once.
+    """The result of `partition`: rank, kept rows and independent coordinates.
 
     Attributes
     ----------
@@ -112,6 +112,19 @@ class Partition:
         the configuration of the decision: the reference for other configurations.
     chosen : bool
         Whether the caller named the independent coordinates.
+
+    See Also
+    --------
+    partition : returns it.
+    project : takes it as ``partition=``.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> part = hc.partition(mech, hc.assemble(mech)[0])
+    >>> [mech.row_names[i] for i in part.rows], part.actuation_rank
+    (['tip_hinge.x', 'tip_hinge.y'], 2)
     """
 
     rank: int
@@ -216,6 +229,20 @@ def partition(
     SingularityError
         If the rank of G is lower here than nearby (a singular configuration, at which no choice is
         valid), or the given independent coordinates do not determine the others.
+
+    See Also
+    --------
+    project : gamma and bias at a state, with this partition.
+    mobility : explains the rank.
+    results.Partition : the result.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> part = hc.partition(mech, hc.assemble(mech)[0])
+    >>> part.rank, part.independent.tolist()
+    (2, [0, 2])
     """
     q, t = check_configuration(mech, q), number("t", t, "time, s")
     G, errors = scaled_jacobian(mech, q, t)

@@ -181,7 +181,7 @@ def _check_split(
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """gamma and bias at one state, with the terms and partition they were computed from.
+    """The result of `project`: gamma and bias at one state, with their terms and partition.
 
     Attributes
     ----------
@@ -204,6 +204,21 @@ class Projection:
     partition : Partition
     terms : Terms
         The terms that were used: state, all rows, kinematics, M and h.
+
+    See Also
+    --------
+    project : returns it.
+    results.Terms : M, h and rows at the state.
+    task_terms : a task at this state.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> P = hc.project(mech, *hc.assemble(mech, v_guess=[1.0, 0.0, 0.0, 0.0]))
+    >>> v = P.terms.v
+    >>> bool(np.allclose(P.gamma @ v[P.independent], v))
+    True
     """
 
     gamma: Array
@@ -274,7 +289,9 @@ def project(
     t: float = 0.0,
     terms: Terms | None = None,
 ) -> Projection:
-    """gamma and bias at (q, v).
+    """Basis gamma of the admissible velocities, and bias acceleration, at (q, v).
+
+    Admissible motions are ``v = gamma yd + v_t`` and ``a = gamma ydd + bias``.
 
     The state may be off the manifold and is not moved, except by an explicit chart: gamma and
     bias then satisfy the kept rows exactly, the redundant ones to the order of the error.
@@ -283,7 +300,9 @@ def project(
     ----------
     mech : Mechanism
     q : (nq,) array_like
+        Configuration.
     v : (nv,) array_like
+        Velocity, rad/s or m/s.
     method : str, optional
         ``"split"``: independent and dependent coordinates of the partition. ``"qr"``: chosen at
         this state by column-pivoted QR. ``"orthonormal"``: an orthonormal basis (in scaled
@@ -312,9 +331,24 @@ def project(
         If the independent coordinates do not determine the others at this state; it states them and
         the condition number.
 
+    See Also
+    --------
+    partition : rows and coordinates, determined once.
+    terms : M, h and rows at the same state.
+    task_terms : a task in minimal coordinates.
+
     References
     ----------
     docs/derivations.md, "Projection" and "Stabilisation".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> P = hc.project(mech, q, v)
+    >>> bool(abs(P.terms.jacobian @ P.gamma).max() < 1e-12)
+    True
     """
     one_of("method", method, METHODS)
     T = shared_terms(terms, mech, q, v, t, t_stab)

@@ -7,7 +7,7 @@ falls, s does not) although the mechanism is as regular as before; then other ro
 and better conditioned. If s falls too, the mechanism itself becomes singular, and no other choice
 helps. The split of the coordinates may become ill-conditioned even with good rows: then other
 coordinates are chosen as independent.
-Derivation: docs/derivations.md, "Deciding anew".
+Derivation: docs/derivations.md, "Reselecting coordinates".
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def corrected(
     q : (nq,) array_like
         Configuration, with an error of at most 0.1 (rad, or of the size of the loop).
     v : (nv,) array_like
-        Velocity.
+        Velocity, rad/s or m/s.
     t : float, optional
         Time, s, for constraints that depend on it.
     partition : Partition, optional
@@ -85,6 +85,8 @@ def corrected(
     See Also
     --------
     constraint_errors : the errors of a state.
+    assemble : closes larger errors.
+    ClosedStateEstimator : the state from the motors alone.
 
     Examples
     --------

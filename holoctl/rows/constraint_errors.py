@@ -37,6 +37,19 @@ class ConstraintErrors:
     worst : str
         The row with the largest scaled error, or if all are closed, with the largest scaled rate;
         empty without rows.
+
+    See Also
+    --------
+    constraint_errors : returns it.
+    by_constraint : groups the rows.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> errors = hc.constraint_errors(mech, [1.0, -0.4, 1.6])
+    >>> errors.worst, round(errors.closure, 3)
+    ('pin.x', 0.024)
     """
 
     position: Vector
@@ -67,7 +80,7 @@ def constraint_errors(
     q : (nq,) array_like
         Configuration.
     v : (nv,) array_like, optional
-        Velocity.
+        Velocity, rad/s or m/s.
     t : float, optional
         Time, s, for constraints that depend on it.
 
@@ -84,6 +97,7 @@ def constraint_errors(
     --------
     by_constraint : numbers of all rows as one array for each constraint.
     corrected : projects a state onto the constraints.
+    assemble : closes larger errors.
 
     Examples
     --------

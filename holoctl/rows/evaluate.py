@@ -175,6 +175,20 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
     ------
     InputError
         For a wrong shape, or values that are not numbers.
+
+    See Also
+    --------
+    constraint_wrenches : forces and moments on the bodies.
+    constraint_errors : errors of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> found = hc.inverse_dynamics(mech, q, v, [0.0, 0.0])
+    >>> {name: x.size for name, x in hc.by_constraint(mech, found.multipliers).items()}
+    {'tip_hinge': 5}
     """
     check_mechanism(mech)
     is_mask = isinstance(x, np.ndarray) and x.dtype == bool and not np.ma.is_masked(x)

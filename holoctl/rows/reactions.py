@@ -43,6 +43,21 @@ class ConstraintWrench:
         N, or N s from impulses.
     moment : (3,) array
         About `point`, N m, or N m s.
+
+    See Also
+    --------
+    constraint_wrenches : returns them.
+    results.FrameWrench : an external wrench, estimated.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> found = hc.inverse_dynamics(mech, q, v, [0.0, 0.0])
+    >>> left, right = hc.constraint_wrenches(mech, q, found.multipliers)["tip_hinge"]
+    >>> bool(abs(left.force + right.force).max() < 1e-9)
+    True
     """
 
     frame: str
@@ -80,6 +95,22 @@ def constraint_wrenches(
     ------
     InputError
         For wrong shapes, or numbers that are not finite.
+
+    See Also
+    --------
+    by_constraint : multipliers by constraint.
+    inverse_dynamics : returns multipliers.
+    impulse : returns impulses.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech, [2.0, -1.2, 0.9, 1.4])
+    >>> found = hc.inverse_dynamics(mech, q, v, [0.0, 0.0])
+    >>> left, right = hc.constraint_wrenches(mech, q, found.multipliers)["tip_hinge"]
+    >>> right.body, right.force[[0, 2]].round(2).tolist()
+    ('elbow_right', [3.45, -2.09])
     """
     check_mechanism(mech)
     q = check_configuration(mech, q)

@@ -79,6 +79,20 @@ class Terms:
         cause them.
     given : ((nq,) array, (nv,) array)
         The given state.
+
+    See Also
+    --------
+    terms : returns it.
+    project : takes it as ``terms=``.
+    protocols.Rows : its rows.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> here = hc.terms(mech, *hc.assemble(mech))
+    >>> bool(np.allclose(here.M, here.M.T)), here.of("pin").error.size
+    (True, 5)
     """
 
     mechanism: Mechanism
@@ -244,9 +258,23 @@ def terms(
         For wrong shapes, numbers that are not finite, and numbers so large that rows are not
         finite.
 
+    See Also
+    --------
+    project : gamma and bias, with these terms.
+    inverse_dynamics : takes them as ``terms=``.
+    constraint_errors : the errors alone, faster.
+
     References
     ----------
     docs/derivations.md, "Stabilisation".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> here = hc.terms(mech, *hc.assemble(mech))
+    >>> here.h.round(3).tolist(), here.jacobian.shape
+    ([0.959, 0.613, 0.008], (5, 3))
     """
     return _checked_terms(mech, q, v, t, t_stab)
 

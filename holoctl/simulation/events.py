@@ -66,7 +66,7 @@ Value = Callable[[int, float, Vector, Vector], float]
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens where a function of the state goes through zero.
+    """A zero of a function of the state: a run records it, and may end or continue changed.
 
     Parameters
     ----------
@@ -90,6 +90,12 @@ class Event:
     InputError
         If `function` or `reaction` is not a function of (t, q, v), or `direction` is not a number.
 
+    See Also
+    --------
+    simulate : takes them as ``events=``.
+    impulse : the velocity after an impact.
+    Run : lists the events of a run.
+
     Notes
     -----
     If the function is within 1e-9 of zero at the start of a run, the event happens at once if the
@@ -102,7 +108,10 @@ class Event:
     Examples
     --------
     >>> import holoctl as hc
-    >>> lands = hc.Event(lambda t, q, v: q[1], direction=-1, terminal=True)
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> falls = hc.Event(lambda t, q, v: q[0] - 0.99, direction=-1, terminal=True)
+    >>> hc.simulate(mech, None, *hc.assemble(mech), 1.0, events=falls).ended
+    'event 0'
     """
 
     function: EventFunction

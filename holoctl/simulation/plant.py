@@ -53,11 +53,21 @@ class Plant:
         If `mech` is not a mechanism, or a load is not a function; `simulate` refuses values that do
         not match each other.
 
+    See Also
+    --------
+    simulate : takes it as ``plant=``.
+    results.Compiled : compiled dynamics, for speed.
+    Limits : limits of the motors.
+
     Examples
     --------
     >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> u = hc.inverse_dynamics(mech, q, v, [0.0, 0.0]).u
     >>> weak = hc.Plant(limits=hc.Limits(effort=2.0))
-    >>> windy = hc.Plant(f_ext=lambda t, q, v: {"tip_right": [0, 0, 0, 0.1, 0, 0]})
+    >>> hc.simulate(mech, lambda t, q, v: u, q, v, 0.002, plant=weak).u[0].tolist()
+    [-2.0, 2.0]
     """
 
     mech: Mechanism | None = None
@@ -135,10 +145,19 @@ class Integrator:
     InputError
         For an unknown method or option, or a tolerance out of range.
 
+    See Also
+    --------
+    simulate : takes it as ``integrator=``.
+    Plant : what is integrated.
+
     Examples
     --------
     >>> import holoctl as hc
-    >>> fine = hc.Integrator(rtol=1e-12, atol=1e-13)
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> stiff = hc.Integrator("Radau", rtol=1e-6)
+    >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.05, integrator=stiff)
+    >>> run.ended, bool(run.closure.max() < 1e-9)
+    ('', True)
     """
 
     method: str = "auto"

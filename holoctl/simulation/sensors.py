@@ -55,12 +55,20 @@ class Sensors:
         If `measured` has no names, a number is negative or not finite; other shapes, names that are
         not joints, and noise of rates that are not measured are refused by `simulate`.
 
+    See Also
+    --------
+    simulate : takes them as ``sensors=``.
+    ClosedStateEstimator : the state from the same measurements.
+    RateFilter : the rates of ``rate_bandwidth``.
+
     Examples
     --------
     >>> import holoctl as hc
     >>> encoders = hc.Sensors(counts=2**17, rate_bandwidth=600.0)
-    >>> slipping = hc.Sensors(["motor_left", "motor_right", "tip_hinge"], noise=(1e-4, 1e-2))
     >>> noisy_state = hc.Sensors("all", noise=(1e-4, 1e-2))
+    >>> with_hinge = hc.Sensors(["motor_left", "motor_right", "tip_hinge"])
+    >>> with_hinge.measured
+    ('motor_left', 'motor_right', 'tip_hinge')
     """
 
     measured: Iterable[str] | str | None = None

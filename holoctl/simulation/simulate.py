@@ -152,6 +152,14 @@ def simulate(
         If the motion runs into a singular configuration, or passes so close to one that its branch
         is not determined.
 
+    See Also
+    --------
+    ComputedTorque : a controller.
+    Plant : another plant than the model, limits, loads.
+    Sensors : noise, resolution and delay.
+    Event : what happens during a run.
+    plot_run : pictures of a run.
+
     Notes
     -----
     An error during the run, also one that the controller raises, has the attributes ``time``, s,
@@ -160,6 +168,16 @@ def simulate(
     References
     ----------
     docs/derivations.md, "Simulation".
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
+    >>> run = hc.simulate(mech, ctl.track(lambda t: (q, [0.0, 0.0], [0.0, 0.0])), q, v, 0.02)
+    >>> run.u[0].round(2).tolist(), bool(abs(run.q - q).max() < 1e-9)
+    ([-2.3, 2.3], True)
     """
     check_mechanism(mech)
     plant, simulated = plant_of(plant, mech)

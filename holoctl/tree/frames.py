@@ -53,6 +53,19 @@ class Frame:
     placement : pin.SE3
         The frame in the axes of that joint.
     name : str
+
+    See Also
+    --------
+    protocols.resolve_frame : returns it.
+    protocols.Kinematics : places it at a state.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> frame = hc.protocols.resolve_frame(mech.model, "tip_right", "example")
+    >>> mech.model.names[frame.joint], frame.placement.translation[0].round(3).tolist()
+    ('elbow_right', 0.35)
     """
 
     joint: int
@@ -84,6 +97,19 @@ def resolve_frame(model: pin.Model, frame: Any, owner: str) -> Frame:
     InputError
         For an argument that is neither a name nor a pair, an unknown name, a name of several
         frames, or an invalid placement.
+
+    See Also
+    --------
+    protocols.Frame : the result.
+    protocols.wrench_rows : takes frames.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> model = hc.load(hc.robot_file("five_bar")).model
+    >>> frame = hc.protocols.resolve_frame(model, "tip_left", "example")
+    >>> frame.name, frame.joint
+    ('tip_left', 2)
     """
     check_model(model, owner)
     model = plain(model)

@@ -34,6 +34,22 @@ class Kinematics:
         the joint's own axes.
     J : (6, nv) array
         World Jacobian: column i is the motion of the bodies that coordinate i moves, at unit rate.
+
+    See Also
+    --------
+    results.Terms : has it, as ``kinematics``.
+    protocols.BoundRows : evaluates rows from it.
+    protocols.LiveMotion : the same in a control loop.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> kin = hc.terms(mech, q, v).kinematics
+    >>> tip = hc.protocols.resolve_frame(mech.model, "tip_right", "example")
+    >>> kin.point(tip)[2].round(3).tolist()
+    0.45
     """
 
     q: Vector

@@ -30,6 +30,12 @@ class LiveMotion:
         World Jacobian.
     data : pin.Data
         The object that owns the memory; it must live as long as the views.
+
+    See Also
+    --------
+    protocols.BoundRows : its `tick` reads it.
+    protocols.TaskTick : a tick that reads it.
+    protocols.Kinematics : the same at one state.
     """
 
     placements: Array

@@ -5,13 +5,16 @@ The descendants of every joint follow it without a gap; siblings are in any orde
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 import numpy as np
 import pinocchio as pin
 
+from holoctl.base.checks import Vector
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import check_model, plain
 
-__all__ = ["depth_first_order", "is_depth_first", "renumbered"]
+__all__ = ["depth_first_order", "is_depth_first", "renumbered", "with_locked_joints"]
 
 
 def depth_first_order(model: pin.Model) -> list[int]:
@@ -56,6 +59,19 @@ def renumbered(model: pin.Model) -> pin.Model:
     ------
     InputError
         If `model` is not a pin.Model, or has mimic joints.
+
+    See Also
+    --------
+    Mechanism : requires this numbering.
+
+    Examples
+    --------
+    >>> import pinocchio as pin, holoctl as hc
+    >>> model = pin.Model()
+    >>> for name, parent in (("left", 0), ("right", 0), ("left_hand", 1)):
+    ...     _ = model.addJoint(parent, pin.JointModelRZ(), pin.SE3.Identity(), name)
+    >>> list(hc.renumbered(model).names)
+    ['universe', 'left', 'left_hand', 'right']
     """
     check_model(model, "renumbered")
     if len(model.mimicking_joints):
@@ -63,21 +79,52 @@ def renumbered(model: pin.Model) -> pin.Model:
             "renumbered: the model has mimic joints; build it without (mimic=False) and "
             "impose each as a hc.Coupling"
         )
-    order = depth_first_order(model)
+    return _rebuilt(model, range(1, model.njoints), {})
+
+
+def with_locked_joints(model: pin.Model, kept: Collection[int], q: Vector) -> pin.Model:
+    """A copy with some joints alone; the others are welded at q, and frames of their names stay.
+
+    Unlike `pin.buildReducedModel`, it takes a `renumbered` model too, and keeps the frames of
+    bodies apart from those of joints.
+
+    Parameters
+    ----------
+    model : pin.Model
+    kept : collection of int
+        The joints that stay.
+    q : (nq,) array
+        The configuration of the others.
+    """
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    locked = {j: data.liMi[j].copy() for j in range(1, model.njoints) if j not in kept}
+    return _rebuilt(model, kept, locked)
+
+
+def _rebuilt(model: pin.Model, kept: Collection[int], locked: Mapping[int, pin.SE3]) -> pin.Model:
+    """The model of the joints `kept`, depth-first; `locked` has the placements of the others in
+    their parents."""
+    order = [j for j in depth_first_order(model)[1:] if j in kept]
     new = pin.Model()
     new.name, new.gravity = model.name, model.gravity.copy()
-    place = {0: 0}
-    for j in order[1:]:
-        place[j] = new.addJoint(
-            place[model.parents[j]], model.joints[j], model.jointPlacements[j], model.names[j]
-        )
-        new.inertias[place[j]] = model.inertias[j]
+    place, inside = {0: 0}, {0: pin.SE3.Identity()}
     new.inertias[0] = model.inertias[0]
+    for j in depth_first_order(model)[1:]:
+        above = int(model.parents[j])
+        if j in locked:
+            place[j], inside[j] = place[above], inside[above] * locked[j]
+            new.appendBodyToJoint(place[j], model.inertias[j], inside[j])
+            continue
+        inside[j] = pin.SE3.Identity()
+        placement = inside[above] * model.jointPlacements[j]
+        place[j] = new.addJoint(place[above], model.joints[j], placement, model.names[j])
+        new.inertias[place[j]] = model.inertias[j]
     of_v = np.concatenate(
-        [np.arange(model.nvs[j]) + model.idx_vs[j] for j in order[1:]] or [np.zeros(0)]
+        [np.arange(model.nvs[j]) + model.idx_vs[j] for j in order] or [np.zeros(0)]
     ).astype(int)
     of_q = np.concatenate(
-        [np.arange(model.nqs[j]) + model.idx_qs[j] for j in order[1:]] or [np.zeros(0)]
+        [np.arange(model.nqs[j]) + model.idx_qs[j] for j in order] or [np.zeros(0)]
     ).astype(int)
     for per_v in _PER_VELOCITY:
         setattr(new, per_v, getattr(model, per_v)[of_v])
@@ -86,11 +133,19 @@ def renumbered(model: pin.Model) -> pin.Model:
     frame_place: dict[int, int] = {0: 0}
     for i, f in enumerate(model.frames):
         if i:
+            fixed = f.parentJoint in locked
             moved = pin.Frame(
-                f.name, place[f.parentJoint], frame_place.get(f.parentFrame, 0), f.placement,
-                f.type, f.inertia,
+                f.name, place[f.parentJoint], frame_place.get(f.parentFrame, 0),
+                inside[f.parentJoint] * f.placement,
+                pin.FrameType.FIXED_JOINT if fixed and f.type == pin.FrameType.JOINT else f.type,
+                f.inertia,
             )  # fmt: skip
             frame_place[i] = new.addFrame(moved, False)
+    names = {f.name for f in new.frames}
+    for j in locked:
+        if model.names[j] not in names:
+            own = pin.Frame(model.names[j], place[j], 0, inside[j], pin.FrameType.OP_FRAME)
+            new.addFrame(own, False)
     for entry in model.referenceConfigurations:
         new.referenceConfigurations[entry.key()] = entry.data()[of_q]
     return new

@@ -49,6 +49,18 @@ class View:
         Address of the page.
     words : tuple of str
         Sentences on shapes that could not be shown, such as missing meshes.
+
+    See Also
+    --------
+    view : returns it.
+    save_view : a page without a server.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> with hc.view(hc.load(hc.robot_file("four_bar"))) as page:
+    ...     page.words
+    ()
     """
 
     def __init__(
@@ -146,13 +158,19 @@ def view(
     See Also
     --------
     save_view : a page in a file.
-    draw, animate, plot_run : pictures.
+    draw : a picture.
+    animate : a film.
+    plot_run : a run over time.
 
     Examples
     --------
-    In a script, until Ctrl-C::
+    In a script, ``hc.view(mech).wait()`` serves until Ctrl-C.
 
-        hc.view(mech).wait()
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> with hc.view(mech) as page:
+    ...     page.url.startswith("http://127.0.0.1")
+    True
     """
     start, shapes, played = _checked(mech, run, q, geometry)
     server = start_server(host, port, mech.name)
@@ -200,6 +218,19 @@ def save_view(
         As for `view`; for another suffix, and a file that cannot be written.
     LoadError
         As for `view`.
+
+    See Also
+    --------
+    view : a live page, with sliders.
+    animate : a film.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     hc.save_view(mech, path=pathlib.Path(folder, "four_bar.html")).name
+    'four_bar.html'
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")

@@ -77,8 +77,8 @@ class Compiled:
     """The result of `compile`: functions of raw arrays, in machine code.
 
     Arrays of the right shape, float64 and contiguous, are passed to C directly; other arguments
-    that the Python functions accept are converted first, which takes longer. If the guard is in
-    doubt (near singular states, beyond the limits of closure or velocity error, orientation
+    that the Python functions accept are converted first, which takes longer. Where the guard does
+    not pass (near singular states, beyond the limits of closure or velocity error, orientation
     closures near half a turn, quaternions that are not normalised, numbers that are not finite) the
     Python path computes the result, or raises its error; `fallbacks` counts these calls, and the
     first one is logged as a warning.
@@ -105,6 +105,21 @@ class Compiled:
         `estimator`, or the motors.
     machine : str
         ``"c"``, or ``"vm"`` for CasADi's virtual machine.
+
+    See Also
+    --------
+    compile : returns it.
+    results.Loop : a loop with its own memory.
+    linearize : takes compiled derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> fast = hc.compile(mech, ["forward_dynamics"], machine="vm")
+    >>> q, v = hc.assemble(mech)
+    >>> fast.forward_dynamics(q, v, np.zeros(4)).round(1)[[0, 2]].tolist()
+    [31.1, -31.1]
     """
 
     mech: Mechanism
@@ -181,7 +196,7 @@ class Compiled:
 
     @property
     def fallbacks(self) -> int:
-        """The number of calls that the Python path computed because the guard was in doubt."""
+        """The number of calls that the Python path computed because the guard did not pass."""
         return self._fallbacks.count
 
     # ------------------------------------------------------------------------- the functions
@@ -347,7 +362,7 @@ class Compiled:
         InputError
             For wrong shapes, or numbers that are not finite.
         SingularityError
-            If the guard is in doubt: no derivative is given there.
+            If the guard does not pass: no derivative is given there.
         """
         return self._derivatives("inverse_dynamics_derivatives", (q, v, target), t, self.mech.nu)
 

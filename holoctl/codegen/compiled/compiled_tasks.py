@@ -54,10 +54,10 @@ class CompiledTasks:
 
     References are those of the controller: poses (`pin.SE3`) and contiguous arrays of float64, or
     tuples of these, are passed to C directly, except for a user-defined task, whose methods read
-    them. If the guard is in doubt (near singular tasks and states, beyond the limits of closure or
-    velocity error, references that are no rotations or not finite) the Python path computes the
-    result, or raises its error; `fallbacks` counts these calls, and the first one is logged as a
-    warning.
+    them. Where the guard does not pass (near singular tasks and states, beyond the limits of
+    closure or velocity error, references that are no rotations or not finite) the Python path
+    computes the result, or raises its error; `fallbacks` counts these calls, and the first one is
+    logged as a warning.
 
     It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
     the cache.
@@ -73,6 +73,21 @@ class CompiledTasks:
         or the motors.
     machine : str
         ``"c"``, or ``"vm"``: CasADi's virtual machine, which has only `torque`.
+
+    See Also
+    --------
+    compile : returns it.
+    TaskSpaceControl : one of the laws.
+    results.Loop : a loop with its own memory.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> fast = hc.compile(hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0), machine="vm")
+    >>> fast.torque(*hc.assemble(mech), [0.0, 0.4]).round(2).tolist()
+    [2.0, -1.96]
     """
 
     controller: TaskSpaceControl | Impedance
@@ -118,7 +133,7 @@ class CompiledTasks:
 
     @property
     def fallbacks(self) -> int:
-        """The number of calls that the Python path computed because the guard was in doubt."""
+        """The number of calls that the Python path computed because the guard did not pass."""
         return self._fallbacks.count
 
     @quiet

@@ -143,14 +143,19 @@ def export_c(
     HoloctlError
         If the folder cannot be written.
 
+    See Also
+    --------
+    compile : machine code for this computer.
+    ComputedTorque : a controller to export.
+
     Examples
     --------
     >>> import tempfile, holoctl as hc
-    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     print(hc.export_c(ctl, folder)[0].name)
-    holoctl_five_bar.h
+    holoctl_four_bar.h
     """
     if not isinstance(what, (Mechanism, ComputedTorque, TaskSpaceControl, Impedance)):
         raise InputError(

@@ -4,7 +4,7 @@
     rho = k < nu    C = E             least squares in the motion, least norm in the efforts
 
 K = [G; C'] is that of `Bordered`; rho is the rank of the actuation, k the number of motions, nu of
-motors. docs/derivations.md, "In a tick" and "Inverse dynamics".
+motors. docs/derivations.md, "Inverse dynamics in a tick" and "Inverse dynamics".
 """
 
 from __future__ import annotations

@@ -146,6 +146,13 @@ def inverse_kinematics(
         If no motion of the closed mechanism has the rates `v`, or the accelerations `a`; with the
         missing part.
 
+    See Also
+    --------
+    TaskSpaceControl : follows poses in a control loop.
+    FrameTask : a frame with some axes.
+    assemble : closes a mechanism without a pose.
+    motor_map : a whole workspace.
+
     Notes
     -----
     A least distance that is not zero is a local one. Rows that follow from the constraints, such

@@ -84,6 +84,12 @@ class Impedance:
     AssemblyError
         If no partition is given and the reference configuration cannot be assembled.
 
+    See Also
+    --------
+    TaskSpaceControl : follows a task, with gains on accelerations.
+    results.TaskTerms : the task-space inertia.
+    MomentumObserver : the forces that push.
+
     References
     ----------
     docs/task-space.md; docs/derivations.md, "Task space".
@@ -95,7 +101,8 @@ class Impedance:
     >>> q, v = hc.assemble(mech)
     >>> tip = hc.FrameTask("tip_right", "x z")
     >>> spring = hc.Impedance(mech, tip, stiffness=500.0, damping="critical")
-    >>> u = spring.torque(q, v, [0.05, 0.5])
+    >>> spring.torque(q, v, [0.0, 0.4]).round(2).tolist()
+    [2.1, -2.06]
     """
 
     mech: Mechanism

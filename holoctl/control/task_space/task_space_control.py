@@ -84,6 +84,13 @@ class TaskSpaceControl:
     AssemblyError
         If no partition is given and the reference configuration cannot be assembled.
 
+    See Also
+    --------
+    FrameTask : the pose of a frame as a task.
+    Impedance : yields to forces.
+    inverse_kinematics : the state for a pose.
+    results.TaskReport : what happened in the last tick.
+
     References
     ----------
     docs/task-space.md; docs/derivations.md, "Task space".
@@ -95,7 +102,8 @@ class TaskSpaceControl:
     >>> q, v = hc.assemble(mech)
     >>> tip = hc.FrameTask("tip_right", "x z")
     >>> ctl = hc.TaskSpaceControl(mech, tip, kp=400.0, kd=40.0)
-    >>> u = ctl.torque(q, v, [0.05, 0.5])
+    >>> ctl.torque(q, v, [0.0, 0.4]).round(2).tolist()
+    [2.0, -1.96]
     """
 
     mech: Mechanism

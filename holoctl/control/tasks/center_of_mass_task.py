@@ -54,6 +54,12 @@ class CenterOfMassTask:
     InputError
         For unknown axes, or axes named twice; by `bind` for a mechanism without mass.
 
+    See Also
+    --------
+    FrameTask : the pose of a frame.
+    task_terms : value, Jacobian and inertia of a task.
+    TaskSpaceControl : a controller that takes tasks.
+
     Notes
     -----
     A reference is a position: the coordinates of the named axes, m. Bodies fixed to the world are
@@ -63,9 +69,9 @@ class CenterOfMassTask:
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v = hc.assemble(mech)
-    >>> hc.task_terms(hc.project(mech, q, v), hc.CenterOfMassTask("x z")).jacobian.shape
-    (2, 2)
+    >>> P = hc.project(mech, *hc.assemble(mech))
+    >>> hc.task_terms(P, hc.CenterOfMassTask("z")).value.round(3).tolist()
+    [0.215]
     """
 
     axes: str | tuple[str, ...] = "x y z"

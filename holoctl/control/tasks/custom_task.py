@@ -53,6 +53,11 @@ class CustomTask:
         every tick, for callbacks that return the wrong shape or numbers that are not finite; by
         `bind`, for derivatives that are not those of `function`.
 
+    See Also
+    --------
+    FrameTask : the pose of a frame.
+    protocols.Task : a class of your own, which compiles.
+
     Notes
     -----
     Rows along v, and the check of given derivatives, are as in `Custom`. To pickle a controller its
@@ -64,8 +69,8 @@ class CustomTask:
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> sum_of_motors = hc.CustomTask(lambda q: [mech.motor_positions(q).sum()], name="sum")
     >>> P = hc.project(mech, *hc.assemble(mech))
-    >>> hc.task_terms(P, sum_of_motors).jacobian.shape
-    (1, 2)
+    >>> hc.task_terms(P, sum_of_motors).jacobian.round(6).tolist()
+    [[1.0, 1.0]]
     """
 
     function: Callable[..., Any]

@@ -82,6 +82,13 @@ class FrameTask:
     InputError
         For unknown axes, or axes named twice; by `bind` for unknown frames.
 
+    See Also
+    --------
+    CenterOfMassTask : the centre of mass.
+    PostureTask : positions of coordinates.
+    task_terms : value, Jacobian and inertia at a state.
+    inverse_kinematics : the state for a pose.
+
     Notes
     -----
     A reference is a `pin.SE3`, the pose of the frame in `relative_to`; without angular axes also a
@@ -101,8 +108,10 @@ class FrameTask:
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v = hc.assemble(mech)
     >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> P = hc.project(mech, *hc.assemble(mech, [2.0, -1.2, 0.9, 1.4]))
+    >>> hc.task_terms(P, tip).value.round(3).tolist()
+    [0.05, 0.47]
     """
 
     frame: FrameLike

@@ -37,6 +37,11 @@ class PostureTask:
     InputError
         For invalid names; by `bind` for unknown names.
 
+    See Also
+    --------
+    FrameTask : the pose of a frame.
+    ComputedTorque : the law for positions of motors alone.
+
     Notes
     -----
     A reference is the positions (rows,), rad or m, or a whole configuration (nq,), which is read as
@@ -46,9 +51,9 @@ class PostureTask:
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v = hc.assemble(mech)
-    >>> hc.task_terms(hc.project(mech, q, v), hc.PostureTask()).value.shape
-    (2,)
+    >>> P = hc.project(mech, *hc.assemble(mech))
+    >>> hc.task_terms(P, hc.PostureTask()).jacobian.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
     coordinates: str | tuple[str, ...] = "motors"

@@ -57,7 +57,7 @@ _FLOAT = dtype(float64)
 
 
 class TaskMotion(NamedTuple):
-    """A task at a state.
+    """Value, Jacobian and drift of a task at a state.
 
     Attributes
     ----------
@@ -67,6 +67,19 @@ class TaskMotion(NamedTuple):
         J: rates are ``J v``.
     drift : (rows,) array
         ``Jd v``.
+
+    See Also
+    --------
+    protocols.BoundTask : its `at` returns it.
+    results.TaskTerms : the same in minimal coordinates.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> kin = hc.terms(mech, *hc.assemble(mech)).kinematics
+    >>> hc.PostureTask().bind(mech).at(kin).jacobian.tolist()
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     """
 
     value: Any
@@ -91,7 +104,7 @@ class ReferenceMotion(NamedTuple):
 
 
 class TaskTick(NamedTuple):
-    """A task prepared for one thread.
+    """A task prepared for the control loop of one thread.
 
     Attributes
     ----------
@@ -103,6 +116,11 @@ class TaskTick(NamedTuple):
         -drift.
     error : function (q, wanted) -> (rows,) array
         e at the state that was evaluated last.
+
+    See Also
+    --------
+    protocols.BoundTask : its `tick` returns it.
+    protocols.LiveMotion : what it reads.
     """
 
     evaluate: Callable[[Vector, Vector, float], None]
@@ -125,6 +143,11 @@ class FrameMotion(NamedTuple):
         Angular velocity and acceleration likewise.
     moves, turns : tuples of (int, `casadi.SX`)
         Coordinate, and the linear and angular velocity at its unit rate; omitted ones are zero.
+
+    See Also
+    --------
+    protocols.BoundTask : its `expression` gets a function that returns this.
+    protocols.TaskExpression : what it may return.
     """
 
     R1: Any
@@ -153,6 +176,12 @@ class TaskExpression(NamedTuple):
         ``Jd v``, ``J v`` and e.
     doubt : list
         Each is below one if the reference is valid.
+
+    See Also
+    --------
+    protocols.BoundTask : its `expression` returns it.
+    protocols.FrameMotion : the frames that it is made of.
+    compile : machine code of it.
     """
 
     jacobian: list[dict[int, Any]]
@@ -174,6 +203,12 @@ class BoundTask(Protocol):
     rows : WrenchRows or None
         The rows of its rates, if these are rows between two bodies.
 
+    See Also
+    --------
+    protocols.Task : its description, with an example.
+    protocols.TaskMotion : what `at` returns.
+    protocols.TaskTick : what `tick` returns.
+
     Notes
     -----
     It may also have
@@ -190,6 +225,14 @@ class BoundTask(Protocol):
         these numbers, and whether its rotation follows, row by row.
     ``opaque`` : str
         Why there is no `expression`, for messages.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> motors = hc.PostureTask().bind(mech)
+    >>> motors.labels, motors.error([2.2, 0.9], motors.wanted([2.3, 1.0])).round(6).tolist()
+    (('motor_left', 'motor_right'), [0.1, 0.1])
     """
 
     @property
@@ -226,7 +269,37 @@ class BoundTask(Protocol):
 
 
 class Task(Protocol):
-    """The description of a task, independent of a mechanism."""
+    """The description of a task, independent of a mechanism.
+
+    See Also
+    --------
+    protocols.BoundTask : what `bind` returns.
+    CustomTask : a task from a function, without a class.
+    TaskSpaceControl : controls tasks.
+
+    Examples
+    --------
+    A task that is its own bound task, the sum of two motor positions:
+
+    >>> import numpy as np, holoctl as hc
+    >>> class Sum:
+    ...     labels, scale, rows = ("sum",), np.ones(1), None
+    ...     def bind(self, mech):
+    ...         return self
+    ...     def at(self, kin):
+    ...         J = np.array([[1.0, 0.0, 1.0, 0.0]])
+    ...         return hc.protocols.TaskMotion(J @ kin.q, J, np.zeros(1))
+    ...     def wanted(self, value):
+    ...         return np.asarray(value, dtype=float)
+    ...     def error(self, value, wanted):
+    ...         return wanted - value
+    ...     def tick(self, motion, beside):
+    ...         return None
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> ctl = hc.TaskSpaceControl(mech, Sum(), kp=400.0, kd=40.0)
+    >>> ctl.torque(*hc.assemble(mech), [3.0]).round(2).tolist()
+    [-4.48, 0.13]
+    """
 
     def bind(self, mech: Mechanism) -> BoundTask:
         """The task on a mechanism."""

@@ -28,7 +28,7 @@ __all__ = ["TaskTerms", "bound_to", "condition_at", "inertia_of", "task_terms"]
 
 @dataclass(frozen=True, eq=False)
 class TaskTerms:
-    """A task at a state.
+    """The result of `task_terms`: a task at a state, in minimal coordinates.
 
     Attributes
     ----------
@@ -48,6 +48,20 @@ class TaskTerms:
         and an orthonormal basis of the motions, so that it does not depend on the choice of
         coordinates; also large if closures hold still a direction that the tree could move; inf if
         there are more rows than motions.
+
+    See Also
+    --------
+    task_terms : returns it.
+    Impedance : uses the inertia.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech, [2.0, -1.2, 0.9, 1.4], [1.0, 0.0, 0.0, 0.0])
+    >>> found = hc.task_terms(hc.project(mech, q, v), hc.FrameTask("tip_right", "x z"))
+    >>> found.rate.round(3).tolist(), round(found.condition, 2)
+    ([-0.151, -0.021], 1.28)
     """
 
     value: Any
@@ -85,14 +99,19 @@ def task_terms(P: Projection, task: Task) -> TaskTerms:
     InputError
         If P is no projection, or `task` is no task of its mechanism.
 
+    See Also
+    --------
+    FrameTask : the pose of a frame as a task.
+    project : gamma and bias at the state.
+    TaskSpaceControl : a controller of tasks.
+
     Examples
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v = hc.assemble(mech)
-    >>> P = hc.project(mech, q, v)
-    >>> hc.task_terms(P, hc.FrameTask("tip_right", "x z")).jacobian.shape
-    (2, 2)
+    >>> P = hc.project(mech, *hc.assemble(mech))
+    >>> hc.task_terms(P, hc.FrameTask("tip_right", "z")).inertia.round(3).tolist()
+    [[1.222]]
     """
     if not isinstance(P, Projection):
         raise InputError(f"P must be what hc.project makes; got {type(P).__name__}")

@@ -82,6 +82,18 @@ class Equilibrium:
     partition : Partition
     t : float
         Time, s.
+
+    See Also
+    --------
+    equilibrium : returns it.
+    linearize : the linear model about it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> eq = hc.equilibrium(hc.load(hc.robot_file("four_bar")))
+    >>> eq.held, eq.stable
+    (1, False)
     """
 
     q: Vector
@@ -165,7 +177,9 @@ def equilibrium(
 
     See Also
     --------
-    linearize, lqr
+    assemble : a closed configuration, without a balance of efforts.
+    linearize : the linear model about it.
+    lqr : a regulator that holds it.
 
     References
     ----------

@@ -82,6 +82,20 @@ class Gains:
         Delay of the loop, s.
     names : tuple of nu str
         Names of the motors.
+
+    See Also
+    --------
+    gains_for : returns it.
+    ComputedTorque : takes kp and kd.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> eq = hc.equilibrium(mech)
+    >>> gains = hc.gains_for(hc.linearize(mech, eq.q, u=eq.u), bandwidth=60.0, frequency=1000.0)
+    >>> gains.kp.tolist(), gains.kd.tolist()
+    ([3600.0, 3600.0], [120.0, 120.0])
     """
 
     kp: Vector
@@ -151,6 +165,12 @@ def gains_for(
         motors by name; or, around the model, the coordinates that diverge.
     NotActuatedError
         If there are no motors.
+
+    See Also
+    --------
+    ComputedTorque : takes the gains.
+    linearize : the linear model.
+    lqr : gains of least cost.
 
     References
     ----------

@@ -90,6 +90,9 @@ def lqr(
     See Also
     --------
     lqr_along : along a motion.
+    equilibrium : a point to hold.
+    gains_for : gains of a `ComputedTorque`.
+    results.StateFeedback : the law.
 
     References
     ----------

@@ -106,6 +106,12 @@ def lqr_along(
     SingularityError
         If there is no linear model at an instant of the motion.
 
+    See Also
+    --------
+    lqr : about an equilibrium.
+    Trajectory : a motion to follow.
+    retime : makes the fastest one.
+
     References
     ----------
     docs/design.md, "Along a motion".

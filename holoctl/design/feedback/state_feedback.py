@@ -58,6 +58,21 @@ class StateFeedback:
         The cost to go from a deviation x is ``x' P x``; along a motion from its start.
     terminal : str
         Along a motion the choice of Qf: ``"regulator"``, ``"Q"`` or ``"given"``; else empty.
+
+    See Also
+    --------
+    lqr : returns it for a point.
+    lqr_along : returns it for a motion.
+    linearize : the linear model that it is designed for.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> eq = hc.equilibrium(mech)
+    >>> law = hc.lqr(hc.linearize(mech, eq.q, u=eq.u), Q=[100.0, 1.0], R=0.1)
+    >>> bool((law.poles.real < 0.0).all())
+    True
     """
 
     mech: Mechanism

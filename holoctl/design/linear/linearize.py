@@ -132,6 +132,13 @@ def linearize(
         At a singular configuration; if the independent coordinates do not determine the others; if
         the acceleration has no derivative.
 
+    See Also
+    --------
+    equilibrium : a point to linearise about.
+    lqr : a regulator.
+    gains_for : gains with the damping that remains.
+    results.Linearization : poles, modes, discrete time.
+
     References
     ----------
     docs/derivations.md, "Linear models".
@@ -140,10 +147,10 @@ def linearize(
     --------
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
-    >>> q, v = hc.assemble(mech)
-    >>> lin = hc.linearize(mech, q)
-    >>> lin.A.shape, lin.B.shape
-    ((4, 4), (4, 2))
+    >>> eq = hc.equilibrium(mech)
+    >>> lin = hc.linearize(mech, eq.q, u=eq.u)
+    >>> lin.states, lin.B.shape
+    (('motor_left', 'motor_right', 'd motor_left', 'd motor_right'), (4, 2))
     """
     if isinstance(mech, Compiled):
         code, partition = _with_derivatives(mech), partition or mech.partition

@@ -73,6 +73,21 @@ class Linearization:
         ``"fixed"`` or ``"motion"``, as in `hc.linearize`.
     dt : float or None
         Tick of a model in discrete time, s; None: continuous.
+
+    See Also
+    --------
+    linearize : returns it.
+    results.Mode : its modes.
+    lqr : a regulator for it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> eq = hc.equilibrium(mech)
+    >>> lin = hc.linearize(mech, eq.q, u=eq.u)
+    >>> lin.states, lin.discretized(1e-3).dt, lin.modes()[0]
+    (('crank', 'd crank'), 0.001, <Mode: falls away by a factor of e in 0.106 s: 'crank'>)
     """
 
     A: Array

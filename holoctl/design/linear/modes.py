@@ -39,7 +39,7 @@ Complex = NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """A mode of a linear model.
+    """A mode of a linear model: eigenvalue, frequency, damping and shape.
 
     Attributes
     ----------
@@ -55,6 +55,20 @@ class Mode:
         Eigenvector with largest entry 1.
     coordinates : tuple of str
         The coordinates with the largest parts in the mode, the largest first.
+
+    See Also
+    --------
+    results.Linearization : has the modes.
+    linearize : the linear model.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("four_bar"))
+    >>> hanging = hc.equilibrium(mech, [-1.2, 0.5, 0.0], u=[0.0])
+    >>> mode = hc.linearize(mech, hanging.q).modes()[0]
+    >>> round(mode.frequency, 2), mode.coordinates
+    (9.28, ('crank',))
     """
 
     value: complex

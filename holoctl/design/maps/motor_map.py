@@ -107,6 +107,12 @@ def motor_map(
     SingularityError
         If the start is a singular configuration.
 
+    See Also
+    --------
+    sweep : a function of your own over many items.
+    inverse_kinematics : one pose.
+    results.MotorMap : the result.
+
     Examples
     --------
     >>> import numpy as np, holoctl as hc

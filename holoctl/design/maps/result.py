@@ -33,7 +33,7 @@ _TURNS = ("rx", "ry", "rz")
 
 @dataclass(frozen=True, eq=False)
 class MotorMap:
-    """A mechanism over a grid of shape S; read-only arrays, nan where a point is not reachable.
+    """The result of `motor_map`: arrays over a grid of shape S, nan at points out of reach.
 
     Attributes
     ----------
@@ -77,6 +77,20 @@ class MotorMap:
         Their directions, in columns.
     force, force_directions : likewise
         Ellipsoid of forces at the task that the motors balance, N or N m, in addition to `torque`.
+
+    See Also
+    --------
+    motor_map : returns it.
+    inverse_kinematics : one pose.
+
+    Examples
+    --------
+    >>> import numpy as np, holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> line = (hc.FrameTask("tip_right", "x z"), 0.0, np.linspace(0.4, 0.8, 5))
+    >>> found = hc.motor_map(mech, line, "reach")
+    >>> found.reachable.tolist()
+    [True, True, False, False, False]
     """
 
     mechanism: str

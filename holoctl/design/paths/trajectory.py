@@ -156,6 +156,12 @@ class Trajectory:
         For wrong shapes, times that do not increase from 0, configurations that are not closed,
         velocities that contradict the constraints.
 
+    See Also
+    --------
+    retime : the fastest one within limits.
+    lqr_along : a regulator along one.
+    ComputedTorque : tracks one.
+
     Notes
     -----
     Between the nodes the state is not interpolated but computed: it is closed to 1e-9 (scaled) at
@@ -172,7 +178,10 @@ class Trajectory:
     >>> here = mech.motor_positions(hc.assemble(mech)[0])
     >>> there = hc.Trajectory.through(mech, [here, here + 0.2], [0.0, 0.5])
     >>> controller = hc.ComputedTorque(mech, kp=400.0, kd=40.0)
-    >>> run = hc.simulate(mech, controller.track(there.sampled(1e-3)), there.q[0], there.v[0], 0.05)
+    >>> track = controller.track(there.sampled(1e-3))
+    >>> run = hc.simulate(mech, track, there.q[0], there.v[0], there.duration)
+    >>> bool(abs(mech.motor_positions(run.q[-1]) - here - 0.2).max() < 1e-3)
+    True
     """
 
     mech: Mechanism

@@ -129,6 +129,13 @@ def retime(
     BranchError, SingularityError, AssemblyError
         If the path leaves the workspace or comes to a dead point; if the start does not close.
 
+    See Also
+    --------
+    Trajectory : the result, or one through given nodes.
+    ComputedTorque : tracks it.
+    lqr_along : a regulator along it.
+    motor_map : the workspace.
+
     Notes
     -----
     With more motors than motions the efforts are within their limits, with the least sum of squares
@@ -145,9 +152,10 @@ def retime(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> here = mech.motor_positions(hc.assemble(mech)[0])
-    >>> fast = hc.retime(mech, [here, here + [0.3, -0.1]], margin=0.05)
-    >>> controller = hc.ComputedTorque(mech, kp=900.0, kd=60.0)
-    >>> run = hc.simulate(mech, controller.track(fast.sampled(1e-3)), fast.q[0], fast.v[0], 0.05)
+    >>> limits = hc.Limits(acceleration=10.0)
+    >>> fast = hc.retime(mech, [here, here + [0.3, -0.1]], limits=limits, points=20)
+    >>> round(fast.duration, 2), list(fast.at_limits)
+    (0.35, ['motor_left.acceleration'])
     """
     check_mechanism(mech)
     points = whole("points", points, 4)

@@ -31,6 +31,11 @@ class Sweep(Sequence[Any]):
     failed : tuple of int
         Indices of the items that failed, increasing.
 
+    See Also
+    --------
+    sweep : returns it.
+    SweepError : the value of an item for a technical reason.
+
     Examples
     --------
     >>> import math
@@ -128,6 +133,11 @@ def sweep(
         For a function that cannot be pickled, or that a worker cannot load; for a wrong type of
         items or executor; if workers cannot be started.
 
+    See Also
+    --------
+    motor_map : efforts and workspace over a grid.
+    results.Sweep : the result.
+
     Notes
     -----
     Processes import the script that started them: it must start the sweep under
@@ -137,8 +147,10 @@ def sweep(
     Examples
     --------
     >>> import math
+    >>> from concurrent.futures import ThreadPoolExecutor
     >>> import holoctl as hc
-    >>> hc.sweep(math.factorial, range(4)).values  # doctest: +SKIP
+    >>> with ThreadPoolExecutor(1) as here:  # without it: a process for each core
+    ...     hc.sweep(math.factorial, range(4), here).values
     (1, 1, 2, 6)
     """
     if not callable(function):

@@ -63,10 +63,27 @@ def fdgq(
     SingularityError
         If some motion has no inertia.
 
+    See Also
+    --------
+    GammaQ : the same callback as a constraint of a mechanism.
+    forward_dynamics : every mechanism, with a certificate.
+
     References
     ----------
     R. Featherstone, Rigid Body Dynamics Algorithms, section 3.2, and the documentation of
     spatial_v2 on gamma_q; docs/from-spatial-v2.md.
+
+    Examples
+    --------
+    A parallelogram: the other two angles follow from that of the crank.
+
+    >>> import numpy as np, holoctl as hc
+    >>> model = hc.load(hc.robot_file("four_bar")).model
+    >>> def parallelogram(model, q0, v0):
+    ...     G = np.array([[1.0], [-1.0], [1.0]])
+    ...     return G @ q0[:1], G @ v0[:1], G, np.zeros(3)
+    >>> hc.fdgq(model, parallelogram, np.ones(3), np.zeros(3), np.zeros(3)).round(2).tolist()
+    [-42.47, 42.47, -42.47]
     """
     mech = Mechanism(model)
     nv = mech.nv

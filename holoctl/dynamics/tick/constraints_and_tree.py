@@ -7,7 +7,7 @@ With the kept rows split into dependent and independent columns, and c the indep
 
 so that a motion and the efforts along it take one solve each, and gamma is formed only if a law
 uses it. Constants are prepared once, for one thread.
-Derivation: docs/derivations.md, "In a tick".
+Derivation: docs/derivations.md, "Inverse dynamics in a tick".
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With the kept rows split into dependent and independent columns,
     G_dep' y = w_dep                       two vector solves in all: gamma is not formed
     gamma' B u = w_ind - G_ind' y
 
-Derivation: docs/derivations.md, "In a tick".
+Derivation: docs/derivations.md, "Inverse dynamics in a tick".
 """
 
 from __future__ import annotations

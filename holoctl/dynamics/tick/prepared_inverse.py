@@ -69,15 +69,20 @@ class PreparedInverseDynamics:
     AssemblyError
         If no partition is given and the reference configuration cannot be assembled.
 
+    See Also
+    --------
+    inverse_dynamics : with certificate and multipliers.
+    ComputedTorque : adds feedback of the motors.
+    compile : the same in machine code.
+
     Examples
     --------
     >>> import numpy as np, holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
     >>> prepared = hc.PreparedInverseDynamics(mech)
-    >>> u = np.zeros(mech.nu)
-    >>> u is prepared.torque(q, v, np.zeros(2), out=u)
-    True
+    >>> prepared.torque(q, v, np.zeros(2)).round(2).tolist()
+    [-2.3, 2.3]
     """
 
     mech: Mechanism

@@ -1,0 +1,161 @@
+"""The closed configuration as a function of the positions of some joints, in any order of calls.
+
+    K(q) d = right(q)        along the straight line from a configuration on the branch to x
+
+Every call continues from the configuration of the last one, and if that fails from the start. A
+result is given only if every step was proved to stay on the branch (closing/continuation.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Array, Vector, counted, listing
+from holoctl.base.errors import BranchError, HoloctlError, InputError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import LEFT_OPEN
+from holoctl.estimation.branch_continuation import FollowedState, Tally, following
+from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.evaluate import rows_at
+
+__all__ = ["JointBranch"]
+
+FACTORED_CALL = 1000
+"""Most factorisations in a call: a path across the workspace takes some tens."""
+
+
+class JointBranch:
+    """The closed configurations on the branch of a start, by the positions of some joints.
+
+    It remembers the last configuration, to continue from there, and has workspaces: one for each
+    thread.
+
+    Parameters
+    ----------
+    mech : Mechanism
+        Without constraints that depend on time.
+    names : tuple of p str
+        Joints or coordinates that determine all motions but idle ones.
+    start : (nq,) array
+        A closed configuration.
+    part : Partition, optional
+        Its rows are kept, and `names` may be more than the motions: least squares. Default: chosen
+        at the start.
+
+    Attributes
+    ----------
+    names : tuple of str
+    first : (p,) array
+        The positions at the start.
+    part : Partition
+
+    Raises
+    ------
+    HoloctlError
+        As `ClosedStateEstimator`.
+    """
+
+    def __init__(
+        self, mech: Mechanism, names: tuple[str, ...], start: Vector, part: Partition | None = None
+    ) -> None:
+        made = ClosedStateEstimator(mech, names, partition=part, start=start)
+        motions = made.place.gamma.shape[1]
+        if len(names) > motions and part is None:
+            raise InputError(
+                f"{mech.name}: {listing(names)} are {len(names)} joints for "
+                f"{counted(motions, 'motion')}, so they depend on each other; leave out "
+                f"{len(names) - motions} of them"
+            )
+        self.mech, self.names, self.part = mech, names, made.partition
+        self.system, self._start = made.system, made.place
+        self._model, self._last = made.readings, made.place
+        self._follow = following(mech, self.system)
+        self.first = self._model.at(self._start.q)
+        self._x: Vector | None = None  # the positions at which the system is factored
+
+    def at(self, x: Vector) -> FollowedState:
+        """The configuration at positions x (p,), rad or m; the system is factored there.
+
+        Raises
+        ------
+        BranchError
+            If no path of closed configurations leads to x on this branch.
+        """
+        if self._x is not None and np.array_equal(x, self._x):
+            return self._last
+        self._x, tally = None, Tally(0)
+        for place in (self._last, self._start):
+            way = self.system.difference(place.q, x, place.cut)
+            tally = Tally(FACTORED_CALL)
+            found = self._follow(place, x, way, 0.0, tally)
+            if found is not None:
+                found = self._refined(found, x)
+                self._check_left_out()
+                self._last, self._x = found, x.copy()
+                return found
+        raise _out_of_reach(self, x, tally)
+
+    def positions(self, q: Vector) -> Vector:
+        """The positions (p,) of the joints of `names` at a configuration, rad or m."""
+        return self._model.at(q)
+
+    def bias(self, q: Vector, v: Vector) -> Vector:
+        """The acceleration (nv,) with the joints of `names` at constant rates; q is the last
+        configuration."""
+        system, r = self.system, self.part.rank
+        drift = self.mech.row_scale * rows_at(self.mech, q, v, 0.0).drift
+        right = np.zeros(system.unknown.size)
+        right[:r] = -drift[self.part.rows]
+        return system.solved(right).copy()
+
+    def idle(self) -> Array:
+        """The idle motions at the last configuration, (nv, i), with the joints at rest."""
+        n, i = self.system.unknown.size, self._start.borders.N.shape[1]
+        columns = []
+        for j in range(i):
+            right = np.zeros(n)
+            right[n - i + j] = 1.0
+            columns.append(self.system.solved(right).copy())
+        return np.array(columns).reshape(i, self.mech.nv).T
+
+    def _refined(self, place: FollowedState, x: Vector) -> FollowedState:
+        """The place after one more Newton step: closed to rounding, whatever the way there."""
+        system = self.system
+        right, _ = system.right(place.q, x, place.borders)
+        d = system.solved(right)
+        flat = self.mech.nq == self.mech.nv
+        q = place.q + d if flat else pin.integrate(self.mech.model, place.q, d)
+        system.evaluate(q, 0.0)
+        system.factor(place.borders)
+        return place._replace(q=q, gamma=system.gamma())
+
+    def _check_left_out(self) -> None:
+        """Raise `BranchError` if rows that were left out as redundant are open."""
+        if not self.system.redundant:
+            return
+        error = self.system.open(slice(self.system.rank, None))
+        if error > max(LEFT_OPEN, self.part.tolerance):
+            raise BranchError(
+                f"{self.mech.name}: rows left out as redundant would have an error of "
+                f"{error:.1e} (scaled): the rows that are kept do not determine the motion there; "
+                "start from a configuration nearby",
+                why="rows",
+            )
+
+
+def _out_of_reach(branch: JointBranch, x: Vector, tally: Tally) -> HoloctlError:
+    """The error for positions that no path from the start leads to."""
+    wanted = ", ".join(f"{n} = {a:.4g}" for n, a in zip(branch.names, x, strict=True))
+    first = ", ".join(f"{a:.4g}" for a in branch.first)
+    far = largest(x - branch.first)
+    return BranchError(
+        f"{branch.mech.name}: {wanted} is not reached on the branch of the start ({first}): after "
+        f"{100.0 * tally.reached:.0f} % of the straight line from there the mechanism comes to a "
+        f"singular configuration, or nearly. Likely causes: positions out of reach (the largest "
+        f"is {far:.3g} rad or m from the start), degrees for rad, or another order than "
+        f"{listing(branch.names)}",
+        why="reach",
+    )

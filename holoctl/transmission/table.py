@@ -1,0 +1,258 @@
+"""Tables of a transmission: motor positions as a product of Chebyshev series.
+
+    q_m(y) = sum_k c_k T_k1(x_1) ... T_kp(x_p)        x in [-1, 1]^p: y scaled to its domain
+
+The series is that of the interpolant at many Chebyshev points; terms are dropped as long as the sum
+of their sizes is within the wanted error, for |T_k| <= 1. That is a bound if the interpolant has
+converged, so its last coefficients are checked. Derivatives have bounds too, since
+|T_k'| <= k^2 and |T_k''| <= k^2 (k^2 - 1) / 3.
+Reference: L. N. Trefethen, Approximation Theory and Approximation Practice, the chapters on
+Chebyshev interpolants and on convergence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.fft import dctn
+
+from holoctl.base.checks import Array, Vector, freeze, listing, unpickled
+from holoctl.base.errors import InputError
+
+__all__ = ["TransmissionTable", "chebyshev_table"]
+
+POINTS = {1: 80, 2: 40, 3: 24}
+"""Chebyshev points along each axis, by the number of joints."""
+
+TAIL = 0.2
+"""The last part of the coefficients of each axis, which must be small: the share of them."""
+
+ROUNDING = 1e-14
+"""Error of a coefficient by rounding, relative to the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class TransmissionTable:
+    """Motor positions, Jacobian and curvature as Chebyshev series, with bounds of their errors.
+
+    Positions are arrays (..., p) of numpy, torch or JAX; the results are of the same kind. Outside
+    of the domain numpy raises an `InputError`, and the others give NaN.
+
+    Attributes
+    ----------
+    joints, motors : tuple of str
+    lower, upper : (p,) arrays
+        The domain, rad or m.
+    coefficients : (n_1, ..., n_p, nu) array
+    error : (nu,) array
+        Bound of the error of motor positions, rad or m.
+    jacobian_error : (nu, p) array
+        Bound of the error of the Jacobian.
+    curvature_error : (nu, p, p) array
+        Bound of the error of second derivatives: that of ``Jdot yd`` is
+        ``sum_ij curvature_error_ij |yd_i yd_j|``.
+    """
+
+    joints: tuple[str, ...]
+    motors: tuple[str, ...]
+    lower: Vector
+    upper: Vector
+    coefficients: Array
+    error: Vector
+    jacobian_error: Array
+    curvature_error: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    __setstate__ = unpickled
+
+    def __repr__(self) -> str:
+        size = " x ".join(str(n) for n in self.coefficients.shape[:-1])
+        return (
+            f"<TransmissionTable: {size} coefficients, motor positions of {listing(self.motors)} "
+            f"within {self.error.max():.1e} rad or m>"
+        )
+
+    def motor_positions(self, y: Any) -> Any:
+        """The motor positions (..., nu), rad or m.
+
+        Raises
+        ------
+        InputError
+            For positions of another shape or outside of the domain.
+        """
+        return self._sum(y, (0,) * len(self.joints))
+
+    def jacobian(self, y: Any) -> Any:
+        """J (..., nu, p).
+
+        Raises
+        ------
+        InputError
+            As `motor_positions`.
+        """
+        xp, columns = _arrays(y), []
+        for i in range(len(self.joints)):
+            columns.append(self._sum(y, _unit(i, len(self.joints))))
+        return xp.stack(columns, -1)
+
+    def curvature(self, y: Any, yd: Any) -> Any:
+        """``Jdot yd`` (..., nu), rad/s^2 or m/s^2.
+
+        Raises
+        ------
+        InputError
+            As `motor_positions`.
+        """
+        p, total = len(self.joints), 0.0
+        for i, j in product(range(p), repeat=2):
+            order = tuple(int(a) + int(b) for a, b in zip(_unit(i, p), _unit(j, p), strict=True))
+            total = total + self._sum(y, order) * (yd[..., i] * yd[..., j])[..., None]
+        return total
+
+    def _sum(self, y: Any, order: tuple[int, ...]) -> Any:
+        """The series, differentiated `order` times by each joint."""
+        xp, p = _arrays(y), len(self.joints)
+        y = xp.asarray(y, dtype=float) if xp is np else y
+        if y.ndim < 1 or y.shape[-1] != p:
+            raise InputError(
+                f"y must be (..., {p}), positions of {listing(self.joints)}; got {tuple(y.shape)}"
+            )
+        middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
+        x = [(y[..., i] - float(middle[i])) * float(1.0 / half[i]) for i in range(p)]
+        outside = sum(abs(a) > 1.0 + 1e-12 for a in x)
+        if xp is np and np.any(outside):
+            raise InputError(
+                f"y is outside of the domain of the table, {self.lower} to {self.upper} for "
+                f"{listing(self.joints)}"
+            )
+        found = xp.asarray(self.coefficients)
+        for i in range(p):  # contract the first axis of the coefficients, joint by joint
+            basis = _basis(xp, x[i], self.coefficients.shape[i], order[i], float(1.0 / half[i]))
+            letters = "abc"[i + 1 : p] + "m"
+            found = xp.einsum(f"...n,{'...' if i else ''}n{letters}->...{letters}", basis, found)
+        return (
+            xp.where(outside[..., None] > 0, xp.asarray(np.nan), found) if xp is not np else found
+        )
+
+
+def _unit(i: int, p: int) -> tuple[int, ...]:
+    return tuple(int(k == i) for k in range(p))
+
+
+def _arrays(y: Any) -> Any:
+    """The module of functions for an array: numpy, torch or jax.numpy."""
+    kind = type(y).__module__.partition(".")[0]
+    if kind == "torch":
+        return import_module("torch")
+    return import_module("jax.numpy") if kind in ("jax", "jaxlib") else np
+
+
+def _basis(xp: Any, x: Any, n: int, order: int, scale: float) -> Any:
+    """T_0 ... T_{n-1} at x (...,), or their derivatives by y, (..., n)."""
+    zero, one = 0.0 * x, 0.0 * x + 1.0
+    T, D, H = [one, x], [zero, one], [zero, zero]
+    for _ in range(2, n):
+        T.append(2.0 * x * T[-1] - T[-2])
+        D.append(2.0 * T[-2] + 2.0 * x * D[-1] - D[-2])
+        H.append(4.0 * D[-2] + 2.0 * x * H[-1] - H[-2])
+    return xp.stack((T, D, H)[order][:n], -1) * scale**order
+
+
+def chebyshev_table(
+    joints: tuple[str, ...],
+    motors: tuple[str, ...],
+    positions: Callable[[Vector], Vector],
+    lower: Vector,
+    upper: Vector,
+    error: float,
+) -> TransmissionTable:
+    """The smallest table whose bound is within an error.
+
+    Parameters
+    ----------
+    joints, motors : tuple of str
+    positions : function (p,) -> (nu,)
+    lower, upper : (p,) arrays
+        The domain.
+    error : float
+        Of motor positions, rad or m.
+
+    Raises
+    ------
+    InputError
+        For more than three joints; if the series has not converged to the error.
+    """
+    p = len(joints)
+    if p not in POINTS:
+        raise InputError(f"a table has at most {max(POINTS)} joints; got {p}: {listing(joints)}")
+    n = POINTS[p]
+    nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
+    middle, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
+    values = np.zeros((*[n] * p, len(motors)))
+    for at in _serpentine(n, p):
+        values[at] = positions(middle + half * nodes[list(at)])
+    c = dctn(values, type=2, axes=range(p)) / n**p
+    for axis in range(p):
+        c[(slice(None),) * axis + (0,)] *= 0.5
+    size = np.abs(c)
+    index = np.indices(size.shape[:-1])
+    late = (index >= (1.0 - TAIL) * n).any(axis=0)
+    rounding = ROUNDING * float(size.max()) * n
+    tail = size[late].sum(axis=0)
+    if not (tail <= 0.1 * error + n ** (p - 1) * rounding).all():
+        raise InputError(
+            f"the series of {listing(joints)} has not converged to {error:.1e}: its last "
+            f"coefficients, of {n} along each joint, add up to {float(tail.max()):.1e}. The domain "
+            "may come close to a singular configuration: give a smaller one"
+        )
+    kept = _kept(size.max(axis=-1), error - rounding)
+    inside = tuple(slice(k) for k in kept)
+    dropped = size.copy()
+    dropped[inside] = 0.0
+    weight = [index[i].astype(float) ** 2 for i in range(p)]
+    # the tail beyond the interpolant is at most as large as its own last part
+    first = [(w / half[i])[..., None] * dropped for i, w in enumerate(weight)]
+    axes = tuple(range(p))
+    bound = dropped.sum(axis=axes) + tail + rounding
+    jacobian = np.array([f.sum(axis=axes) for f in first]).T
+    second = np.zeros((len(motors), p, p))
+    for i, j in product(range(p), repeat=2):
+        by = weight[j] if i != j else np.maximum(weight[i] - 1.0, 0.0) / 3.0
+        second[:, i, j] = ((by / half[j])[..., None] * first[i]).sum(axis=axes)
+    return TransmissionTable(
+        joints, motors, lower, upper, c[inside].copy(), bound, jacobian + n**2 * rounding,
+        second + n**4 * rounding,
+    )  # fmt: skip
+
+
+def _serpentine(n: int, p: int) -> list[tuple[int, ...]]:
+    """All nodes in an order in which neighbours follow each other."""
+    if p == 1:
+        return [(i,) for i in range(n)]
+    inner = _serpentine(n, p - 1)
+    return [(i, *x) for i in range(n) for x in (inner if i % 2 == 0 else inner[::-1])]
+
+
+def _kept(size: Array, error: float) -> list[int]:
+    """Numbers of coefficients along each axis such that the others add up to less than an error:
+    from all of them the axis is shortened whose last coefficients are smallest."""
+    kept = list(size.shape)
+    left = error
+    while True:
+        ends = [
+            float(size[tuple(slice(k if i != a else None) if i != a else k - 1
+                             for i, k in enumerate(kept))].sum()) if kept[a] > 1 else np.inf
+            for a in range(size.ndim)
+        ]  # fmt: skip
+        axis = int(np.argmin(ends))
+        if not ends[axis] <= left:
+            return kept
+        left -= ends[axis]
+        kept[axis] -= 1
