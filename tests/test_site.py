@@ -23,7 +23,12 @@ LINKING = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "C
 LARGEST_PICTURE = 120_000
 LONGEST_README = 150
 LONGEST_PAGE = 3_000  # words
-SHORT = ("derivations", "architecture", "from-", "closing-axes", "notation", "forces", "simulation")
+SHORT = (
+    "architecture", "assembly-modes", "closing-axes", "derivations", "design", "doctor", "encoders",
+    "equilibria", "external-forces", "faq", "forces", "from-", "gallery", "glossary", "index",
+    "inverse-kinematics", "limits", "notation", "realtime", "rounded-geometry", "simulation",
+    "sweeps", "task-space", "trajectories", "troubleshooting", "tutorial", "workspace-maps",
+)  # fmt: skip
 
 
 def prose(path):
