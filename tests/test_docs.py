@@ -437,7 +437,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/closing-axes.md", "`hc.load` takes {} unless another is given",
      "tolerances.GEOMETRY_OF_FILES"),
     ("docs/embedded.md", "asked for beyond {} times their limits are", "tolerances.FARTHEST_ASKED"),
-    (LIMITS, "asked for beyond {} times their limits, where", "tolerances.FARTHEST_ASKED"),
+    (LIMITS, "efforts exceed {} times their limits, where", "tolerances.FARTHEST_ASKED"),
     (LIMITS, "for the same motion, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
     ("docs/embedded.md", "off norm one by more than {}; smaller",
      "configurations.SINGLE_PRECISION"),
