@@ -507,9 +507,9 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (ENCODERS, "a path of more than {} (scaled) in that time, or in {} s without `t`, and change "
      "on it by more than {} over",
      ("tolerances.FIRST_WAY", "tolerances.FIRST_WAIT", "tolerances.FIRST_TURN")),
-    (DERIVATIONS, "tell a way of more than {} for the time that is told, or for {} s, and those "
-     "found at its beginning differ by more than {} over",
-     ("tolerances.FIRST_WAY", "tolerances.FIRST_WAIT", "tolerances.FIRST_TURN")),
+    (DERIVATIONS, "path since the last state ({} s without a time) is longer than {}, it must "
+     "also be straight: if the rates at its two ends, times this time, differ by more than {},",
+     ("tolerances.FIRST_WAIT", "tolerances.FIRST_WAY", "tolerances.FIRST_TURN")),
     (ENCODERS, "The error comes up to {} calls before",
      "tolerances.DEAD_POINT_TICKS"),
     ("docs/embedded.md", "the farther the sensors moved, and at most {}.",
