@@ -121,6 +121,8 @@ if TYPE_CHECKING:
     from holoctl.simulation.run import Run
     from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
+    from holoctl.transmission.robot import transmissions
+    from holoctl.transmission.transmission import Transmission
     from holoctl.tree.numbering import renumbered
 
 _HOMES = {
@@ -199,6 +201,8 @@ _HOMES = {
     "simulation.sensors": ["Sensors"],
     "simulation.simulate": ["simulate"],
     "control.realtime": ["realtime", "run_at_rate"],
+    "transmission.robot": ["transmissions"],
+    "transmission.transmission": ["Transmission"],
     "tree.numbering": ["renumbered"],
     "protocols": ["protocols"],
     "results": ["results"],

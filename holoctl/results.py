@@ -40,6 +40,11 @@ from holoctl.projector.projection import Projection
 from holoctl.rows.constraint_errors import ConstraintErrors
 from holoctl.rows.reactions import ConstraintWrench
 from holoctl.rows.terms import Terms
+from holoctl.transmission.polytope import Polytope
+from holoctl.transmission.report import TransmissionReport
+from holoctl.transmission.robot import RobotTransmissions
+from holoctl.transmission.table import TransmissionTable
+from holoctl.transmission.transmission import JointGains, MotorEfforts
 
 __all__ = [
     "AssemblyMode",
@@ -59,6 +64,7 @@ __all__ = [
     "Impact",
     "InverseDynamics",
     "JoinedModes",
+    "JointGains",
     "JointMotion",
     "LimitedInverseDynamics",
     "Linearization",
@@ -67,12 +73,15 @@ __all__ = [
     "MobilityReport",
     "Mode",
     "Motion",
+    "MotorEfforts",
     "MotorMap",
     "Move",
     "Partition",
+    "Polytope",
     "Power",
     "Projection",
     "RepairedGeometry",
+    "RobotTransmissions",
     "RowGroup",
     "StateFeedback",
     "Sweep",
@@ -80,5 +89,7 @@ __all__ = [
     "TaskTerms",
     "Terms",
     "Tracking",
+    "TransmissionReport",
+    "TransmissionTable",
     "View",
 ]

@@ -261,7 +261,7 @@ def robot_names() -> tuple[str, ...]:
     --------
     >>> import holoctl as hc
     >>> hc.robot_names()
-    ('delta', 'five_bar', 'four_bar', 'geared_arm', 'leg', 'stewart')
+    ('ankle', 'delta', 'five_bar', 'four_bar', 'geared_arm', 'leg', 'stewart')
     """
     return tuple(sorted(file.stem for file in _ROBOTS.glob("*.urdf")))
 

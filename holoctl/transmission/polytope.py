@@ -43,6 +43,20 @@ class Polytope:
         Equalities, for directions in which the set has no width; rows of norm one.
     center : (p,) array
         A point inside.
+
+    See Also
+    --------
+    Transmission : its ``effort_polytope`` and ``rate_polytope`` return it.
+    Limits : limits of motors and joints.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("ankle"))
+    >>> ankle = hc.Transmission(mech, ["ankle_pitch", "ankle_roll"])
+    >>> efforts = ankle.effort_polytope([0.0, 0.0])
+    >>> efforts.contains([80.0, 0.0]), efforts.contains([80.0, 40.0])
+    (True, False)
     """
 
     joints: tuple[str, ...]

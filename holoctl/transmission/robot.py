@@ -37,6 +37,17 @@ class RobotTransmissions:
         the joints of the transmissions.
     unresolved : mapping of tuple of str to str
         The coordinates of blocks without a serial chain, and why.
+
+    See Also
+    --------
+    transmissions : returns it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> found = hc.transmissions(hc.load(hc.robot_file("leg")))
+    >>> found.serial_joints
+    ('hip_abduction', 'hip_flexion', 'knee', 'ankle')
     """
 
     found: tuple[Transmission, ...]
@@ -84,6 +95,18 @@ def transmissions(mech: Mechanism, start: Any = None) -> RobotTransmissions:
         For a robot without loops.
     AssemblyError
         If no start is given and the reference cannot be assembled.
+
+    See Also
+    --------
+    Transmission : one of them, with joints that are named.
+    mobility : explains which motions and motors a robot has.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> for tr in hc.transmissions(hc.load(hc.robot_file("leg"))):
+    ...     print(tr.joints, tr.motors, tr.base)
+    ('knee',) ('knee_motor',) hip_flexion
     """
     check_mechanism(mech)
     q = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")

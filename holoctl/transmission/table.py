@@ -56,6 +56,20 @@ class TransmissionTable:
     curvature_error : (nu, p, p) array
         Bound of the error of second derivatives: that of ``Jdot yd`` is
         ``sum_ij curvature_error_ij |yd_i yd_j|``.
+
+    See Also
+    --------
+    Transmission : its ``table`` makes it, and has the exact values.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> knee = hc.Transmission(hc.load(hc.robot_file("leg")), ["knee"])
+    >>> table = knee.table(1e-6, [-1.2], [-0.4])
+    >>> y = [[-1.0], [-0.8], [-0.6]]
+    >>> exact = [knee.motor_positions(x) for x in y]
+    >>> bool((abs(table.motor_positions(y) - exact) <= table.error).all())
+    True
     """
 
     joints: tuple[str, ...]

@@ -76,6 +76,19 @@ class MotorEfforts:
     residual : (p,) array
         Joint efforts that no motor efforts give, ``tau - J' u``; zero (to rounding) where the
         motors drive all joints.
+
+    See Also
+    --------
+    Transmission : its ``motor_efforts`` returns it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("ankle"))
+    >>> ankle = hc.Transmission(mech, ["ankle_pitch", "ankle_roll"])
+    >>> found = ankle.motor_efforts([10.0, 0.0], [-0.3, 0.1])
+    >>> found.u.round(2).tolist(), float(abs(found.residual).max()) < 1e-12
+    ([4.63, 4.43], True)
     """
 
     u: Vector
@@ -104,6 +117,20 @@ class JointGains:
     misfit : float
         For motors, the relative error (Frobenius norm) of the joint stiffness if drives can only
         take the diagonal of `stiffness`; 0 for joints.
+
+    See Also
+    --------
+    Transmission : its ``joint_gains`` and ``motor_gains`` return it.
+    ComputedTorque : a controller that needs no gains at the joints.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("ankle"))
+    >>> ankle = hc.Transmission(mech, ["ankle_pitch", "ankle_roll"])
+    >>> gains = ankle.motor_gains([-0.3, 0.1], stiffness=[80.0, 40.0], damping=2.0)
+    >>> gains.stiffness.round(1).tolist(), round(gains.misfit, 2)
+    ([[41.7, -7.9], [-7.9, 39.9]], 0.23)
     """
 
     stiffness: Array
@@ -188,6 +215,12 @@ class Transmission:
     AssemblyError
         If no start is given and the reference cannot be assembled.
 
+    See Also
+    --------
+    transmissions : finds those of a whole robot.
+    results.TransmissionReport : reach, singular curves and errors of approximations.
+    ClosedStateEstimator : the state from encoders, tick by tick, with time and noise.
+
     Examples
     --------
     >>> import holoctl as hc
@@ -195,8 +228,10 @@ class Transmission:
     >>> knee = hc.Transmission(leg, ["knee"])
     >>> knee.motors
     ('knee_motor',)
-    >>> round(float(knee.jacobian([-0.8])[0, 0]), 3)
-    0.859
+    >>> knee.jacobian([-0.8]).round(3).tolist()
+    [[1.237]]
+    >>> knee.motor_efforts([20.0], [-0.8]).u.round(2).tolist()
+    [16.16]
     """
 
     mech: Mechanism
