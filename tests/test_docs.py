@@ -144,8 +144,10 @@ def random_step():
 DERIVATIONS, DECISIONS = "docs/derivations*.md", "docs/decisions/*.md"
 FILES, EMBEDDED = "docs/file-formats*.md", "docs/embedded*.md"
 REALTIME = "docs/realtime.md"
+ENCODERS = "docs/encoders.md"
 LIMITS = "docs/limits.md"
 TASK_SPACE = "docs/task-space.md"
+INVERSE_KINEMATICS = "docs/inverse-kinematics.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
@@ -194,8 +196,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),
     (DECISIONS, "by less than {} of their own size count as not seen",
      "tolerances.UNSEEN_MOTION"),
-    (REALTIME, "two evaluations of the rows, at most {} (and once", "tolerances.FACTORED_TICK"),
-    (REALTIME, "where *noise* would be amplified by more than {}, nothing",
+    (ENCODERS, "two evaluations of the rows, at most {} (and once", "tolerances.FACTORED_TICK"),
+    (ENCODERS, "where *noise* would be amplified by more than {}, nothing",
      "tolerances.GAIN_LIMIT"),
     (SIMULATION, "no step is longer than {} ticks of", "simulate.TIMED_TICKS"),
     (SIMULATION, "must be on the constraints to {} (scaled)", "tolerances.CLOSED"),
@@ -436,7 +438,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     ("docs/closing-axes.md", "`hc.load` takes {} unless another is given",
      "tolerances.GEOMETRY_OF_FILES"),
     (EMBEDDED, "requested beyond {} times their limits are", "tolerances.FARTHEST_ASKED"),
-    (LIMITS, "asked for beyond {} times their limits, where", "tolerances.FARTHEST_ASKED"),
+    (LIMITS, "efforts exceed {} times their limits, where", "tolerances.FARTHEST_ASKED"),
     (LIMITS, "for the same motion, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
     (EMBEDDED, "off norm one by more than {}; smaller",
      "configurations.SINGLE_PRECISION"),
@@ -460,15 +462,17 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "is beyond {} of it. A criterion", "tolerances.NEAR_SPEED"),
     (EMBEDDED, "beyond {} of its limit, or would be", "tolerances.NEAR_SPEED"),
     (LIMITS, "beyond {} of its limit, forward dynamics", "tolerances.NEAR_SPEED"),
-    ("docs/design.md", "by a minimum below {}. Paths of", "type_2.TYPE_2"),
+    ("docs/trajectories.md", "is detected by a minimum below {}.", "type_2.TYPE_2"),
     (LIMITS, "is led back over some {} ticks", "laws.acceleration_bounds.LED_BACK_TICKS"),
     (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
     (DERIVATIONS, "less than {} of the longest row of J along", "task_singularity.TASK_HELD"),
     (DERIVATIONS, r"s \lt d, \ \text{else}\ 0 \qquad d = {}", "tolerances.TASK_DAMPED"),
     (DERIVATIONS, "over its diagonal. Where they are above {}, the", "tolerances.TASK_DOUBT"),
     (TASK_SPACE, "(`task_terms(...).condition`) above {}.", "tolerances.TASK_SINGULAR"),
-    (TASK_SPACE, "poses to `tol` ({}, scaled)", lambda: (default(hc.inverse_kinematics, "tol"),)),
-    (TASK_SPACE, "on the constraints (at most {}, scaled)", "constrained_least_squares.REACH_STEP"),
+    (INVERSE_KINEMATICS, "poses to `tol` ({}, scaled)",
+     lambda: (default(hc.inverse_kinematics, "tol"),)),
+    (INVERSE_KINEMATICS, "on the constraints (at most {}, scaled)",
+     "constrained_least_squares.REACH_STEP"),
     (TASK_SPACE, "relative to its size, is above {}, it is damped",
      lambda: (1.0 / of("tolerances.TASK_DAMPED"),)),
     (DECISIONS, "too weak** give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
@@ -479,34 +483,35 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "is more than {} times the size of the mechanism", "report_sentences._WIDE"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
      "tolerances.FIRST_DIFFERENCE"),
-    ("docs/design.md", "may differ from what was given by {}.", "tolerances.CLOSED"),
-    ("docs/design.md", "must agree with each other, to {}.", "closed_path.PATH_MEETS"),
+    ("docs/design.md", "may differ from the input by {}.", "tolerances.CLOSED"),
+    ("docs/trajectories.md", "must agree with each other, to {}.", "closed_path.PATH_MEETS"),
     ("docs/design.md", "made every {} ms, {} times at most",
      lambda: (1e3 * of("lqr_along.MODEL_EVERY"), of("lqr_along.MOST_MODELS"))),
-    ("docs/design.md", "exceeds its limit by more than {} % there are more",
+    ("docs/trajectories.md", "exceeds its limit by more than {} % there are more",
      lambda: (100.0 * of("retiming.solve.RETIME_OVER"),)),
     ("docs/design.md", "decay more than {} as fast", "sampled_loop.DECAYS_FASTER"),
-    ("docs/design.md", "then as many as take about {} s, and", "chunks.SWEEP_CHUNK"),
-    ("docs/design.md", "done with its chunk in {} s gives", "chunk_evaluation.SWEEP_PATIENCE"),
-    ("docs/design.md", "about the axis hardly matters ({} of the", "dynamics.IDLE_BALANCED"),
-    ("docs/design.md", "or with fewer than {} intervals", "retime.RETIME_CHECKED"),
-    ("docs/doctor.md", "of `hc.load`, where it is {} unless", "tolerances.GEOMETRY_OF_FILES"),
+    ("docs/sweeps.md", "then as many as take about {} s, and", "chunks.SWEEP_CHUNK"),
+    ("docs/sweeps.md", "done with its chunk in {} s gives", "chunk_evaluation.SWEEP_PATIENCE"),
+    ("docs/trajectories.md", "about the axis hardly matters ({} of the", "dynamics.IDLE_BALANCED"),
+    ("docs/trajectories.md", "or with fewer than {} intervals", "retime.RETIME_CHECKED"),
+    ("docs/rounded-geometry.md", "of `hc.load`, where it is {} unless",
+     "tolerances.GEOMETRY_OF_FILES"),
     (REALTIME, "is stricter with a state ({}), for", "tolerances.TOLERANCES[closure]"),
-    (REALTIME, "between them ({} s of it), but at least within {} s; where `t` does not tell, "
-     "within {} s; where the reading is farther from the `reset` than one tick goes, within {} s",
+    (ENCODERS, "between them (of which {} s count), at least {} s | | no `t` | {} s | | the "
+     "reading is farther from the `reset` than one tick goes | at least {} s",
      ("tolerances.FIRST_GAP", "tolerances.FIRST_TICK", "tolerances.FIRST_WAIT",
       "tolerances.FIRST_GAP")),
-    (REALTIME, "where `t` goes back by more than {} s there", "tolerances.FIRST_TICK"),
-    (REALTIME, "After {} s without a reading", "tolerances.FIRST_GAP"),
+    (ENCODERS, "where `t` goes back by more than {} s there", "tolerances.FIRST_TICK"),
+    (ENCODERS, "After {} s without a reading", "tolerances.FIRST_GAP"),
     (DECISIONS, "Time that goes back by more than {} s is another", "tolerances.FIRST_TICK"),
     (DECISIONS, "A gap of more than {} s is no tick", "tolerances.FIRST_GAP"),
-    (REALTIME, "tell a way of more than {} (scaled) for that time, or for {} s without `t`, and "
-     "change on it by more than {} over",
+    (ENCODERS, "a path of more than {} (scaled) in that time, or in {} s without `t`, and change "
+     "on it by more than {} over",
      ("tolerances.FIRST_WAY", "tolerances.FIRST_WAIT", "tolerances.FIRST_TURN")),
     (DERIVATIONS, "path since the last state ({} s without a time) is longer than {}, it must "
      "also be straight: if the rates at its two ends, times this time, differ by more than {},",
      ("tolerances.FIRST_WAIT", "tolerances.FIRST_WAY", "tolerances.FIRST_TURN")),
-    (REALTIME, "The error comes up to {} calls before",
+    (ENCODERS, "The error comes up to {} calls before",
      "tolerances.DEAD_POINT_TICKS"),
     (EMBEDDED, "the farther the sensors moved, and at most {}.",
      "tolerances.FACTORED_TICK"),
@@ -576,15 +581,20 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "of a hanging parallelogram with friction in a joint that was cut, to 1e-10",  # a test
     ),
     REALTIME: ("sys.setswitchinterval(1e-4)",),
+    ENCODERS: (),
     LIMITS: ("of that test goes 1e-4 rad beyond",),  # measured
     SIMULATION: (),
     TASK_SPACE: (),
+    INVERSE_KINEMATICS: (),
     "docs/design.md": (
-        "A kink 1e-6 away is not felt",  # the longest step of a difference is more
+        "A kink that is 1e-6 away is not detected",  # the longest step of a difference is more
+    ),
+    "docs/trajectories.md": (
         "as it takes to be within 1e-9 |",  # of its samples; tests
         "whole closed state: within 1e-9 at",  # tests
     ),
     "docs/doctor.md": (),
+    "docs/rounded-geometry.md": (),
     EMBEDDED: (
         "angles of 1e22 rad",
         "velocities of 1e-155",

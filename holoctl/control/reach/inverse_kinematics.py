@@ -6,7 +6,7 @@
 The path starts at the closed guess, and leads in short steps on the constraints straight to the
 poses; motions that they leave free minimise the distance from the posture; Newton's method gives
 the last digits. v and a are two linear problems.
-Reference: docs/task-space.md, "Inverse kinematics".
+Reference: docs/inverse-kinematics.md.
 """
 
 from __future__ import annotations

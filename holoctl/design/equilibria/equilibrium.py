@@ -7,7 +7,7 @@ motor moves must be in balance by themselves, r = N' (h - F) = 0 with N the null
 B']``, and u is the vector of least norm that balances the others. From the closed guess the search
 takes short steps on the manifold to a minimum of |r|; Newton's method on both equations gives the
 last digits; if the equilibria form a set, the search ends at the one nearest to the guess.
-Reference: docs/design.md, "Equilibria".
+Reference: docs/equilibria.md.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def equilibrium(
 
     References
     ----------
-    docs/design.md, "Equilibria".
+    docs/equilibria.md.
 
     Examples
     --------

@@ -5,7 +5,7 @@
 limit_rows.py has the limits as rows, convex_programs.py the programs. Limits are imposed at both
 ends of each interval, with its acceleration; then they are checked between nodes, and nodes are
 added in intervals in which a limit is exceeded.
-Reference: docs/design.md, "Trajectories".
+Reference: docs/trajectories.md.
 """
 
 from __future__ import annotations
