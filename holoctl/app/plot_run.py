@@ -15,8 +15,8 @@ from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
@@ -44,7 +44,7 @@ def plot_run(
     run: Run,
     mech: Mechanism | None = None,
     *,
-    limits: Limits | None = None,
+    limits: Any = MODEL,
     figure: Figure | None = None,
 ) -> Figure:
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
@@ -61,8 +61,9 @@ def plot_run(
     run : Run
     mech : Mechanism, optional
         The simulated mechanism, which is not part of a run.
-    limits : Limits, optional
-        Limits of efforts. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of efforts are drawn.
     figure : matplotlib Figure, optional
         Figure to draw in, such as ``plt.figure()``, which ``plt.show()`` shows; if it has no
         layout, it gets the constrained one. Default: a new one; a notebook shows it if it is the
@@ -89,7 +90,7 @@ def plot_run(
     """
     check_run(run, mech)
     new_figure = matplotlib_or_error()
-    if limits is not None and mech is None:
+    if isinstance(limits, Limits) and mech is None:
         raise InputError("limits need their mechanism: give mech too")
     if figure is not None and not hasattr(figure, "subplots"):
         raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
@@ -229,9 +230,9 @@ def _legend(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
         text.set(text=name, **AS_WRITTEN)
 
 
-def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
+def _limits(ax: Axes, mech: Mechanism, limits: Any) -> None:
     """Draw limits of efforts as dotted lines."""
-    bounds = bound_limits(mech, limits_of(mech) if limits is None else limits).effort
+    bounds = bound_limits(mech, requested_limits(mech, limits, "plot_run") or Limits()).effort
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):
             if np.isfinite(most):

@@ -37,11 +37,11 @@ from holoctl.control.reach.constrained_least_squares import (
 )
 from holoctl.control.reach.out_of_reach import Shortfall, out_of_reach
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
-from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.default_limits import limits_of
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limited_coordinates import coordinates_at
-from holoctl.mechanism.limits import Limits, checked_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics
@@ -67,7 +67,7 @@ def inverse_kinematics(
     axes: Any = None,
     relative_to: Any = "universe",
     posture: Any = None,
-    limits: Any = "model",
+    limits: Any = MODEL,
     t: float = 0.0,
     tol: float = 1e-9,
     restarts: int = 0,
@@ -111,8 +111,8 @@ def inverse_kinematics(
         The configuration that q is to be near to, as far as the poses leave it free; distance in
         scaled coordinates: rad, and m over the size of the loop. Default: `q_guess`.
     limits : "model", Limits or None, optional
-        Limits of positions of joints, cut ones too, for q. Default: ``hc.limits_of(mech)``. Limits
-        of efforts and rates are ignored. None: no limits.
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of positions of joints, cut ones too, hold for q; others are ignored.
     t : float, optional
         Time, s, for constraints that depend on it.
     tol : float, optional
@@ -206,12 +206,9 @@ def _closed(mech: Mechanism, inside: Vector, guess: Vector, t: float) -> Vector:
 
 def _bounds_of(mech: Mechanism, limits: Any) -> PositionBounds:
     """The limits of positions, scaled."""
-    if limits is None:
+    given = requested_limits(mech, limits, "inverse_kinematics")
+    if given is None:
         return no_bounds(mech.nv)
-    if isinstance(limits, str) and limits == "model":
-        given = limits_of(mech)
-    else:
-        given = applicable(mech, checked_limits(limits, "inverse_kinematics"))
     bound = bound_limits(mech, Limits(position=given.position))
     if not bound.names:
         return no_bounds(mech.nv)
