@@ -215,6 +215,36 @@ def test_a_result_prints_a_sentence(results, name):
     assert str(result) == said
 
 
+def test_closed_states_have_names_and_unpack():
+    mech = mechanism("four_bar")
+    closed = hc.assemble(mech)
+    q, v = closed
+    assert q is closed.q is closed[0]
+    assert v is closed.v is closed[1]
+    assert repr(closed) == "<ClosedState: 3 coordinates, at rest>"
+    off = hc.corrected(mech, q + 1e-4, np.ones(mech.nv))
+    assert isinstance(off, hc.results.ClosedState)
+    assert (
+        repr(off)
+        == f"<ClosedState: 3 coordinates, rates up to {np.abs(off.v).max():.3g} rad/s or m/s>"
+    )
+    for state in (closed, off):
+        copied = pickle.loads(pickle.dumps(state))
+        assert type(copied) is type(state)
+        np.testing.assert_array_equal(copied.q, state.q)
+    found = hc.inverse_kinematics(
+        mech, [(hc.PostureTask("motors"), mech.motor_positions(q))], a=[1.0]
+    )
+    assert isinstance(found, hc.results.ClosedMotion)
+    q, v, a = found
+    assert a is found.a
+    said = f"at rest, accelerations up to {np.abs(a).max():.3g} rad/s^2 or m/s^2>"
+    assert repr(found) == f"<ClosedMotion: 3 coordinates, {said}"
+    eq = hc.equilibrium(mech)
+    q, v, u = eq
+    assert (q is eq.q, v is eq.v, u is eq.u) == (True, True, True)
+
+
 TABLES = {
     "mechanism": ["four_bar", "crank", "pin (2 rows)"],
     "report": ["four_bar", "1 of 3 coordinates", "1 motor: fully actuated", "in sentences"],

@@ -86,8 +86,8 @@ class Certificate:
     rank : int
         Rank of G.
     redundant : float
-        The largest of `closure`, `velocity_residual` and `acceleration` of only the rows that were left out
-        as redundant. With rounded geometry, those three are of the other rows.
+        The largest of `closure`, `velocity_residual` and `acceleration` of only the rows that were
+        left out as redundant. With rounded geometry, those three are of the other rows.
     tolerance : float
         Largest `redundant` with rounded geometry: the tolerance of the partition; else 0.
     ok : bool
@@ -121,7 +121,8 @@ class Certificate:
         verdict = "This solution is certified" if self.ok else "This solution is NOT certified"
         text = (
             f"{verdict}. The state closes all constraints to {self.closure:.1e} and moves along "
-            f"them to {self.velocity_residual:.1e}; the acceleration keeps them to {self.acceleration:.1e}. "
+            f"them to {self.velocity_residual:.1e}; the acceleration keeps them to "
+            f"{self.acceleration:.1e}. "
             f"The equation of motion of the whole tree holds to {self.dynamics:.1e}, the power "
             f"balance to {self.power:.1e}. The constraints have rank {self.rank}; the matrix "
             f"solved with has condition number {self.condition:.2g}."

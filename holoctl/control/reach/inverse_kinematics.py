@@ -22,6 +22,7 @@ from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
+from holoctl.closing.closed_state import ClosedMotion
 from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
@@ -72,7 +73,7 @@ def inverse_kinematics(
     tol: float = 1e-9,
     restarts: int = 0,
     seed: int = 0,
-) -> tuple[Vector, Vector, Vector]:
+) -> ClosedMotion:
     """The closed state with one frame, or several, at given poses: q, and the matching v and a.
 
     It is found from the guess by short steps along the constraints, the frames straight towards
@@ -125,12 +126,10 @@ def inverse_kinematics(
 
     Returns
     -------
-    q : (nq,) array
-        Closed as by `assemble`; positions are within their limits.
-    v : (nv,) array
-        The shortest solution in scaled coordinates of ``G v + phi_t = 0`` and ``J v`` as given.
-    a : (nv,) array
-        The shortest solution of ``G a + drift = 0`` and ``J a + Jdot v`` as given.
+    ClosedMotion
+        ``q, v, a``, or with names: ``.q``, ``.v``, ``.a``. q is closed as by `assemble`, and within
+        limits of positions; v is the shortest solution in scaled coordinates of ``G v + phi_t = 0``
+        and ``J v`` as given; a is that of ``G a + drift = 0`` and ``J a + Jdot v`` as given.
 
     Raises
     ------
@@ -182,7 +181,7 @@ def inverse_kinematics(
         q = _settled(p, targets, bounds, wanted, found, tol)
         error = largest(everywhere(mech, q, t).scaled_rows(q)[0])
         if meant is None or error <= mech.tolerance:
-            return q, *_motion(p, targets, q, twist, acceleration)
+            return ClosedMotion(q, *_motion(p, targets, q, twist, acceleration))
         start = assemble(mech, q, t=t)[0]  # rows that were left out are violated at the end
     raise AssemblyError(
         f"{mech.name}: at the poses, redundant rows have an error of {error:.2g} (scaled), more "
