@@ -12,6 +12,7 @@ from holoctl.app.drawing_tolerance import closure_limit
 from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_order
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
@@ -40,9 +41,10 @@ FLOOR = 1e-17
 """Value at which a closure error of zero is drawn on its logarithmic axis."""
 
 
+@former_order(Run, "run", "mech")
 def plot_run(
+    mech: Mechanism | None,
     run: Run,
-    mech: Mechanism | None = None,
     *,
     limits: Any = MODEL,
     figure: Figure | None = None,
@@ -58,9 +60,9 @@ def plot_run(
 
     Parameters
     ----------
+    mech : Mechanism or None
+        The simulated mechanism, which is not part of a run; None if it is not known.
     run : Run
-    mech : Mechanism, optional
-        The simulated mechanism, which is not part of a run.
     limits : "model", Limits or None, optional
         ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
         Those of efforts are drawn.
@@ -85,7 +87,7 @@ def plot_run(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.1)
-    >>> [ax.get_ylabel() for ax in hc.plot_run(run, mech).axes]
+    >>> [ax.get_ylabel() for ax in hc.plot_run(mech, run).axes]
     ['position (rad)', 'rate (rad/s)', 'effort (N m)', 'closure (scaled)']
     """
     check_run(run, mech)

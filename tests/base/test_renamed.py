@@ -55,3 +55,25 @@ def test_former_names_of_frames_and_of_the_velocity_residual():
         assert certificate.velocity == certificate.velocity_residual
     off = dataclasses.replace(certificate, velocity_residual=1.0)
     assert off.failures == ("velocity_residual",)
+
+
+def test_the_former_order_of_pictures_works(tmp_path):
+    pytest.importorskip("matplotlib")
+    mech = mechanism("four_bar")
+    run = hc.simulate(mech, None, *hc.assemble(mech), 0.002)
+    with pytest.warns(
+        DeprecationWarning, match=r"plot_run\(run, mech\) is called plot_run\(mech, r"
+    ):
+        assert hc.plot_run(run, mech).axes[0].get_ylabel() == "position (rad)"
+    with pytest.warns(DeprecationWarning, match="plot_run"):
+        assert hc.plot_run(run).axes[0].get_ylabel() == "q (rad, m)"
+    path = tmp_path / "run.gif"
+    with pytest.warns(
+        DeprecationWarning, match=r"animate\(run, path\) is called animate\(mech, pa"
+    ):
+        assert hc.animate(run, path, mech=mech) == path
+    for function in (hc.draw, hc.plot_run, hc.animate, hc.view, hc.save_view):
+        names = [
+            x for x in inspect.signature(function).parameters if x in ("mech", "path", "run", "q")
+        ]
+        assert names == sorted(names, key=["mech", "path", "run", "q"].index)
