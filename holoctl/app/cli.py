@@ -1,5 +1,4 @@
-"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``linearize``,
-``retime``, ``map``, ``view``, ``demo``, ``--version``.
+"""The command line: ``holoctl COMMAND``, one file each (`*_command.py`), or here.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
