@@ -1,4 +1,4 @@
-"""The command line: ``holoctl COMMAND``, one file each (`*_command.py`), or here.
+"""The command line: ``holoctl COMMAND``; each command has a file of its own, or is here.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
