@@ -112,6 +112,7 @@ line.set(xlabel="shorter by (mm)", ylabel="force of the ground (N)", title="the 
 line.legend(fontsize=8)
 for axes in (curve, line):
     axes.grid(alpha=0.3)
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "leg_as_a_spring.png")
+path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/leg_as_a_spring.png")
+path.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(path, dpi=100)
 print(f"the picture: {path}")

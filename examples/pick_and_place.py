@@ -58,6 +58,7 @@ for limit in (most, -most):
     curve.axhline((1 - MARGIN) * limit, color="0.6", linewidth=1, linestyle=":")
 curve.set(xlabel="t (s)", ylabel="efforts (N m)", title=f"{there.duration:.3f} s, at the limits")
 curve.legend(fontsize=8)
-picture = Path(sys.argv[1] if len(sys.argv) > 1 else "pick_and_place.png")
+picture = Path(sys.argv[1] if len(sys.argv) > 1 else "out/pick_and_place.png")
+picture.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(picture, dpi=100)
 print(f"the picture: {picture}")

@@ -105,6 +105,7 @@ for axes, what in zip(curves, ("tilt (degrees)", "leg_1 (N)", "height (mm)"), st
     axes.set(xlabel="t (s)", ylabel=what)
     axes.grid(alpha=0.3)
 curves[2].legend(fontsize=8, loc="lower left")
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "stay_within_limits.png")
+path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/stay_within_limits.png")
+path.parent.mkdir(parents=True, exist_ok=True)
 figure.savefig(path, dpi=100)
 print(f"the picture: {path}")

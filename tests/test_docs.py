@@ -341,7 +341,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "Lengths up to {} m and speeds up to {} m/s",
      ("mechanism.checks.FARTHEST", "tolerances.FASTEST")),
     (REALTIME, "the condition number is above {}, a tenth", "rows.state_limits.MOST_CONDITION"),
-    (REALTIME, "the certificate's `closure` ({} by default) and `velocity` ({}),",
+    (REALTIME, "the certificate's `closure` ({} by default) and `velocity_residual` ({}),",
      ("tolerances.CLOSURE_LIMIT", "tolerances.VELOCITY_LIMIT")),
     (REALTIME, "(a scaled multiplier above {}, a scaled pivot below {})",
      ("elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),

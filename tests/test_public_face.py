@@ -31,6 +31,70 @@ def test_what_comes_after_the_target_is_given_by_name(law):
         law(*[None] * (positional + 1))
 
 
+PLANS_AND_SHOWS = {"motor_map", "inverse_kinematics", "retime", "plot_run"}
+"""What has the limits of the mechanism by default. What commands or simulates motors has none."""
+
+DESCRIBE = {"Mechanism"}
+"""What is given limits to have them."""
+
+
+def test_limits_have_one_meaning_and_two_defaults():
+    found = set()
+    for name in public_names():
+        given = public(name)
+        if not callable(given) or name in DESCRIBE:
+            continue
+        try:
+            limits = inspect.signature(given).parameters.get("limits")
+        except ValueError:  # without a signature
+            continue
+        if limits is None or name.startswith("results."):
+            continue
+        found.add(name)
+        default = "model" if name in PLANS_AND_SHOWS else None
+        assert limits.default in (default, inspect.Parameter.empty), name
+        text = " ".join(inspect.getdoc(given).split())
+        if name not in {"TaskSpaceControl", "Impedance"}:  # "As in `ComputedTorque`."
+            assert (
+                '``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no'
+                in text
+            ), name
+    assert found >= {*PLANS_AND_SHOWS, "ComputedTorque", "Plant", "export_c", "WithinLimits"}
+
+
+def test_limits_of_the_mechanism_are_those_of_its_description():
+    mech = hc.load(hc.robot_file("four_bar"))
+    own, q = hc.limits_of(mech), hc.assemble(mech)[0]
+    for law in (
+        lambda limits: hc.ComputedTorque(mech, 400.0, 40.0, limits=limits),
+        lambda limits: hc.Impedance(
+            mech, hc.FrameTask("rocker", "rz", local=True), 400.0, 40.0, limits=limits
+        ),
+    ):
+        assert law("model").limits == own
+        assert law(None).limits is None
+        with pytest.raises(hc.InputError, match='limits must be "model", None or'):
+            law("none")
+    low = hc.Limits(effort=0.1)
+    for limits, most in (("model", own), (low, low)):
+        found = [
+            hc.limited_inverse_dynamics(mech, q, np.zeros(mech.nv), [9e4], x).u
+            for x in (limits, most, hc.WithinLimits(limits))
+        ]
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+    free = hc.limited_inverse_dynamics(mech, q, np.zeros(mech.nv), [9e4], None)
+    assert free.saturated == ()
+    here = mech.motor_positions(q)
+    with pytest.raises(hc.InputError, match='limits="model"'):
+        hc.retime(mech, [here, here + 0.1], None)
+    with pytest.raises(hc.InputError, match="limits must be"):
+        hc.simulate(
+            mech, lambda t, q, v: np.zeros(1), q, np.zeros(mech.nv), 0.01,
+            plant=hc.Plant(limits="all"),
+        )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def results():
     """One of each, of the four-bar."""
@@ -149,6 +213,36 @@ def test_a_result_prints_a_sentence(results, name):
     assert "\n" not in said
     assert "array" not in said
     assert str(result) == said
+
+
+def test_closed_states_have_names_and_unpack():
+    mech = mechanism("four_bar")
+    closed = hc.assemble(mech)
+    q, v = closed
+    assert q is closed.q is closed[0]
+    assert v is closed.v is closed[1]
+    assert repr(closed) == "<ClosedState: 3 coordinates, at rest>"
+    off = hc.corrected(mech, q + 1e-4, np.ones(mech.nv))
+    assert isinstance(off, hc.results.ClosedState)
+    assert (
+        repr(off)
+        == f"<ClosedState: 3 coordinates, rates up to {np.abs(off.v).max():.3g} rad/s or m/s>"
+    )
+    for state in (closed, off):
+        copied = pickle.loads(pickle.dumps(state))
+        assert type(copied) is type(state)
+        np.testing.assert_array_equal(copied.q, state.q)
+    found = hc.inverse_kinematics(
+        mech, [(hc.PostureTask("motors"), mech.motor_positions(q))], a=[1.0]
+    )
+    assert isinstance(found, hc.results.ClosedMotion)
+    q, v, a = found
+    assert a is found.a
+    said = f"at rest, accelerations up to {np.abs(a).max():.3g} rad/s^2 or m/s^2>"
+    assert repr(found) == f"<ClosedMotion: 3 coordinates, {said}"
+    eq = hc.equilibrium(mech)
+    q, v, u = eq
+    assert (q is eq.q, v is eq.v, u is eq.u) == (True, True, True)
 
 
 TABLES = {

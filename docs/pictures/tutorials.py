@@ -145,7 +145,7 @@ def delta_run() -> Figure:
     import holoctl as hc
 
     d = page("tutorial-delta", "## 9.")
-    return hc.plot_run(d.run, d.mech, figure=plt.figure(figsize=(7.0, 5.0)))
+    return hc.plot_run(d.mech, d.run, figure=plt.figure(figsize=(7.0, 5.0)))
 
 
 # ---------------------------------------------------------------------------------- the five-bar

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from holoctl.app.skeleton_lines import new_figure
-from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear.model import Linearization
 from holoctl.design.maps.result import MotorMap
@@ -20,21 +18,7 @@ from holoctl.mechanism.default_limits import limits_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_result", "save"]
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
-    try:
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--picture: {path} cannot be written: {error}") from None
+__all__ = ["draw_result"]
 
 
 @singledispatch

@@ -12,11 +12,12 @@ from holoctl.app.drawing_tolerance import closure_limit
 from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_order
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
@@ -40,11 +41,12 @@ FLOOR = 1e-17
 """Value at which a closure error of zero is drawn on its logarithmic axis."""
 
 
+@former_order(Run, "run", "mech")
 def plot_run(
+    mech: Mechanism | None,
     run: Run,
-    mech: Mechanism | None = None,
     *,
-    limits: Limits | None = None,
+    limits: Any = MODEL,
     figure: Figure | None = None,
 ) -> Figure:
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
@@ -58,11 +60,12 @@ def plot_run(
 
     Parameters
     ----------
+    mech : Mechanism or None
+        The simulated mechanism, which is not part of a run; None if it is not known.
     run : Run
-    mech : Mechanism, optional
-        The simulated mechanism, which is not part of a run.
-    limits : Limits, optional
-        Limits of efforts. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of efforts are drawn.
     figure : matplotlib Figure, optional
         Figure to draw in, such as ``plt.figure()``, which ``plt.show()`` shows; if it has no
         layout, it gets the constrained one. Default: a new one; a notebook shows it if it is the
@@ -90,12 +93,12 @@ def plot_run(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.1)
-    >>> [ax.get_ylabel() for ax in hc.plot_run(run=run, mech=mech).axes]
+    >>> [ax.get_ylabel() for ax in hc.plot_run(mech, run).axes]
     ['position (rad)', 'rate (rad/s)', 'effort (N m)', 'closure (scaled)']
     """
     check_run(run, mech)
     new_figure = matplotlib_or_error()
-    if limits is not None and mech is None:
+    if isinstance(limits, Limits) and mech is None:
         raise InputError("limits need their mechanism: give mech too")
     if figure is not None and not hasattr(figure, "subplots"):
         raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
@@ -235,9 +238,9 @@ def _legend(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
         text.set(text=name, **AS_WRITTEN)
 
 
-def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
+def _limits(ax: Axes, mech: Mechanism, limits: Any) -> None:
     """Draw limits of efforts as dotted lines."""
-    bounds = bound_limits(mech, limits_of(mech) if limits is None else limits).effort
+    bounds = bound_limits(mech, requested_limits(mech, limits, "plot_run") or Limits()).effort
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):
             if np.isfinite(most):

@@ -221,14 +221,14 @@ def test_names_are_shown_as_they_are(tmp_path):
     assert ax.get_title() == NAMES[0]
     q, v = hc.assemble(mech)
     run = hc.simulate(mech, None, q, v, 0.01, output=[0.0, 0.01])
-    figure = hc.plot_run(run, mech)
+    figure = hc.plot_run(mech, run)
     for drawn in (ax.figure, figure):
         drawn.canvas.draw()  # mathematics that is none would be an error
     for panel in figure.axes[:3]:
         legend = panel.get_legend().get_texts()
         assert [text.get_text() for text in legend] == NAMES
         assert not any(text.get_parse_math() for text in legend)
-    assert hc.animate(run, tmp_path / "run.gif", mech=mech).exists()
+    assert hc.animate(mech, tmp_path / "run.gif", run).exists()
 
 
 def test_many_bodies_are_drawn_without_a_workspace_each_time(five_bar, monkeypatch):
@@ -265,7 +265,7 @@ def run(five_bar):
 
 def test_a_run_over_time(five_bar, run):
     mech, _ = five_bar
-    figure = hc.plot_run(run, mech)
+    figure = hc.plot_run(mech, run)
     position, rate, effort, closure = figure.axes
     for ax, values in (
         (position, run.q @ mech.B), (rate, run.v @ mech.B), (effort, run.u),
@@ -284,20 +284,20 @@ def test_a_run_over_time(five_bar, run):
 
 
 def test_a_run_without_its_mechanism_and_one_without_motors(run):
-    labels = [ax.get_ylabel() for ax in hc.plot_run(run).axes]
+    labels = [ax.get_ylabel() for ax in hc.plot_run(None, run).axes]
     assert labels == ["q (rad, m)", "v (rad/s, m/s)", "effort (N m, N)", "closure (scaled)"]
     mech = pendulum(pin.JointModelRUBY())
     free = hc.simulate(mech, None, [1.0, 0.0], [1.0], 0.1)
     figure = plt.figure()
-    assert hc.plot_run(free, mech, figure=figure) is figure
+    assert hc.plot_run(mech, free, figure=figure) is figure
     names = [ax.get_ylabel() for ax in figure.axes]
     assert names == ["q (as in the model)", "rate (rad/s)", "closure (scaled)"]  # cosine and sine
-    assert hc.plot_run(free).axes[0].get_ylabel() == "q (as in the model)"
+    assert hc.plot_run(None, free).axes[0].get_ylabel() == "q (as in the model)"
 
 
 def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
     figure = plt.figure()
-    hc.plot_run(run, five_bar[0], figure=figure)
+    hc.plot_run(five_bar[0], run, figure=figure)
     figure.canvas.draw()
     right = max(ax.get_legend().get_window_extent().x1 for ax in figure.axes[:3])
     assert right <= figure.bbox.x1
@@ -305,7 +305,7 @@ def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
 
 def test_why_a_run_ended_is_told_whole(five_bar, run):
     why = ("SingularityError: " + "the motors barely move it here, " * 8).strip(", ")
-    figure = hc.plot_run(replace(run, ended=why), five_bar[0])
+    figure = hc.plot_run(five_bar[0], replace(run, ended=why))
     figure.canvas.draw()
     title = figure.axes[0].title
     assert title.get_text().replace("\n", " ").endswith(why)
@@ -318,7 +318,7 @@ def test_turns_are_counted_and_singular_configurations_marked(run):
     mech = replace(pendulum(pin.JointModelRUBY()), actuated=["pivot"])
     free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, frequency=100)
     free = replace(free, crossings=np.array([0.5]), repartitions=np.array([0.2, 0.3]))
-    ax, *_, last = hc.plot_run(free, mech).axes
+    ax, *_, last = hc.plot_run(mech, free).axes
     assert ax.lines[0].get_ydata().max() > 4 * np.pi
     assert last.get_legend_handles_labels()[1] == [
         "singular configuration crossed",
@@ -329,7 +329,7 @@ def test_turns_are_counted_and_singular_configurations_marked(run):
 def test_turns_are_counted_between_instants_that_are_far_apart():
     mech = replace(pendulum(pin.JointModelRUBY(), (0.0, 0.0, 0.0)), actuated=["pivot"])
     free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 2.0, output=np.linspace(0.0, 2.0, 9))
-    angle = hc.plot_run(free, mech).axes[0].lines[0].get_ydata()
+    angle = hc.plot_run(mech, free).axes[0].lines[0].get_ydata()
     np.testing.assert_allclose(angle, 20.0 * free.t, atol=1e-6)
 
 
@@ -343,7 +343,7 @@ def test_rounded_geometry_is_judged_by_its_tolerance(tmp_path):
         mech = hc.load(file)
         assert mech.tolerance == 1e-4
         run = hc.simulate(mech, None, *hc.assemble(mech), 0.01, output=[0.0, 0.01])
-        closure = hc.plot_run(run, mech).axes[-1]
+        closure = hc.plot_run(mech, run).axes[-1]
         (dotted,) = [x.get_ydata()[0] for x in closure.lines if x.get_linestyle() == ":"]
         assert dotted == most
         assert run.closure.max() < most
@@ -366,15 +366,15 @@ def test_instants_that_are_not_in_order(five_bar, run, tmp_path):
     }
     for said, given in bad.items():
         with pytest.raises(hc.InputError, match=said):
-            hc.animate(replace(run, **given), tmp_path / "run.gif", mech=mech)
+            hc.animate(mech, tmp_path / "run.gif", replace(run, **given))
         with pytest.raises(hc.InputError, match=said):
-            hc.plot_run(replace(run, **given), mech)
+            hc.plot_run(mech, replace(run, **given))
     assert not list(tmp_path.iterdir())
 
 
 def test_thousands_of_events_are_one_line(run):
     many = replace(run, events=np.column_stack([np.linspace(0.0, 0.2, 5000), np.zeros(5000)]))
-    assert len(hc.plot_run(many).axes[-1].lines) == 3
+    assert len(hc.plot_run(None, many).axes[-1].lines) == 3
 
 
 def times_of(path):
@@ -419,7 +419,7 @@ def test_a_film_keeps_its_pictures_and_its_time(tmp_path):
 
 def test_a_film_in_real_time(five_bar, run, tmp_path, capfd):
     mech, _ = five_bar
-    path = hc.animate(run, tmp_path / "new" / "run.gif", mech=mech, frequency=15, progress=True)
+    path = hc.animate(mech, tmp_path / "new" / "run.gif", run, frequency=15, progress=True)
     assert times_of(path) == [70] * 4  # at 0, 0.07, 0.14 s, and the end
     assert "animating" in capfd.readouterr().err
 
@@ -428,7 +428,7 @@ def test_a_film_in_space_and_slower(tmp_path):
     mech = hc.load(hc.robot_file("leg"), free_flyer=True)
     q, v = hc.assemble(mech)
     falls = hc.simulate(mech, None, q, v, 0.1, output=[0.0, 0.1])
-    path = hc.animate(falls, str(tmp_path / "leg.gif"), mech=mech, speed=0.5, frequency=10.0)
+    path = hc.animate(mech, str(tmp_path / "leg.gif"), falls, speed=0.5, frequency=10.0)
     assert times_of(path) == [200, 100]  # what is alike is one picture, that stays as long
 
 
@@ -451,13 +451,13 @@ def test_refusals_of_animate(five_bar, run, given, said, tmp_path, monkeypatch):
     monkeypatch.setattr("matplotlib.animation.FFMpegWriter.isAvailable", lambda: False)
     given = {"path": "run.gif"} | given
     with pytest.raises(hc.InputError, match=said):
-        hc.animate(run, tmp_path / given.pop("path"), mech=five_bar[0], **given)
+        hc.animate(five_bar[0], tmp_path / given.pop("path"), run, **given)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not there")
 def test_a_film_by_ffmpeg(five_bar, run, tmp_path):
-    path = hc.animate(run, tmp_path / "run.mp4", mech=five_bar[0])
+    path = hc.animate(five_bar[0], tmp_path / "run.mp4", run)
     assert path.stat().st_size > 1000
     assert path.read_bytes()[4:8] == b"ftyp"
 
@@ -465,19 +465,19 @@ def test_a_film_by_ffmpeg(five_bar, run, tmp_path):
 def test_what_is_no_run_of_this_mechanism(run, tmp_path):
     other = hc.load(hc.robot_file("four_bar"))
     with pytest.raises(hc.InputError, match="this run is of another mechanism"):
-        hc.plot_run(run, other)
+        hc.plot_run(other, run)
     with pytest.raises(hc.InputError, match="this run is of another mechanism"):
-        hc.animate(run, tmp_path / "run.gif", mech=other)
+        hc.animate(other, tmp_path / "run.gif", run)
     with pytest.raises(hc.InputError, match="run must be a Run"):
-        hc.plot_run(other)
+        hc.plot_run(None, other)
     with pytest.raises(hc.InputError, match="mech must be a Mechanism"):
-        hc.plot_run(run, "four_bar")
+        hc.plot_run("four_bar", run)
     with pytest.raises(hc.InputError, match="path must be that of a file"):
-        hc.animate(run, 3, mech=other)
+        hc.animate(other, 3, run)
     with pytest.raises(hc.InputError, match="figure must be one of matplotlib"):
-        hc.plot_run(run, figure="new")
+        hc.plot_run(None, run, figure="new")
     with pytest.raises(hc.InputError, match="give mech too"):
-        hc.plot_run(run, limits=hc.Limits(effort=1.0))
+        hc.plot_run(None, run, limits=hc.Limits(effort=1.0))
 
 
 def test_without_matplotlib(five_bar, run, monkeypatch, tmp_path):
@@ -485,8 +485,8 @@ def test_without_matplotlib(five_bar, run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for call in (
         lambda: hc.draw(mech, q),
-        lambda: hc.plot_run(run, mech),
-        lambda: hc.animate(run, tmp_path / "run.gif", mech=mech),
+        lambda: hc.plot_run(mech, run),
+        lambda: hc.animate(mech, tmp_path / "run.gif", run),
     ):
         with pytest.raises(hc.InputError, match="pip install 'holoctl\\[plot\\]'"):
             call()
