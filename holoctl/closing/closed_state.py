@@ -18,6 +18,19 @@ class ClosedState(NamedTuple):
     q : (nq,) array
     v : (nv,) array
         rad/s or m/s.
+
+    See Also
+    --------
+    assemble : returns it.
+    results.ClosedMotion : with the acceleration.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> state = hc.assemble(mech, [2.2, -1.4, 0.9, 1.4], locked=["motor_left", "motor_right"])
+    >>> state.q.round(3).tolist()
+    [2.2, -1.443, 0.9, 1.459]
     """
 
     q: Vector
@@ -37,6 +50,20 @@ class ClosedMotion(NamedTuple):
         rad/s or m/s.
     a : (nv,) array
         rad/s^2 or m/s^2.
+
+    See Also
+    --------
+    inverse_kinematics : returns it.
+    results.ClosedState : without the acceleration.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> tip = hc.FrameTask("tip_right", "x z")
+    >>> motion = hc.inverse_kinematics(mech, {tip: [0.15, 0.35]}, v=[0.1, 0.0])
+    >>> mech.motor_rates(motion.v).round(3).tolist()
+    [-0.378, -0.235]
     """
 
     q: Vector
