@@ -9,8 +9,8 @@ import numpy as np
 
 from holoctl.app.demo import Demo
 from holoctl.app.draw import draw_mechanism
+from holoctl.app.figures import new_figure
 from holoctl.app.palette import FAINT, INK, SOFT, curve
-from holoctl.app.skeleton_lines import new_figure
 from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:

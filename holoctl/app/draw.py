@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.palette import AXES, BODY
-from holoctl.app.skeleton import skeleton
-from holoctl.app.skeleton_lines import (
+from holoctl.app.figures import (
     AS_WRITTEN,
-    SkeletonLines,
     check_axes,
     check_color,
-    label,
+    legend_below,
     matplotlib_or_error,
-    view_of,
-    view_points,
 )
+from holoctl.app.palette import AXES, BODY
+from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import SkeletonLines, label, new_axes, view_of, view_points
 from holoctl.base.checks import Array, Vector, entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
@@ -33,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "draw_mechanism"]
 
+
+ROOM = 1.2
+"""Room above and below axes in space, whose names the layout does not see, in sizes of the font."""
 
 FRAME_SHARE = 0.12
 """Length of the axes of a frame, as a share of the size of the picture."""
@@ -53,7 +54,7 @@ def draw(
 
     Bodies are lines between joints and the frames of closures; a body that ends there shows its
     fixed frames, or its centre of mass. Prismatic joints are thin lines along their travel. Motors
-    are filled circles, closures are rings, and triangles are fixed to the world. Constraints that
+    are filled circles, closures are rings, and triangles are the ground. Constraints that
     do not hold at q are red: both ends, with a dashed line between them, and a sentence that names
     them. A constraint without frames, such as a `Coupling`, appears in that sentence alone.
 
@@ -87,6 +88,7 @@ def draw(
     See Also
     --------
     animate : a whole run, as a film.
+    style : sizes and fonts for papers.
 
     Examples
     --------
@@ -116,14 +118,11 @@ def draw(
             ends = view_points(np.array([X.translation, X.translation + size * axis]), view)
             ax.plot(*ends.T, color=line_color, linewidth=1.5, zorder=8)
         at: list[Any] = view_points(X.translation[None], view)[0].tolist()
-        ax.text(*at, f" {one.name}", fontsize=8, **AS_WRITTEN)  # type: ignore[call-arg] # of three in space
+        ax.text(*at, f" {one.name}", fontsize="small", **AS_WRITTEN)  # type: ignore[call-arg] # of three in space
     label(ax, names)
     if own:
         ax.set_title(mech.name, **AS_WRITTEN)
-        ax.figure.legend(
-            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8,
-            frameon=False,
-        )  # fmt: skip
+        legend_below(ax.figure, *lines.legend())  # type: ignore[arg-type]
     return ax
 
 
@@ -142,7 +141,9 @@ def _new_axes(view: Array) -> Axes:
     from matplotlib import pyplot as plt
 
     figure = plt.figure(layout="constrained")
-    return figure.add_subplot(projection="3d" if len(view) == 3 else None)
+    if len(view) == 3 and (engine := figure.get_layout_engine()) is not None:
+        engine.set(h_pad=ROOM * plt.rcParams["font.size"] / 72.0)  # type: ignore[call-arg]
+    return new_axes(figure, view)
 
 
 def draw_mechanism(
