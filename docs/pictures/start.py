@@ -107,6 +107,7 @@ def robot(ax: Any, name: str, size: float) -> None:
     hc.draw(mech, q, ax)
     for line in ax.lines:
         line.set_markersize(size * line.get_markersize())
+        line.set_markeredgewidth(size * line.get_markeredgewidth())
         line.set_linewidth((0.25 + size) * line.get_linewidth())
     ax.set_title(name, fontsize=8.5, y=1.02)
 
@@ -116,7 +117,7 @@ def one_robot(name: str) -> Figure:
     if name in ("five_bar", "four_bar"):
         fig, ax = figure(3.0, 2.4)
         robot(ax, name, 1.0)
-        sketch(ax, margin=0.12)
+        sketch(ax, margin=0.17)
     else:
         fig = plt.figure(figsize=(3.0, 2.4))
         ax = space(fig, 111, 18.0, -65.0)

@@ -134,7 +134,8 @@ def new_axes(figure: Figure, view: Array) -> Axes:
     if len(view) == 2:
         return figure.add_subplot()
     with rc_context({"grid.color": FAINT, "grid.linewidth": 0.6}):
-        return figure.add_subplot(projection="3d")
+        space: Axes = figure.add_subplot(projection="3d")
+    return space
 
 
 def label(ax: Axes, names: tuple[str, ...]) -> None:
@@ -187,7 +188,8 @@ class SkeletonLines:
     def __init__(self, ax: Axes, view: Array, color: str = BODY) -> None:
         from matplotlib import rcParams
 
-        scale = {name: rcParams[f"lines.{name}"] / usual for name, usual in USUAL.items()}
+        settings: Any = rcParams
+        scale = {name: settings[f"lines.{name}"] / usual for name, usual in USUAL.items()}
         scale["markeredgewidth"] = scale["markersize"]
         self.ax, self.view, self.had_data = ax, view, ax.has_data()
         nothing: list[list[float]] = [[]] * len(view)

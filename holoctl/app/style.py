@@ -125,12 +125,13 @@ def style(
         length if given is None else _inches(word, given)
         for word, given, length in zip(("width", "height"), (width, height), usual, strict=True)
     ]
-    return mpl.rc_context({**look(), **sizes, "figure.figsize": size})
+    settings: Any = {**look(), **sizes, "figure.figsize": size}
+    return mpl.rc_context(settings)
 
 
 def look() -> dict[str, Any]:
     """The settings of all styles, with the colors of curves."""
-    from matplotlib import cycler
+    from cycler import cycler
 
     return {**LOOK, "axes.prop_cycle": cycler(color=CURVES)}
 
