@@ -17,7 +17,14 @@ from holoctl.app.figures import (
 )
 from holoctl.app.palette import AXES, BODY
 from holoctl.app.skeleton import skeleton
-from holoctl.app.skeleton_lines import SkeletonLines, label, new_axes, view_of, view_points
+from holoctl.app.skeleton_lines import (
+    SkeletonLines,
+    label,
+    new_axes,
+    scales,
+    view_of,
+    view_points,
+)
 from holoctl.base.checks import Array, Vector, entries, instant, quiet, shown
 from holoctl.base.errors import InputError
 from holoctl.control.tasks.frame_task import FrameTask
@@ -150,7 +157,11 @@ def draw_mechanism(
     axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
 ) -> None:
     """Draw bodies and prismatic joints as `draw` does, with lines alone."""
-    look: dict[str, object] = {"color": BODY, "marker": "o", "markersize": 4, "linewidth": 2.5}
+    times = scales()
+    look: dict[str, object] = {
+        "color": BODY, "marker": "o", "markersize": 4.0 * times["markersize"],
+        "linewidth": 2.5 * times["linewidth"],
+    }  # fmt: skip
     found = skeleton(mech, q)
     for line in (*found.bodies, *found.slides):
         axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]

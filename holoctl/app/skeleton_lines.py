@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SkeletonLines", "frame", "label", "new_axes", "view_of", "view_points"]
+__all__ = ["SkeletonLines", "frame", "label", "new_axes", "scales", "view_of", "view_points"]
 
 
 _SUPPORT = ((0.0, 0.0), (-0.62, -1.0), (0.62, -1.0), (0.0, 0.0))
@@ -182,15 +182,20 @@ def _space(ax: Any, sides: Vector) -> None:
         axis.labelpad = NAME * font / across - _TO_NAME
 
 
+def scales() -> dict[str, float]:
+    """Factors of sizes of lines and markers, by the settings of matplotlib."""
+    from matplotlib import rcParams
+
+    settings: Any = rcParams
+    found = {name: settings[f"lines.{name}"] / usual for name, usual in USUAL.items()}
+    return {**found, "markeredgewidth": found["markersize"]}
+
+
 class SkeletonLines:
     """The lines of one mechanism in one picture, drawn again as it moves."""
 
     def __init__(self, ax: Axes, view: Array, color: str = BODY) -> None:
-        from matplotlib import rcParams
-
-        settings: Any = rcParams
-        scale = {name: settings[f"lines.{name}"] / usual for name, usual in USUAL.items()}
-        scale["markeredgewidth"] = scale["markersize"]
+        scale = scales()
         self.ax, self.view, self.had_data = ax, view, ax.has_data()
         nothing: list[list[float]] = [[]] * len(view)
         self.lines: dict[str, Any] = {}

@@ -31,7 +31,7 @@ SHOWN = 3.0
 SLENDER = 6.0
 """A picture whose axes differ in length by more than this factor is not drawn to scale."""
 
-LONGEST_LINE = 28
+LONGEST_LINE = 20
 """Largest number of letters in a line beside the scale of colours."""
 
 _TITLES = {
