@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from inside import frame_of_film
+from inside import box_of, frame_of_film
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -162,7 +162,7 @@ def test_a_picture_in_space_is_to_scale_on_white_and_its_texts_do_not_overlap(na
         ax.figure.canvas.draw()
     axes = [ax.xaxis, ax.yaxis, ax.zaxis]
     sides = [np.ptp(getattr(ax, f"get_{x}lim")()) for x in "xyz"]
-    box = np.array(ax._box_aspect)  # matplotlib has no public way to ask for it
+    box = np.array(box_of(ax))
     np.testing.assert_allclose(box / box.max(), np.array(sides) / max(sides))
     assert not any(axis.pane.get_fill() for axis in axes)
     texts = [ax.title, *(axis.label for axis in axes), *ax.figure.legends[0].get_texts()]
