@@ -16,7 +16,7 @@ from holoctl.app.figures import (
     matplotlib_or_error,
     new_figure,
 )
-from holoctl.app.palette import FORCE, INK, SOFT, curve
+from holoctl.app.palette import FORCE, INK, SOFT, curve, dash
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
@@ -223,7 +223,8 @@ def _per_second(unit: str) -> str:
 def draw_curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
     """Curves over time, each with the color of its place among the names."""
     for i, name in enumerate(names):
-        ax.plot(t, values[:, i], color=curve(i), label=name if i < MOST_NAMES else "_")
+        look: dict[str, Any] = {"color": curve(i), "linestyle": dash(i)}
+        ax.plot(t, values[:, i], **look, label=name if i < MOST_NAMES else "_")
     ax.grid(alpha=0.3)
 
 

@@ -542,6 +542,10 @@ def test_roles_have_different_colors_and_most_of_them_differ_in_grey():
     grey = {x: np.dot(palette.rgb(x), [0.2126, 0.7152, 0.0722]) for x in roles}
     assert grey[palette.MOTOR] - grey[palette.CLOSURE] > 60.0
     assert grey[palette.MOTOR] - grey[palette.OPEN] > 60.0
+    for i in range(0, len(palette.CURVES), 2):
+        one, other = (np.dot(palette.rgb(palette.curve(k)), [0.3, 0.6, 0.1]) for k in (i, i + 1))
+        assert palette.dash(i) == palette.dash(i + 1)
+        assert abs(one - other) > 20.0
     assert palette.rgb("#0b5fa5") == (11, 95, 165)
 
 
