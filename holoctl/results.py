@@ -5,6 +5,7 @@ and never makes one.
 from __future__ import annotations
 
 from holoctl.app.view.view import View
+from holoctl.base.errors import SweepError
 from holoctl.closing.closed_state import ClosedMotion, ClosedState
 from holoctl.closing.repaired_geometry import RepairedGeometry
 from holoctl.codegen.compiled.compiled import Compiled
@@ -88,6 +89,7 @@ __all__ = [
     "RowGroup",
     "StateFeedback",
     "Sweep",
+    "SweepError",
     "TaskReport",
     "TaskTerms",
     "Terms",

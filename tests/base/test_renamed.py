@@ -66,7 +66,7 @@ def test_the_former_order_of_pictures_works(tmp_path):
     ):
         assert hc.plot_run(run, mech).axes[0].get_ylabel() == "position (rad)"
     with pytest.warns(DeprecationWarning, match="plot_run"):
-        assert hc.plot_run(run).axes[0].get_ylabel() == "q (rad, m)"
+        assert hc.plot_run(run).axes[0].get_ylabel() == "q (rad or m)"
     path = tmp_path / "run.gif"
     with pytest.warns(
         DeprecationWarning, match=r"animate\(run, path\) is called animate\(mech, pa"

@@ -84,7 +84,7 @@ def _safety(E: Expressions) -> float:
 
 
 def earlier(E: Expressions) -> float:
-    """How many times `velocity_residual` and `acceleration` may be larger than those of the certificate."""
+    """How many times `velocity_residual` and `acceleration` may exceed those of the certificate."""
     return _safety(E) ** 2
 
 
