@@ -211,7 +211,7 @@ def given_by_name(s):
         "assemble": (hc.assemble, {"mech": mech, "q_guess": q, "v_guess": v, "weights": None,
                                    "locked": (), "t": 0.0, "tol": 1e-12, "seed": 0}),
         "assembly_modes": (hc.assembly_modes, {"mech": mech, "motors": crank, "tries": 2}),
-        "by_constraint": (hc.by_constraint, {"mech": mech, "x": np.zeros(2)}),
+        "by_constraint": (hc.methods.by_constraint, {"mech": mech, "x": np.zeros(2)}),
         "constraint_errors": (hc.constraint_errors, state),
         "constraint_wrenches": (hc.constraint_wrenches,
                                 {"mech": mech, "q": q, "multipliers": s.a[:2], "axes": "world"}),
@@ -227,7 +227,7 @@ def given_by_name(s):
         "impulse": (hc.impulse, state | at | {"restitution": None}),
         "inverse_dynamics": (hc.inverse_dynamics, state | at | loads
                              | {"target": s.one, "coordinates": "actuated", "weights": None}),
-        "relaxed": (hc.inverse_dynamics_relaxed, state | at | {"target": s.one, "stiffness": None}),
+        "relaxed": (hc.methods.inverse_dynamics_relaxed, state | at | {"target": s.one, "stiffness": None}),
         "joint_motion": (hc.joint_motion, state | {"name": "crank"}),
         "limited": (hc.limited_inverse_dynamics, state
                     | {"target": s.one, "limits": limits, "partition": s.part}),

@@ -734,6 +734,6 @@ def test_troubleshooting_quotes_what_is_really_said():
             pattern = r"[^\n]*?".join(re.escape(part.strip()) for part in words.split("..."))
             assert any(error in s and re.search(pattern, s) for s in sources), (title, words)
             quoted += 1
-    members = {x for x in dir(hc) if x.endswith("Error")} - {"HoloctlError"}
+    members = {x for x in [*dir(hc), *dir(hc.results)] if x.endswith("Error")} - {"HoloctlError"}
     assert errors - {""} == members
     assert quoted > 60

@@ -112,7 +112,6 @@ def style(
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> with hc.style("column", height="60 mm"):
     ...     ax = hc.draw(mech, hc.assemble(mech)[0])
-    ...     ax.figure.savefig("five_bar.pdf")  # doctest: +SKIP
     >>> [round(25.4 * float(size), 1) for size in ax.figure.get_size_inches()]
     [88.9, 60.0]
     """

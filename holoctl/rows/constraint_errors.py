@@ -21,7 +21,7 @@ __all__ = ["ConstraintErrors", "constraint_errors"]
 @former_names(velocity_residual="slip")
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstraintErrors:
-    """Errors of all rows at a state, also redundant ones; `hc.by_constraint` groups them.
+    """Errors of all rows at a state, also redundant ones; `hc.methods.by_constraint` groups them.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class ConstraintErrors:
     See Also
     --------
     constraint_errors : returns it.
-    by_constraint : groups the rows.
+    methods.by_constraint : groups the rows.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def constraint_errors(
 
     See Also
     --------
-    by_constraint : numbers of all rows as one array for each constraint.
+    methods.by_constraint : numbers of all rows as one array for each constraint.
     corrected : projects a state onto the constraints.
     assemble : closes larger errors.
 
@@ -110,7 +110,7 @@ def constraint_errors(
     >>> off = hc.constraint_errors(mech, q + 1e-3, v)
     >>> off.closure > 1e-4
     True
-    >>> sorted(hc.by_constraint(mech, off.position))
+    >>> sorted(hc.methods.by_constraint(mech, off.position))
     ['pin']
     """
     at_rest = v is None

@@ -239,7 +239,7 @@ def test_errors_are_those_of_the_rows(name):
     assert abs(found.closure - scaled.max()) < 1e-12
     assert found.worst == mech.row_names[int(np.argmax(scaled))]
     assert repr(found.worst) in repr(found)
-    assert set(hc.by_constraint(mech, found.position)) == set(mech.constraint_names)
+    assert set(hc.methods.by_constraint(mech, found.position)) == set(mech.constraint_names)
     alone = hc.constraint_errors(mech, q)
     assert (alone.velocity, alone.velocity_residual) == (None, None)
     assert alone.closure == found.closure
