@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from style import (
     BLUE,
+    CLOSURE,
     FAINT,
     GREEN,
     INK,
@@ -32,7 +33,7 @@ def at(start: np.ndarray, angle: float, length: float) -> np.ndarray:
 def cut(ax: Axes, where: np.ndarray) -> None:
     """The joint that closes the loop: a hinge with a ring around it."""
     hinge(ax, where)
-    ax.plot(*where, "o", markersize=15, markerfacecolor="none", color=RED, zorder=6)
+    ax.plot(*where, "o", markersize=15, markerfacecolor="none", color=CLOSURE, zorder=6)
 
 
 def meeting(a: np.ndarray, b: np.ndarray, r: float, s: float) -> np.ndarray:

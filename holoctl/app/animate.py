@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.gif import LONGEST, write_gif
+from holoctl.app.palette import BODY
 from holoctl.app.plot_run import check_run
 from holoctl.app.skeleton import skeleton
 from holoctl.app.skeleton_lines import (
@@ -62,7 +63,7 @@ def animate(
     plane: str | None = None,
     speed: float = 1.0,
     frequency: float = 25.0,
-    color: str = "0.55",
+    color: str = BODY,
     progress: bool = False,
 ) -> Path:
     """Write a run as a film, by default in real time. Needs ``holoctl[plot]``.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holoctl.app.palette import BLUE, FAINT, OPEN, SOFT, curve
 from holoctl.app.skeleton_lines import new_figure
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
@@ -52,14 +53,14 @@ def _modes(lin: Linearization) -> Figure:
     for i, mode in enumerate(modes, start=1):
         at = mode.value
         x, y = (at.real, at.real), (at.imag, -at.imag)
-        color = "tab:red" if mode.damping < -NOT_DAMPED else "tab:blue"
+        color = OPEN if mode.damping < -NOT_DAMPED else BLUE
         ax.plot(
             x, y, "x", color=color, markersize=9, markeredgewidth=2, label=f"{i}  {mode.sentence}"
         )
         aside = (9, -4) if i % 2 else (-15, -4)
         ax.annotate(f"{i}", (x[0], y[0]), xytext=aside, textcoords="offset points")
-    ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
-    ax.axhline(0.0, color="0.8", linewidth=1, zorder=0)
+    ax.axvline(0.0, color=SOFT, linewidth=1, zorder=0)
+    ax.axhline(0.0, color=FAINT, linewidth=1, zorder=0)
     reach = 1.2 * max([1.0, *(abs(mode.value) for mode in modes if np.isfinite(mode.value))])
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set(xlabel="growth, 1/s", ylabel="swing, rad/s", title=f"{lin.mech.name}: modes at rest")
@@ -78,7 +79,7 @@ def _trajectory(trajectory: Trajectory) -> Figure:
     positions, rates = np.split(motion, [motion.shape[1] - mech.nu], axis=1)
     bounds = bound_limits(mech, limits_of(mech))
     for i, name in enumerate(mech.actuator_names):
-        color = f"C{i}"
+        color = curve(i)
         if positions.shape[1] == mech.nu:
             axes[0].plot(times, positions[:, i] - positions[0, i], color=color, label=name)
         axes[1].plot(times, rates[:, i], color=color)

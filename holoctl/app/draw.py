@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 
+from holoctl.app.palette import AXES, BODY
 from holoctl.app.skeleton import skeleton
 from holoctl.app.skeleton_lines import (
     AS_WRITTEN,
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["draw", "draw_mechanism"]
 
 
-_COLORS = ("tab:red", "tab:green", "tab:blue")
-"""Colors of the axes of a frame: x, y, z."""
-
 FRAME_SHARE = 0.12
 """Length of the axes of a frame, as a share of the size of the picture."""
 
@@ -48,7 +46,7 @@ def draw(
     plane: str | None = None,
     *,
     frames: FrameTask | FrameLike | Iterable[FrameTask | FrameLike] = (),
-    color: str = "0.55",
+    color: str = BODY,
     t: float = 0.0,
 ) -> Axes:
     """Draw a mechanism at a configuration, closed or not. Needs ``holoctl[plot]``.
@@ -114,7 +112,7 @@ def draw(
     size = FRAME_SHARE * float(np.ptp(found.points, axis=0).max(initial=0.0) or 1.0)
     for one in shown:
         X = place(mech.model, q, one)
-        for axis, line_color in zip(X.rotation.T, _COLORS, strict=True):
+        for axis, line_color in zip(X.rotation.T, AXES, strict=True):
             ends = view_points(np.array([X.translation, X.translation + size * axis]), view)
             ax.plot(*ends.T, color=line_color, linewidth=1.5, zorder=8)
         at: list[Any] = view_points(X.translation[None], view)[0].tolist()
@@ -151,7 +149,7 @@ def draw_mechanism(
     axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
 ) -> None:
     """Draw bodies and prismatic joints as `draw` does, with lines alone."""
-    look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
+    look: dict[str, object] = {"color": BODY, "marker": "o", "markersize": 4, "linewidth": 2.5}
     found = skeleton(mech, q)
     for line in (*found.bodies, *found.slides):
         axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]

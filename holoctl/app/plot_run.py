@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.drawing_tolerance import closure_limit
+from holoctl.app.palette import FORCE, INK, SOFT, curve
 from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
@@ -106,9 +107,9 @@ def plot_run(
         ax.set_ylabel(what)
         if mech is not None and what.startswith("effort"):
             _limits(ax, mech, limits)
-    axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
+    axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color=INK, linewidth=1.0)
     most = _most_open(run, mech)
-    axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # limit of a certificate
+    axes[-1].axhline(most, color=INK, linewidth=1.0, linestyle=":")  # limit of a certificate
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
     _marks(axes, run)
     name = "" if mech is None else f"{mech.name}, "
@@ -212,7 +213,9 @@ def _per_second(unit: str) -> str:
 
 def _curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
     for i, name in enumerate(names):
-        ax.plot(t, values[:, i], linewidth=1.2, label=name if i < MOST_NAMES else "_")
+        ax.plot(
+            t, values[:, i], color=curve(i), linewidth=1.2, label=name if i < MOST_NAMES else "_"
+        )
     named, lines = list(names[:MOST_NAMES]), list(ax.lines[:MOST_NAMES])
     if len(names) > MOST_NAMES:
         lines += ax.plot([], [], " ", label="_")
@@ -235,18 +238,18 @@ def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):
             if np.isfinite(most):
-                ax.axhline(most, color=f"C{i % 10}", linewidth=1.0, linestyle=":", zorder=1)
+                ax.axhline(most, color=curve(i), linewidth=1.0, linestyle=":", zorder=1)
 
 
 def _marks(axes: Sequence[Axes], run: Run) -> None:
     """Draw events and other instants as vertical lines, with one legend."""
     marks = [
-        (run.crossings, "tab:purple", "-.", "singular configuration crossed"),
-        (run.repartitions, "0.7", ":", "other rows or coordinates"),
+        (run.crossings, FORCE, "-.", "singular configuration crossed"),
+        (run.repartitions, SOFT, ":", "other rows or coordinates"),
     ]
     for k in np.unique(run.events[:, 1]).astype(int) if len(run.events) else ():
         at = run.events[run.events[:, 1] == k, 0]
-        marks.append((at, f"C{(k + 3) % 10}", "--", f"event {k}"))
+        marks.append((at, curve(k + 3), "--", f"event {k}"))
     shown = [mark for mark in marks if len(mark[0])]
     for instants, color, style, what in shown:
         for ax in axes:  # one line for all of them: thousands would take long

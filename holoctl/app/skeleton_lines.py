@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holoctl.app.palette import BODY, CLOSURE, GROUND, JOINT, MOTOR, OPEN, ROD
 from holoctl.app.skeleton import Skeleton, normal_of_plane
 from holoctl.base.checks import Array, Vector, quoted, shown
 from holoctl.base.errors import InputError
@@ -31,28 +32,28 @@ __all__ = [
 
 
 _LOOKS: dict[str, dict[str, Any]] = {
-    "bodies": {"color": "0.55", "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
-    "slides": {"color": "0.55", "linewidth": 1.2, "zorder": 2, "label": "slide"},
-    "rods": {"color": "tab:brown", "linewidth": 1.2, "zorder": 2, "label": "rod"},
+    "bodies": {"color": BODY, "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
+    "slides": {"color": BODY, "linewidth": 1.2, "zorder": 2, "label": "slide"},
+    "rods": {"color": ROD, "linewidth": 1.2, "zorder": 2, "label": "rod"},
     "ground": {
-        "marker": "^", "color": "0.35", "markersize": 11, "linestyle": "", "zorder": 1,
+        "marker": "^", "color": GROUND, "markersize": 11, "linestyle": "", "zorder": 1,
         "label": "fastened to the world",
     },
     "joints": {
-        "marker": "o", "markersize": 5, "markerfacecolor": "w", "markeredgecolor": "0.25",
+        "marker": "o", "markersize": 5, "markerfacecolor": "w", "markeredgecolor": JOINT,
         "linestyle": "", "zorder": 3, "label": "joint",
     },
     "motors": {
-        "marker": "o", "markersize": 8, "color": "tab:blue", "linestyle": "", "zorder": 4,
+        "marker": "o", "markersize": 8, "color": MOTOR, "linestyle": "", "zorder": 4,
         "label": "motor",
     },
     "closures": {
         "marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "",
-        "markeredgecolor": "tab:orange", "markeredgewidth": 1.8, "zorder": 5, "label": "closure",
+        "markeredgecolor": CLOSURE, "markeredgewidth": 1.8, "zorder": 5, "label": "closure",
     },
-    "gaps": {"color": "tab:red", "linewidth": 1.2, "linestyle": "--", "zorder": 6},
+    "gaps": {"color": OPEN, "linewidth": 1.2, "linestyle": "--", "zorder": 6},
     "open_ends": {
-        "marker": "X", "markersize": 8, "color": "tab:red", "linestyle": "", "zorder": 7,
+        "marker": "X", "markersize": 8, "color": OPEN, "linestyle": "", "zorder": 7,
         "label": "does not meet",
     },
 }  # fmt: skip
@@ -151,7 +152,7 @@ def frame(ax: Axes, points: Array) -> None:
 class SkeletonLines:
     """The lines of one mechanism in one picture, drawn again as it moves."""
 
-    def __init__(self, ax: Axes, view: Array, color: str = "0.55") -> None:
+    def __init__(self, ax: Axes, view: Array, color: str = BODY) -> None:
         self.ax, self.view, self.had_data = ax, view, ax.has_data()
         nothing: list[list[float]] = [[]] * len(view)
         self.lines: dict[str, Any] = {}
@@ -160,7 +161,7 @@ class SkeletonLines:
             (self.lines[part],) = ax.plot(*nothing, **{**own, "label": "_"})
         where: dict[str, Any] = {
             "transform": ax.transAxes,
-            "color": "tab:red",
+            "color": OPEN,
             "fontsize": 8,
             "in_layout": False,
             **AS_WRITTEN,

@@ -17,6 +17,7 @@ from PIL import Image
 
 import holoctl as hc
 from holoctl.app.gif import write_gif
+from holoctl.app.palette import OPEN
 from holoctl.app.skeleton_lines import view_of
 from holoctl.base.tolerances import TOLERANCES
 
@@ -116,7 +117,7 @@ def test_bars_that_do_not_meet(five_bar):
     ax = hc.draw(apart, caught.value.q)
     ends = line(ax, "does not meet")
     (gap,) = [x for x in ax.lines if x.get_linestyle() == "--"]
-    assert to_hex(gap.get_color()) == to_hex("tab:red")
+    assert to_hex(gap.get_color()) == OPEN
     np.testing.assert_allclose(np.array(gap.get_data(), dtype=float).T[:2], ends)
     assert np.linalg.norm(ends[1] - ends[0]) > 1.0
     assert not [x for x in ax.lines if x.get_label() == "closure"]
