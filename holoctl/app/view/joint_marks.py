@@ -70,7 +70,7 @@ def _axis(mech: Mechanism, joint: int) -> Vector | None:
     if model.nvs[joint] != 1:
         return None
     pin.computeJointJacobians(model, data, pin.neutral(model))
-    column = pin.getJointJacobian(model, data, joint, pin.LOCAL)[:, model.idx_vs[joint]]
-    size = float(np.linalg.norm(column[3:]))
-    found: Vector = column[3:] / size if size > DRAWN_LENGTH else None
-    return found
+    J = pin.getJointJacobian(model, data, joint, pin.LOCAL).reshape(6, -1)
+    axis: Vector = J[3:, model.idx_vs[joint]]
+    size = float(np.linalg.norm(axis))
+    return axis / size if size > DRAWN_LENGTH else None

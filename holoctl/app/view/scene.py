@@ -17,6 +17,8 @@ from holoctl.app.palette import CLOSURE, FAINT, OPEN, ROD, rgb
 from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.joint_marks import joint_marks
 from holoctl.app.view.labels import labels_of
+from holoctl.app.view.overlay_nodes import Overlays
+from holoctl.app.view.overlays import Instant
 from holoctl.app.view.shapes import Bar, Geometry, Shape, color_of, cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Array, Vector
@@ -136,10 +138,11 @@ class Scene:
         self._add_labels()
         self._add_frames()
         self._look(seen)
+        self.overlays = Overlays(server, mech, self.size)
         self.show(q)
 
-    def show(self, q: Vector) -> None:
-        """Show the mechanism at q."""
+    def show(self, q: Vector, at: Instant | None = None) -> None:
+        """Show the mechanism at q, with the overlays of an instant; by default, at rest."""
         pin.forwardKinematics(self._model, self._data, q)
         poses = np.array([pin.SE3ToXYZQUAT(X) for X in self._data.oMi])
         with self._server.atomic():
@@ -154,6 +157,7 @@ class Scene:
                 self._sunk.position = tuple((self._upright[:, 2] * (low - self._at_first)).tolist())
                 self._ground = low
         self._last = poses
+        self.overlays.show(Instant(q) if at is None else at)
 
     def show_open(self, q: Vector, t: float = 0.0) -> None:
         """Show constraints that do not hold at q and t in red; nothing if all hold."""
