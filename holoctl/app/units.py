@@ -9,7 +9,7 @@ from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 
-__all__ = ["motor_units", "unbalanced_words"]
+__all__ = ["motor_units", "position_units", "unbalanced_words"]
 
 
 def motor_units(mech: Mechanism) -> list[str]:
@@ -20,6 +20,11 @@ def motor_units(mech: Mechanism) -> list[str]:
         kinds = set(np.where(length[column], "N", "N m").tolist())
         found.append(kinds.pop() if len(kinds) == 1 else "")
     return found
+
+
+def position_units(mech: Mechanism) -> list[str]:
+    """The unit of the position of each motor: m, rad, or empty if it drives both."""
+    return [{"N": "m", "N m": "rad"}.get(unit, "") for unit in motor_units(mech)]
 
 
 def unbalanced_words(found: InverseDynamics) -> str:

@@ -94,7 +94,7 @@ def _panel(
     if recorded is None:
         parts = ["<h2>At the start</h2>", panel.pose(posture)]
     else:
-        parts = [panel.chart(recorded), panel.words(recorded.words, "holoctl-run")]
+        parts = [panel.charts(recorded, saved=True), panel.words(recorded.words, "holoctl-run")]
     if recorded is None and posture.closed:
         listed = "\n".join(f"- {motion.words}" for motion in shown) or "Nothing moves."
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
