@@ -6,7 +6,7 @@ Values of one instant, computed without a browser. At a pose, and while a motion
 constraint forces are those that hold the configuration at rest (v = 0, a = 0). At an instant of a
 run they belong to the recorded state and efforts, with the forces F of the mechanism: a run does
 not record external loads of another plant. What is not known is left out, and `Shown.words` says
-why: no certified efforts, efforts that were not recorded, multipliers that are not unique.
+why: no certified efforts, efforts that were not recorded, rows whose multiplier is not unique.
 """
 
 from __future__ import annotations
@@ -247,7 +247,8 @@ def _dynamics(
             what, certificate = "Constraint forces", moving.certificate
     except HoloctlError as error:
         return none, none, nothing, None, f"Forces are unknown here: {error}"
-    return none, none, nothing, part, f"{what} are unknown here: they would be {verdict(certificate)}."
+    problem = f"{what} are unknown here: they would be {verdict(certificate)}."
+    return none, none, nothing, part, problem
 
 
 def centre_of_mass(mech: Mechanism, q: Vector) -> Vector | None:
@@ -319,17 +320,17 @@ def _zero(axes: Array) -> bool:
 def _constraints(
     mech: Mechanism, q: Vector, lam: Vector, unique: Mask
 ) -> tuple[list[Arrow], list[str]]:
-    """Forces and moments of constraints on the second of their bodies; those that are not unique
-    are left out."""
+    """Forces and moments of constraints on the second of their bodies, without the components along
+    redundant rows, which are not unique."""
     found, left = list[Arrow](), list[str]()
-    for name, (_, on_b) in constraint_wrenches(mech, q, lam).items():
-        if not unique[rows_of(mech, name)].all():
-            left.append(name)
-            continue
+    bound = dict(zip(mech.constraint_names, mech.bound, strict=True))
+    for name, (_, on_b) in constraint_wrenches(mech, q, np.where(unique, lam, 0.0)).items():
         found.append(Arrow("constraints", name, on_b.point, on_b.force))
         found.append(Arrow("constraints", name, on_b.point, on_b.moment, True))
-    words = [f"Forces of redundant constraints are not unique, and not drawn: {listing(left, 3)}."]
-    return found, words if left else []
+        own = unique[rows_of(mech, name)].tolist()
+        left += [label for label, known in zip(bound[name].labels, own, strict=True) if not known]
+    words = f"Redundant rows have no unique force, and are left out: {listing(left, 6)}."
+    return found, [words] if left else []
 
 
 def _visible(arrows: Sequence[Arrow]) -> list[Arrow]:
