@@ -161,6 +161,10 @@ class Hand:
         self._page._catch_up()
 
     @property
+    def overlays(self):
+        return self._page._scene.overlays
+
+    @property
     def rods(self):
         return self._page._scene._drawn_bars
 

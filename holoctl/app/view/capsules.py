@@ -31,7 +31,7 @@ from holoctl.mechanism.scales import sizes
 from holoctl.tree.coordinates import coordinate_names
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["Slide", "bar_radius", "capsules", "slide_bars", "slides", "thickness"]
+__all__ = ["Slide", "bar_radius", "capsules", "drawn_size", "slide_bars", "slides", "thickness"]
 
 _THICK = 0.0135
 """Radius of the thickest bar, as a share of the size of the mechanism."""
@@ -99,7 +99,7 @@ def capsules(mech: Mechanism) -> tuple[Shape, ...]:
         carriage belongs to the body that slides, the sleeve of any other prismatic joint to its
         parent.
     """
-    model, size, thick = plain(mech.model), _size(mech), thickness(mech)
+    model, size, thick = plain(mech.model), drawn_size(mech), thickness(mech)
     found: list[list[Shape]] = [[] for _ in range(model.njoints)]
     for line in _once(body_lines(mech)):
         bar = _capsule(model, line.joint, np.zeros(3), line.end, bar_radius(line.joint, size))
@@ -132,7 +132,7 @@ def slide_bars(mech: Mechanism) -> tuple[Bar, ...]:
 
 def thickness(mech: Mechanism) -> float:
     """The radius of the thickest bars of a mechanism, m."""
-    return _THICK * _size(mech)
+    return _THICK * drawn_size(mech)
 
 
 def bar_radius(joint: int, size: float) -> float:
@@ -140,7 +140,8 @@ def bar_radius(joint: int, size: float) -> float:
     return _THICK * size * (1.0 - _THINNER * ((joint - 1) % len(BODIES)))
 
 
-def _size(mech: Mechanism) -> float:
+def drawn_size(mech: Mechanism) -> float:
+    """The size of a mechanism, m: that of its tree or of its largest loop."""
     tree, loops = sizes(mech.model, mech.reference, mech.bound, workspace(mech))
     return max(tree, *loops) if loops else tree
 
@@ -177,7 +178,7 @@ def _once(lines: tuple[BodyLine, ...]) -> Iterable[BodyLine]:
 
 def slides(mech: Mechanism) -> tuple[Slide, ...]:
     """The prismatic joints of a mechanism, in the order of joints."""
-    model, names, size = plain(mech.model), coordinate_names(mech.model), _size(mech)
+    model, names, size = plain(mech.model), coordinate_names(mech.model), drawn_size(mech)
     limits, axes, found = limits_of(mech).position or {}, _axes(mech), list[Slide]()
     for j in fastened(mech):
         if (far := float(np.linalg.norm(axes[j]))) <= DRAWN_LENGTH:

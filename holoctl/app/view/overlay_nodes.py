@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holoctl.app.palette import CLOSURE, FORCE, INK, MOTOR, SOFT, curve, rgb
+from holoctl.app.palette import CLOSURE, FORCE, MOTOR, SOFT, curve, rgb
 from holoctl.app.view.overlays import (
     KINDS,
     Instant,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Overlays", "add_overlay_boxes"]
 
-COLORS = {"weight": INK, "motors": MOTOR, "constraints": FORCE, "forces": CLOSURE}
+COLORS = {"weight": SOFT, "motors": MOTOR, "constraints": FORCE, "forces": CLOSURE}
 
 NAMES = {
     "weight": "Weight", "motors": "Motor efforts", "constraints": "Constraint forces",
@@ -99,6 +99,17 @@ class Overlays:
             "forces": any(isinstance(f, DRAWN_FORCES) for f in mech.bound_forces),
         }
         return tuple(kind for kind in KINDS if may[kind])
+
+    @property
+    def at(self) -> Instant | None:
+        """The shown instant."""
+        return self._at
+
+    @property
+    def drawn(self) -> frozenset[str]:
+        """The kinds of arrows and the frames of traces that are drawn now, and `CENTRE`."""
+        with self._lock:
+            return frozenset((*self._nodes, *self._traces))
 
     def show(self, at: Instant) -> None:
         """Show the overlays of an instant."""
@@ -199,7 +210,7 @@ class Overlays:
             self._nodes[CENTRE].position = at
         else:
             self._nodes[CENTRE] = self._server.scene.add_icosphere(
-                "/overlays/centre", POINT * self._size, rgb(INK), subdivisions=2, position=at
+                "/overlays/centre", POINT * self._size, rgb(SOFT), subdivisions=2, position=at
             )
 
     def _update_traces(self) -> None:

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pinocchio as pin
 
+from holoctl.app.view.capsules import drawn_size
 from holoctl.base.checks import Array, Mask, Vector, listing, quiet
 from holoctl.base.errors import HoloctlError
 from holoctl.base.linalg import largest
@@ -55,11 +56,12 @@ KINDS: tuple[Kind, ...] = ("weight", "motors", "constraints", "forces")
 """Weight of the robot; efforts of motors; forces of closures, rods and contacts; springs between
 points and counterbalances."""
 
-LONGEST = 0.3
-"""Largest length of the first arrows, as a share of the size of the mechanism."""
+LONGEST = 0.35
+"""Length of the longest arrow of an instant, in the median of some, as a share of the size of the
+mechanism."""
 
 MOST_INSTANTS = 16
-"""Number of instants of a run that determine the scale."""
+"""Largest number of instants that determine the scale."""
 
 MOST_POINTS = 2000
 """Largest number of points of a trace."""
@@ -218,7 +220,7 @@ def shown_at(
                     found, why = _constraints(mech, at.q, lam, unique)
                     arrows += found
                     words += why
-    return Shown(tuple(_visible(arrows)), centre, tuple(words), part)
+    return Shown(tuple(_visible(mech, arrows)), centre, tuple(words), part)
 
 
 def _dynamics(
@@ -333,13 +335,12 @@ def _constraints(
     return found, [words] if left else []
 
 
-def _visible(arrows: Sequence[Arrow]) -> list[Arrow]:
+def _visible(mech: Mechanism, arrows: Sequence[Arrow]) -> list[Arrow]:
     """The arrows that are larger than rounding errors of the largest."""
-    most = [
-        max((largest(a.vector) for a in arrows if a.moment is moment), default=0.0)
-        for moment in (False, True)
-    ]
-    return [a for a in arrows if largest(a.vector) > VISIBLE * most[a.moment]]
+    size = drawn_size(mech)
+    forces = [largest(a.vector) * (1.0 if a.moment else size) for a in arrows]  # as moments
+    least = VISIBLE * max(forces, default=0.0)
+    return [a for a, moment in zip(arrows, forces, strict=True) if moment > least]
 
 
 # ------------------------------------------------------------------------------- the scale
@@ -356,17 +357,18 @@ def arrow_scale(
     size : float
         Size of the mechanism, m.
     instants : sequence of Instant
-        The longest arrow of some of them is about a third of the size.
+        The longest arrow of each of some of them is about a third of the size, in the median.
     times : float, optional
         Factor of all lengths.
     """
-    force = moment = 0.0
+    most: tuple[list[float], list[float]] = ([], [])
     for at in instants[:: 1 + len(instants) // MOST_INSTANTS]:
-        for arrow in shown_at(mech, at).arrows:
-            x = float(np.linalg.norm(arrow.vector))
-            force, moment = (force, max(moment, x)) if arrow.moment else (max(force, x), moment)
-    length = LONGEST * size * times
-    return Scale(_round((force or 1.0) / length), _round((moment or 1.0) / length))
+        arrows = shown_at(mech, at).arrows
+        for moment in (False, True):
+            found = [float(np.linalg.norm(a.vector)) for a in arrows if a.moment is moment]
+            most[moment].extend([max(found)] if found else [])
+    typical = [float(np.median(sizes)) if sizes else 1.0 for sizes in most]
+    return Scale(*(_round(x / (LONGEST * size * times)) for x in typical))
 
 
 def _round(x: float) -> float:

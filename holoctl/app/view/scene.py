@@ -125,6 +125,7 @@ class Scene:
         self._open, self._drawn_bars = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
         self._upright, self._meshes = upright(mech.model.gravity.linear), _by_color(geometry.shapes)
+        film = list(film)
         meshes, seen = self._meshes, self._view(q, film)
         self._ground = self._ground_height(seen)
         self._bodies = [
@@ -139,6 +140,7 @@ class Scene:
         self._add_frames()
         self._look(seen)
         self.overlays = Overlays(server, mech, self.size)
+        self.overlays.expect([Instant(at) for at in (q, *film)])
         self.show(q)
 
     def show(self, q: Vector, at: Instant | None = None) -> None:
@@ -305,7 +307,7 @@ class Scene:
             if (j, str(np.round(X.translation, 9) + 0.0)) not in labelled:
                 self._add_label("frames", f"/joints/{j}/name {i}", name, X.translation)
 
-    def _view(self, q: Vector, film: Iterable[Vector]) -> _CameraView:
+    def _view(self, q: Vector, film: Sequence[Vector]) -> _CameraView:
         """The view of the mechanism at q and in a film, without configurations that are far
         away."""
         axes = np.vstack([np.eye(3), -np.eye(3)])
@@ -314,8 +316,7 @@ class Scene:
         box = np.maximum((points @ axes.T).max(axis=0), self._reach(axes, q))
         self.size = size = float(np.linalg.norm(box[:3] + box[3:])) or 1.0
         near, kept = box + FAR * size, [q]
-        ahead = list(film)
-        for there in ahead[:: 1 + len(ahead) // LOOKED_AT]:
+        for there in film[:: 1 + len(film) // LOOKED_AT]:
             reach = self._reach(axes, there)
             if (reach <= near).all():
                 kept.append(there)
