@@ -296,7 +296,7 @@ class Page:
         gui = self._server.gui
         self._motions = gui.add_folder("Motions")
         with self._motions:
-            self._choice = gui.add_button_group("", ("",), visible=False)
+            self._choice = gui.add_button_group("Play", ("",), visible=False)
             self._choice.on_click(lambda event: self._choose(str(event.target.value)))
             self._nothing = gui.add_html(panel.words("The doctor looks for motions ..."))
         self._controls = gui.add_folder("Time", visible=False)
@@ -326,28 +326,34 @@ class Page:
         self._nothing.content = panel.words("Nothing moves.", "holoctl-motions")
 
     def _choose(self, name: str) -> None:
-        """Play the run or a motion; a motion begins where the one that is shown began."""
+        """Play the run or a motion."""
+        if name in self._found:
+            self._play(self._found[name])
+            return
+        with self._lock:
+            if self._recorded is not None and not self._ended.is_set():
+                self._pause()
+                self._load(self._recorded, self._home)
+                self._play_or_pause()
+
+    def _play(self, motion: ShownMotion) -> None:
+        """Play a motion; it begins where a motion that is shown began."""
         with self._lock:
             if self._ended.is_set():
                 return
+            self._come_to_rest()
             shows_motion = self._in_film and self._film is not self._recorded
-            if not shows_motion:
-                self._come_to_rest()
-            at = self._before_film if shows_motion else self.posture
-            self._pause()
-            if name == RUN and self._recorded is not None:
-                self._load(self._recorded, self.posture)
-            elif name in self._found:
-                try:
-                    motion = self._found[name]
-                    pictures = played(at.mech, at.q, motion)
-                    if (pictures == pictures[0]).all():
-                        raise HoloctlError(f"Nothing moves here by {name}: {_why(motion)}")
-                    self._load(filmed(at, pictures, f"Motion: {name}"), at)
-                except HoloctlError as error:
-                    self._go(replace(at, words=str(error)))
+            at = replace(self._before_film if shows_motion else self.posture, words="")
+            try:
+                pictures = played(at.mech, at.q, motion)
+                if (pictures == pictures[0]).all():
+                    why = f"Nothing moves here by {motion.words}: {_why(motion)}"
+                    self._go(replace(at, words=why))
                     return
-            self._play_or_pause()
+                self._load(filmed(at, pictures, f"Motion: {motion.words}."), at)
+                self._play_or_pause()
+            except HoloctlError as error:
+                self._go(replace(at, words=str(error)))
 
     def _load(self, film: Recorded, before: Posture) -> None:
         """Show the start of a film, and its charts."""
@@ -374,7 +380,8 @@ class Page:
         """The cursor of the charts and the words beside it; no cursor if another pose is shown."""
         if (film := self._film) is None:
             return
-        share, text = None, "Shown is another pose, which is not at this time."
+        what = "run" if film is self._recorded else "motion"
+        share, text = None, f"Shown is another pose, not the {what}."
         if self._in_film:
             t = float(self._time.value)
             share = (t - film.start) / ((film.end - film.start) or 1.0)

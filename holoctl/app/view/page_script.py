@@ -16,7 +16,7 @@ __all__ = ["LEFT", "RIGHT", "WIDTH", "in_page", "saved"]
 WIDTH, LEFT, RIGHT = 320, 44, 8
 """Where the curves of a chart end and begin, in its own units, and the width to the right."""
 
-PHONE = "48em"
+PHONE = "36em"
 """Width of viser's own layout for phones."""
 
 STYLE = f"""
@@ -29,14 +29,14 @@ label {{ letter-spacing: 0; }}
 
 ON_A_PHONE = f"""
 @media (max-width: {PHONE}) {{
-  .mantine-Paper-root:has(#holoctl-page) {{ width: 100% !important; max-height: 50% !important; }}
-  .mantine-Paper-root:has(#holoctl-page) * {{ max-width: 100%; }}
-  .mantine-Paper-root:has(#holoctl-page) > * > * > * {{ width: 100% !important; }}
+  .mantine-Paper-root:has(#holoctl-page), .mantine-Paper-root:has(#holoctl-page) > * > * > * {{
+    width: 100% !important; max-height: 50dvh !important; }}
+  .mantine-Paper-root:has(#holoctl-page) [style*="20em"] {{ width: 100% !important; }}
+  div:has(+ .mantine-Paper-root #holoctl-page) {{ height: 50dvh !important; }}
 }}
 """
 
-SCRIPT = (
-    """
+SCRIPT = """
 (() => {
   if (window.holoctl) return;
   window.holoctl = true;
@@ -52,17 +52,29 @@ SCRIPT = (
     : field() && field().closest('.mantine-Flex-root').querySelector('[role=slider]');
   const now = () => slider() ? +slider().getAttribute('aria-valuenow') : 0;
   const number = name => +chart().dataset[name];
+  let held = null, last = 0;
   const go = t => {
     const value = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
-    t = Math.min(Math.max(t, number('start')), number('end'));
-    value.set.call(field(), t.toFixed(4));
-    field().dispatchEvent(new Event('input', {bubbles: true}));
+    const end = number('end') - (saved ? 1e-3 : 0.0);  // at its end, viser's player starts again
+    t = Math.min(Math.max(t, number('start')), end);
+    const into = field();
+    into.focus = () => {};  // it would take the keys, and round the time when it loses them
+    value.set.call(into, t.toFixed(4));
+    into.dispatchEvent(new Event('input', {bubbles: true}));
   };
-  let held = null;
   const scrub = e => {
     const box = held.getBoundingClientRect();
     const share = ((e.clientX - box.left) / box.width * VIEW - LEFT) / (WIDTH - LEFT);
     go(number('start') + share * (number('end') - number('start')));
+  };
+  const play = () => {
+    if (!saved) {
+      const words = ['Play', 'Pause'];
+      [...document.querySelectorAll('button')].find(x => words.includes(x.textContent)).click();
+      return;
+    }
+    if (now() > number('end') - 0.05) { last = 0; go(0); }
+    field().closest('.mantine-NumberInput-root').previousElementSibling.click();
   };
   addEventListener('pointerdown', e => {
     held = e.target.closest && e.target.closest('#holoctl-chart svg');
@@ -72,12 +84,11 @@ SCRIPT = (
   addEventListener('pointerup', () => held = null);
   addEventListener('keydown', e => {
     if (!chart() || !field() || e.ctrlKey || e.altKey || e.metaKey) return;
-    if (e.target.closest && e.target.closest('input, textarea, select, [role=slider]')) return;
+    if (e.target.closest('input, textarea, select, [role=slider]')) return;
     const to = {
       ArrowLeft: () => go(now() - number('step')), ArrowRight: () => go(now() + number('step')),
       Home: () => go(number('start')), End: () => go(number('end')),
-      ' ': saved ? null : () => [...document.querySelectorAll('button')].find(
-        x => ['Play', 'Pause'].includes(x.textContent)).click(),
+      ' ': play,
     }[e.key];
     if (!to) return;
     e.preventDefault();
@@ -85,7 +96,6 @@ SCRIPT = (
     to();
   }, true);
   if (!saved || !chart()) return;
-  let last = 0;
   const follow = () => {
     const t = now(), loop = document.getElementById('holoctl-loop');
     if (t < last - 0.5 * number('end') && last > 0.9 * number('end') && !loop.checked)
@@ -100,9 +110,7 @@ SCRIPT = (
   follow();
 })();
 """.replace("VIEW", str(WIDTH + RIGHT))
-    .replace("WIDTH", str(WIDTH))
-    .replace("LEFT", str(LEFT))
-)
+SCRIPT = SCRIPT.replace("WIDTH", str(WIDTH)).replace("LEFT", str(LEFT))
 
 
 def in_page() -> str:

@@ -31,6 +31,9 @@ from holoctl.simulation.run import Run
 __all__ = ["Recorded", "csv_text", "filmed", "frames", "recorded", "thinned"]
 
 
+RATE = 30.0
+"""Pictures per second of a motion."""
+
 PLACES = 300
 """Largest number of intervals of a chart."""
 
@@ -158,9 +161,9 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
 
 
 @quiet
-def filmed(posture: Posture, pictures: Array, words: str, rate: float = 30.0) -> Recorded:
+def filmed(posture: Posture, pictures: Array, words: str, times: Vector | None = None) -> Recorded:
     """Closed configurations (n, nq) that follow a posture, as a run at rest: with the efforts that
-    hold each of them, nan where there are none."""
+    hold each of them, nan where there are none. Default for the times: `RATE`."""
     mech, at, n = posture.mech, posture, len(pictures)
     u, closure = np.full((n, mech.nu), np.nan), np.zeros(n)
     for i, q in enumerate(pictures):
@@ -169,7 +172,8 @@ def filmed(posture: Posture, pictures: Array, words: str, rate: float = 30.0) ->
         u[i], closure[i] = [row.effort for row in held] or np.nan, at.gap
     none = np.zeros(0)
     film = recorded(mech, Run(
-        t=np.arange(n) / rate, q=pictures, v=np.zeros((n, mech.nv)), u=u, closure=closure,
+        t=np.arange(n) / RATE if times is None else times, q=pictures, v=np.zeros((n, mech.nv)),
+        u=u, closure=closure,
         energy={}, tick_time=np.zeros(n), repartitions=none, crossings=none,
         events=np.zeros((0, 2)), steps=0, evaluations=0, ended="", sensors="", seed=0, versions="",
     ))  # fmt: skip
