@@ -188,6 +188,10 @@ class Hand:
         return self._page._film
 
     @property
+    def overlays(self):
+        return self._page._scene.overlays
+
+    @property
     def rods(self):
         return self._page._scene._drawn_bars
 

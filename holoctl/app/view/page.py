@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.view import page_script, panel
+from holoctl.app.view.overlay_nodes import add_overlay_boxes
 from holoctl.app.view.recorded_run import csv_text, filmed
 from holoctl.app.view.scene import LAYERS, SHOWN, Scene
 from holoctl.app.view.shown_motions import ShownMotion, motions, played
@@ -51,6 +52,9 @@ SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
 
 STEPS = 2000
 """Smallest number of steps of a slider, which are powers of ten."""
+
+SCALED_BY = 12
+"""Number of instants of a run that determine the scale of the arrows."""
 
 RUN = "the run"
 """The button that shows the run, next to those of the motions."""
@@ -114,6 +118,8 @@ class Page:
             self._add_time()
             self._show(posture)
         else:
+            times = np.linspace(recorded.start, recorded.end, SCALED_BY)
+            scene.overlays.expect([recorded.instant(float(t)) for t in times])
             self._load(recorded, posture)
         self._threads = [
             threading.Thread(target=target, name=f"holoctl view: {name}", daemon=True)
@@ -203,7 +209,10 @@ class Page:
         with self._server.atomic():
             self.posture, self._in_film = posture, t is not None
             self._t = 0.0 if t is None else t
-            self._scene.show(posture.q)
+            film, run = self._film if self._in_film else None, self._recorded
+            runs = run.instant(self._t) if run is not None and film is run else None
+            self._scene.show(posture.q, runs)
+            self._scene.overlays.follow(None if film is None else film.run.q)
             if not posture.closed or self._is_red:
                 self._scene.show_open(posture.q, self._t)
             self._is_red = not posture.closed
@@ -428,6 +437,7 @@ class Page:
         for layer in LAYERS:
             box = gui.add_checkbox(layer.capitalize(), initial_value=layer in SHOWN)
             box.on_update(partial(self._layer, layer))
+        add_overlay_boxes(gui, self._scene.overlays)
         rich = gui.add_checkbox(
             "Shadows", initial_value=False, hint="and reflections: they need a graphics card"
         )

@@ -18,6 +18,7 @@ from holoctl.app.plot_run import check_run
 from holoctl.app.units import motor_units, position_units
 from holoctl.app.view.dragging import drag_model
 from holoctl.app.view.holding_efforts import holding_efforts
+from holoctl.app.view.overlays import Instant
 from holoctl.app.view.shown_posture import Posture, moved
 from holoctl.base.checks import Array, Indices, Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
@@ -98,6 +99,11 @@ class Recorded:
         """The configuration (nq,) at the recorded instant nearest to a time."""
         q: Vector = self.run.q[self.index(t)]
         return q
+
+    def instant(self, t: float) -> Instant:
+        """The recorded instant nearest to a time, with velocity and motor efforts."""
+        i = self.index(t)
+        return Instant(self.run.q[i], float(self.run.t[i]), self.run.v[i], self.run.u[i])
 
     def is_open(self, t: float) -> bool:
         """Whether the recorded instant nearest to a time is not closed."""

@@ -18,9 +18,10 @@ import numpy as np
 from holoctl.app.view.drag_path import DragPoint
 from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.app.view.motion_playback import once_round, to_and_fro
+from holoctl.app.view.shown_posture import Posture
 from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
-from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.errors import HoloctlError, InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import (
     DRAG_LOCKED,
@@ -36,7 +37,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
-__all__ = ["ShownMotion", "motions", "played"]
+__all__ = ["ShownMotion", "motions", "played", "sweep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,3 +235,21 @@ def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -
     start = DragPoint(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
     turn = once_round(mech, start, 4 * count) if motion.idle else None
     return to_and_fro(mech, start, motion.motor, count) if turn is None else turn
+
+
+SWEPT = 8
+"""Number of configurations of each motion in a sweep."""
+
+
+def sweep(posture: Posture) -> Array:
+    """Configurations (n, nq) of all motions of a posture, with their ends; none if it is open, or
+    its motions are unknown."""
+    mech, none = posture.mech, np.zeros((0, posture.mech.nq))
+    if not posture.closed:
+        return none
+    try:
+        return np.vstack(
+            [none, *(played(mech, posture.q, m, SWEPT) for m in motions(mech, posture.q))]
+        )
+    except HoloctlError:
+        return none

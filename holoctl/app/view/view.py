@@ -22,6 +22,7 @@ from holoctl.app.view.server import (
     stop_server,
     viser_or_error,
 )
+from holoctl.app.view.shown_motions import sweep
 from holoctl.app.view.shown_posture import Posture, opened
 from holoctl.app.view.standalone_page import standalone_page
 from holoctl.base.checks import Vector, one_of, quiet
@@ -157,7 +158,8 @@ def view(
     start, shapes, played = _checked(mech, run, q, geometry)
     server = start_server(host, port, mech.name)
     try:
-        at, film = (start.q, ()) if played is None else (played.at(played.start), played.run.q)
+        at = start.q if played is None else played.at(played.start)
+        film = sweep(start) if played is None else played.run.q
         page = Page(server, Scene(server, mech, shapes, at, film), start, played, shapes.words)
     except BaseException:
         stop_server(server)
