@@ -360,7 +360,8 @@ class Page:
         with self._server.atomic():
             self._film, self._before_film = film, before
             self._time.min, self._time.max = film.start, film.end
-            self._time.step = _step(film.end - film.start)
+            self._time.step = step = _step(film.end - film.start)
+            self._time.precision = max(round(-np.log10(step)), 0)
             self._charts.content = panel.charts(film)
             self._film_text.content = panel.words(film.words, "holoctl-run")
             self._controls.visible = True
@@ -470,7 +471,7 @@ class Page:
 
 def _step(span: float) -> float:
     """The step of a slider, a power of ten, so that its numbers are short."""
-    return 10.0 ** np.floor(np.log10(span / STEPS)) if span > 0.0 else 1.0
+    return float(10.0 ** np.floor(np.log10(span / STEPS))) if span > 0.0 else 1.0
 
 
 def _why(motion: ShownMotion) -> str:

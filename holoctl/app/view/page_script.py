@@ -46,7 +46,7 @@ SCRIPT = """
     if (saved) return document.querySelector('#root .mantine-NumberInput-input');
     const name = [...document.querySelectorAll('label')].find(x => x.textContent === 't (s)');
     const slider = name && document.getElementById(name.htmlFor);
-    return slider && slider.parentElement.querySelector('input');
+    return slider && slider.parentElement.querySelector('.mantine-NumberInput-input');
   };
   const slider = () => saved ? document.querySelector('#root [role=slider]')
     : field() && field().closest('.mantine-Flex-root').querySelector('[role=slider]');
@@ -76,13 +76,13 @@ SCRIPT = """
     if (now() > number('end') - 0.05) { last = 0; go(0); }
     field().closest('.mantine-NumberInput-root').previousElementSibling.click();
   };
-  addEventListener('pointerdown', e => {
+  window.addEventListener('pointerdown', e => {
     held = e.target.closest && e.target.closest('#holoctl-chart svg');
     if (held) scrub(e);
   });
-  addEventListener('pointermove', e => held && scrub(e));
-  addEventListener('pointerup', () => held = null);
-  addEventListener('keydown', e => {
+  window.addEventListener('pointermove', e => held && scrub(e));
+  window.addEventListener('pointerup', () => held = null);
+  window.addEventListener('keydown', e => {
     if (!chart() || !field() || e.ctrlKey || e.altKey || e.metaKey) return;
     if (e.target.closest('input, textarea, select, [role=slider]')) return;
     const to = {
