@@ -140,6 +140,13 @@ def test_springs_pull_on_both_bodies():
     np.testing.assert_allclose(total, h, atol=1e-5 * np.abs(h).max())
 
 
+def test_a_rope_that_is_slack_has_no_arrow():
+    mech = robot("five_bar")
+    rope = hc.Spring("elbow_left", "elbow_right", 300.0, 5.0, unilateral=True)
+    mech = mech.with_forces([rope])
+    assert shown_at(mech, Instant(opened(mech).q), ["forces"]).arrows == ()
+
+
 def test_what_is_not_known_is_not_shown():
     mech = robot("five_bar")
     q = opened(mech).q

@@ -1,4 +1,4 @@
-"""The base: a plate under the joints and closures that are fixed to the world.
+"""The base: a plate beside the joints and closures that are fixed to the world.
 
 Contacts are no part of it: there the robot stands on the ground itself.
 """
@@ -23,6 +23,10 @@ _BORDER, _HALF = 3.0, 0.6
 """Distance from the points of the base to the edge of its plate, and half the thickness of the
 plate, in radii of the thickest bar."""
 
+_BESIDE = 1.7
+"""Distance from the points of the base to the middle of its plate, in radii of the thickest bar:
+bars that lie along the plate touch it."""
+
 _STRUT = 0.8
 """Radius of a strut of a base that is not flat, in radii of the thickest bar."""
 
@@ -42,9 +46,9 @@ def base_shapes(mech: Mechanism, thick: float) -> list[Shape]:
     Returns
     -------
     list of Shape
-        A plate through the points that are fixed to the world; it is level if the points are in
-        one line. Struts from their mean to each if they are not in one plane. Empty if there are
-        none, as of a floating robot.
+        A plate beside the points that are fixed to the world, on the side away from the bodies, or
+        below them; it is level if the points are in one line. Struts from their mean to each if
+        they are not in one plane. Empty if there are none, as of a floating robot.
     """
     points = _fixed_points(mech)
     if not len(points):
@@ -58,7 +62,8 @@ def base_shapes(mech: Mechanism, thick: float) -> list[Shape]:
             for placement, length in solids
         ]
     normal = axes[2] if spread[1] > thick else _level(mech, axes[0] if spread[0] > thick else None)
-    return [Shape.of(_plate(points, normal, thick), 0, pin.SE3.Identity(), "universe")]
+    beside = points - _side(mech, middle, normal, thick) * _BESIDE * thick * normal
+    return [Shape.of(_plate(beside, normal, thick), 0, pin.SE3.Identity(), "universe")]
 
 
 def _fixed_points(mech: Mechanism) -> Array:
@@ -75,6 +80,17 @@ def _fixed_points(mech: Mechanism) -> Array:
         if not isinstance(given, Contact):
             found += [f.placement.translation for f in rows.anchors if f.joint == 0]
     return np.array(found).reshape(-1, 3)
+
+
+def _side(mech: Mechanism, middle: Vector, normal: Vector, thick: float) -> float:
+    """1 if the bodies are on the side of the normal at the reference, or up is; else -1."""
+    model = plain(mech.model)
+    mass = sum(inertia.mass for inertia in list(model.inertias)[1:])
+    centre = pin.centerOfMass(model, model.createData(), mech.reference) if mass > 0.0 else middle
+    height = float(normal @ (centre - middle))
+    if abs(height) > thick:
+        return 1.0 if height > 0.0 else -1.0
+    return 1.0 if float(normal @ _level(mech, None)) >= -DRAWN_LENGTH else -1.0
 
 
 def _level(mech: Mechanism, line: Vector | None) -> Vector:

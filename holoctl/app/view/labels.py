@@ -3,22 +3,28 @@ there.
 
 Two points have one label if they coincide at every closed configuration: a joint and its parent, if
 the joint rotates and is placed at the parent's origin, as the axes of a universal joint are; an end
-of a closure and a joint at the same point of a body. Points that meet only now have one each.
+of a closure and a joint at the same point of a body; the two ends of a closure that holds them
+together. Points that meet only now have one each.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from holoctl.app.body_lines import fastened
+from holoctl.app.skeleton import normal_of_plane
 from holoctl.app.view.capsules import slides
 from holoctl.app.view.joint_marks import motor_joints
 from holoctl.base.checks import Vector
+from holoctl.constraints.closure import Closure
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
+from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
 
 __all__ = ["Label", "labels_of"]
@@ -64,9 +70,22 @@ def labels_of(mech: Mechanism) -> tuple[Label, ...]:
     corners: dict[_Key, str] = {}
     places: dict[_Key, tuple[int, Vector]] = {}
 
-    def add(joint: int, place: Vector, text: str, corner: str) -> None:
+    same = dict[_Key, _Key]()
+
+    def key_of(joint: int, place: Vector) -> tuple[_Key, tuple[int, Vector]]:
         joint, place = _root(mech, joint, place)
         key = (joint, tuple((np.round(place, 9) + 0.0).tolist()))
+        while key in same:
+            key = same[key]
+        return key, (joint, place)
+
+    for a, b in _pinned(mech):
+        one, other = (key_of(f.joint, f.placement.translation)[0] for f in (a, b))
+        if one != other:
+            same[one] = other
+
+    def add(joint: int, place: Vector, text: str, corner: str) -> None:
+        key, (joint, place) = key_of(joint, place)
         places.setdefault(key, (joint, place))
         corners.setdefault(key, corner)
         there = names.setdefault(key, [])
@@ -86,6 +105,16 @@ def labels_of(mech: Mechanism) -> tuple[Label, ...]:
         if ends:
             add(ends[-1].joint, ends[-1].placement.translation, name, "top-right")
     return tuple(Label(*places[key], ", ".join(names[key]), corners[key]) for key in names)
+
+
+def _pinned(mech: Mechanism) -> Iterator[tuple[Frame, Frame]]:
+    """The ends of closures that coincide: with three rows between points, or two in a plane."""
+    needed = 3 if normal_of_plane(mech, mech.reference) is None else 2
+    for given, rows in zip(mech.constraints, mech.bound, strict=True):
+        if isinstance(given, Closure) and isinstance(rows, WrenchRows):
+            between = [label for label in rows.labels if re.search(r"\.[xyz]$", label)]
+            if len(between) >= needed:
+                yield rows.frames1[0], rows.frames2[0]
 
 
 def _merged(names: list[str]) -> list[str]:
