@@ -11,6 +11,7 @@ import pytest
 import zoo
 
 import holoctl as hc
+from holoctl.app.palette import RED
 from holoctl.app.view import panel
 from holoctl.app.view.recorded_run import csv_text, filmed, recorded
 from holoctl.app.view.shown_motions import motions, played
@@ -67,7 +68,7 @@ def test_the_side_changes_beyond_a_dead_point():
     found = singularity(dead, start)
     assert found.type_2 == pytest.approx(0.0, abs=1e-9)
     assert found.side == 0
-    assert panel.RED in panel.singular(found, "")
+    assert RED in panel.singular(found, "")
     apart = opened(zoo.four_bar(lengths=(0.2, 0.5, 0.4, 2.0)))
     found = singularity(apart, apart)
     assert np.isnan(found.type_2)

@@ -442,10 +442,15 @@ class Page:
         )
         rich.on_update(lambda event: self._scene.light(bool(event.target.value)))
         dark = gui.add_checkbox("Dark", initial_value=False)
-        dark.on_update(lambda event: self._theme(bool(event.target.value)))
+        dark.on_update(self._darken)
         gui.add_button("Picture (PNG)").on_click(self._picture)
         gui.add_button("Numbers (CSV)", hint="of the film, or of the pose").on_click(self._numbers)
         add_overlay_boxes(gui, self._scene.overlays)
+
+    def _darken(self, event: Any) -> None:
+        dark = bool(event.target.value)
+        self._theme(dark)
+        self._scene.dark(dark)
 
     def _layer(self, layer: str, event: Any) -> None:
         self._scene.layer(layer, bool(event.target.value))

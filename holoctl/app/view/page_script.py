@@ -23,13 +23,15 @@ STYLE = f"""
 .mantine-Slider-root + .mantine-NumberInput-root {{ width: 5rem !important; flex-shrink: 0; }}
 label {{ letter-spacing: 0; }}
 #holoctl-chart svg {{ cursor: ew-resize; touch-action: none; user-select: none; }}
+[data-mantine-color-scheme=dark] :is(#holoctl-chart, #holoctl-pose, #holoctl-singular) {{
+  filter: brightness(1.5); }}
 .holoctl-cursor {{ visibility: var(--holoctl-cursor, visible);
   transform: translateX(calc(var(--holoctl-share, 0) * {WIDTH - LEFT}px)); }}
 """
 
 ON_A_PHONE = f"""
 @media (max-width: {PHONE}) {{
-  .mantine-Paper-root:has(#holoctl-page), .mantine-Paper-root:has(#holoctl-page) > * > * > * {{
+  .mantine-Paper-root:has(#holoctl-page) {{
     width: 100% !important; max-height: 50dvh !important; }}
   .mantine-Paper-root:has(#holoctl-page) [style*="20em"] {{ width: 100% !important; }}
   div:has(+ .mantine-Paper-root #holoctl-page) {{ height: 50dvh !important; }}

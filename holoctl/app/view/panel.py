@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from holoctl.app.palette import BLUE, RED, curve
 from holoctl.app.units import position_units
 from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.app.view.page_script import LEFT, RIGHT, WIDTH
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["charts", "doctor", "held", "holding_table", "marker", "pose", "singular", "words"]
 
-
-RED = "#d62728"
-COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#17becf")
 _TEXT = "font-size: 0.85em; line-height: 1.4; padding: 0.2em 0.8em; overflow-wrap: anywhere"
 _NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding-left: 0.8em"
 
@@ -80,7 +78,7 @@ def singular(here: Singularity, point: str) -> str:
 
 
 def _bar(name: str, value: float, more: str) -> str:
-    is_known, color = np.isfinite(value), RED if value < WEAK else COLORS[0]
+    is_known, color = np.isfinite(value), RED if value < WEAK else BLUE
     text = f"{value:.3g}" if is_known else "\N{EN DASH}"
     width = 100.0 * min(value, 1.0) if is_known else 0.0
     return (
@@ -142,7 +140,7 @@ def charts(run: Recorded, saved: bool = False) -> str:
     drawn = _chart(f"Efforts ({run.unit})", run.t, run.u, run.limits)
     drawn += _chart(f"Positions ({', '.join(units)})", t, x, None)
     legend = "&emsp;".join(
-        f'<span style="color: {COLORS[k % len(COLORS)]}">&#9644;</span> {escape(name)}'
+        f'<span style="color: {curve(k)}">&#9644;</span> {escape(name)}'
         for k, name in enumerate(run.names[:MOST_NAMES])
     )
     more = f"&emsp;({len(run.names) - MOST_NAMES} more)" if len(run.names) > MOST_NAMES else ""
@@ -188,7 +186,7 @@ def _chart(title: str, t: Vector, values: Array, limits: Array | None) -> str:
             f'fill="currentColor">{level:.4g}</text>'
         )
     for k in range(values.shape[1]):
-        color = COLORS[k % len(COLORS)]
+        color = curve(k)
         for piece in _pieces(across(t), up(values[:, k])):
             parts.append(
                 f'<polyline points="{piece}" fill="none" stroke="{color}" stroke-width="1.3"/>'

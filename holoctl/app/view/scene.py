@@ -14,6 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from holoctl.app.palette import CLOSURE, FAINT, OPEN, ROD, rgb
+from holoctl.app.palette import GROUND as GROUND_IN_THE_DARK
 from holoctl.app.skeleton import is_rod, skeleton
 from holoctl.app.view.joint_marks import joint_marks
 from holoctl.app.view.labels import labels_of
@@ -194,6 +195,10 @@ class Scene:
             self._ambient.visible = not rich
             for node in self._parts["bodies"]:
                 node.material = "standard" if rich else "toon3"
+
+    def dark(self, on: bool) -> None:
+        """Draw the ground for a dark page, or for a light one."""
+        self._sunk.color = rgb(GROUND_IN_THE_DARK if on else FAINT)
 
     # --------------------------------------------------------------------------------- the nodes
 

@@ -36,10 +36,10 @@ from holoctl.tree.coordinates import support
 from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Misfit", "Singularity", "misfits", "points", "singularity"]
+__all__ = ["ClosureMisfit", "Singularity", "misfits", "points", "singularity"]
 
 
-class Misfit(NamedTuple):
+class ClosureMisfit(NamedTuple):
     """How far the two ends of a closure are apart.
 
     Attributes
@@ -79,11 +79,11 @@ class Singularity(NamedTuple):
 
 
 @quiet
-def misfits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[Misfit, ...]:
+def misfits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[ClosureMisfit, ...]:
     """The misfit of each closure and rod at q and t; couplings have none in m and rad."""
     errors = by_constraint(mech, constraint_errors(mech, q, t=t).position)
     return tuple(
-        Misfit(
+        ClosureMisfit(
             name,
             *map(
                 max,
