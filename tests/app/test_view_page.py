@@ -237,6 +237,28 @@ def test_layers_are_shown_and_hidden():
         assert not seen.errors
 
 
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_overlays_are_shown_and_follow(size):
+    path = hc.robot_file("five_bar")
+    mech = hc.load(path)
+    with hc.view(mech, geometry=path, port=0) as view, chromium(*size) as (page, seen):
+        opened(page, view)
+        tab(page, "Show")
+        for name in ("Weight", "Motor efforts", "Constraint forces", "Centre of mass", "Trace it"):
+            page.get_by_role("checkbox", name=name, exact=True).check()
+        page.wait_for_function(
+            "document.querySelector('#holoctl-overlays').innerText.includes('An arrow of 0.1 m is')"
+        )
+        drawn = page.locator("canvas").last
+        page.wait_for_timeout(1000)
+        before = drawn.screenshot()
+        page.get_by_role("checkbox", name="Weight", exact=True).uncheck()
+        page.wait_for_timeout(1000)
+        assert drawn.screenshot() != before
+        shot(page, f"overlays_{size[0]}")
+        assert not seen.errors
+
+
 def test_a_contradiction_is_shown():
     mech = zoo.four_bar(lengths=(0.2, 0.5, 0.4, 2.0))  # the bars do not meet
     with hc.view(mech, port=0) as view, chromium() as (page, seen):

@@ -437,7 +437,6 @@ class Page:
         for layer in LAYERS:
             box = gui.add_checkbox(layer.capitalize(), initial_value=layer in SHOWN)
             box.on_update(partial(self._layer, layer))
-        add_overlay_boxes(gui, self._scene.overlays)
         rich = gui.add_checkbox(
             "Shadows", initial_value=False, hint="and reflections: they need a graphics card"
         )
@@ -446,6 +445,7 @@ class Page:
         dark.on_update(self._darken)
         gui.add_button("Picture (PNG)").on_click(self._picture)
         gui.add_button("Numbers (CSV)", hint="of the film, or of the pose").on_click(self._numbers)
+        add_overlay_boxes(gui, self._scene.overlays)
 
     def _darken(self, event: Any) -> None:
         dark = bool(event.target.value)
