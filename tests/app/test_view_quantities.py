@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import re
 
 import numpy as np
@@ -14,6 +15,7 @@ import holoctl as hc
 from holoctl.app.palette import RED
 from holoctl.app.view import panel
 from holoctl.app.view.recorded_run import csv_text, filmed, recorded
+from holoctl.app.view.scene import Scene
 from holoctl.app.view.shown_motions import motions, played
 from holoctl.app.view.shown_posture import dragged, moved, opened
 from holoctl.app.view.shown_quantities import misfits, points, singularity
@@ -148,3 +150,21 @@ def test_the_cursor_of_a_chart_is_hidden_for_another_pose():
     for saved in (False, True):
         found = re.search(r'data-start="([^"]*)" data-end="([^"]*)"', panel.charts(run, saved))
         assert (float(found[1]), float(found[2])) == (0.0, 0.2)
+
+
+def test_a_saved_run_is_red_at_its_open_instants_alone(tmp_path, monkeypatch):
+    mech = hc.load(hc.robot_file("five_bar"))
+    run = hc.simulate(mech, None, *hc.assemble(mech), 0.5)
+    q, closure = run.q.copy(), run.closure.copy()
+    q[200:300, 0] += 0.3
+    closure[200:300] = 0.1
+    renewed = []
+    monkeypatch.setattr(Scene, "show_open", lambda _, q, t=0.0: renewed.append((q.copy(), t)))
+    hc.save_view(mech, tmp_path / "run.html", dataclasses.replace(run, q=q, closure=closure))
+    off = [np.abs(hc.constraint_errors(mech, x).position).max() > 1e-3 for x, _ in renewed]
+    times = [t for _, t in renewed]
+    assert off[:2] == [False, False]  # the first picture, from which it starts again
+    assert off[2:-1] == [True] * (len(off) - 3)
+    assert 0.19 < min(times[2:]) < 0.24
+    assert not off[-1]
+    assert 0.29 < times[-1] < 0.34

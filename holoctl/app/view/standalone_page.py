@@ -63,10 +63,15 @@ def standalone_page(posture: Posture, geometry: Geometry, recorded: Recorded | N
         pictures = list(_motions(posture, shown) if recorded is None else _run(recorded))
         scene = Scene(server, posture.mech, geometry, start, [q for q, _ in pictures])
         scene.show_open(start, 0.0 if recorded is None else recorded.start)
+        t, red = (0.0, False) if recorded is None else (recorded.start, True)
         film = server.get_scene_serializer()
         for q, seconds in pictures:
             scene.show(q)
+            if recorded is not None and (red or recorded.is_open(t)):
+                scene.show_open(q, t)
+                red = recorded.is_open(t)
             film.insert_sleep(seconds)
+            t += seconds
         text: str = film.as_html()
     finally:
         stop_server(server)
