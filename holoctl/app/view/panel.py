@@ -139,8 +139,9 @@ def charts(run: Recorded, saved: bool = False) -> str:
     step = (run.end - run.start) / max(run.run.t.size - 1, 1)
     drawn = _chart(f"Efforts ({run.unit})", run.t, run.u, run.limits)
     drawn += _chart(f"Positions ({', '.join(units)})", t, x, None)
-    legend = "&emsp;".join(
-        f'<span style="color: {curve(k)}">&#9644;</span> {escape(name)}'
+    legend = "&emsp; ".join(
+        f'<span style="white-space: nowrap"><span style="color: {curve(k)}">&#9644;</span> '
+        f"{escape(name)}</span>"
         for k, name in enumerate(run.names[:MOST_NAMES])
     )
     more = f"&emsp;({len(run.names) - MOST_NAMES} more)" if len(run.names) > MOST_NAMES else ""

@@ -178,6 +178,7 @@ def filmed(posture: Posture, pictures: Array, words: str, times: Vector | None =
         events=np.zeros((0, 2)), steps=0, evaluations=0, ended="", sensors="", seed=0, versions="",
     ))  # fmt: skip
     turns = np.nan_to_num(posture.motors - film.positions[0])  # counted by the posture
+    words = f"{words}\nThe efforts are those that hold each configuration at rest.".strip()
     return replace(film, words=words, positions=read_only(film.positions + turns))
 
 

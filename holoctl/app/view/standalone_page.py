@@ -115,7 +115,8 @@ def _panel(
     else:
         parts = [panel.words(recorded.words, "holoctl-run")]
     if film is not None:
-        parts = [_TIME, panel.charts(film, saved=True), *parts]
+        told = [panel.words(film.words, "holoctl-run")] if recorded is None else []
+        parts = [_TIME, panel.charts(film, saved=True), *told, *parts]
     if recorded is None and posture.closed:
         listed = "\n".join(f"- {motion.words}" for motion in shown) or "Nothing moves."
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
