@@ -1,6 +1,5 @@
 """A mechanism in a browser: bodies, closures, motions, efforts.
 
 In: a `Mechanism`, its file, a `Run`. Out: a page.
-Only `scene`, `overlay_nodes`, `page`, `server` and `standalone_page` use viser; the rest are
-plain values.
+`scene`, `overlay_nodes`, `page`, `server` and `standalone_page` use viser; the rest are values.
 """
