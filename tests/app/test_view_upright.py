@@ -176,6 +176,17 @@ def test_all_motions_are_in_the_picture_and_above_the_ground(name):
             assert (points @ up).min() >= ground_of(page) - 1e-9
 
 
+def test_a_large_mechanism_is_swept_in_part_or_not_at_all():
+    start = opened(zoo.in_series(15))
+    assert start.mech.nv == 45
+    film = sweep(start)
+    assert 0 < len(film) < 9 * len(motions(start.mech, start.q))
+    assert sweep(opened(zoo.in_series(25))).shape == (0, 75)
+    assert len(sweep(opened(zoo.triangle()))) == 0  # nothing moves
+    open_one = opened(zoo.four_bar(lengths=(0.2, 0.5, 0.4, 2.0)))
+    assert len(sweep(open_one)) == 0
+
+
 def test_the_ground_is_where_the_robot_stands():
     leg = zoo.standing_leg()  # on contacts
     contact = leg.bound[leg.constraint_names.index(leg.constraint_names[0])].anchors[0]

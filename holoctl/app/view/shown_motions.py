@@ -240,16 +240,26 @@ def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -
 SWEPT = 8
 """Number of configurations of each motion in a sweep."""
 
+SWEPT_WORK = 25000
+"""Number of motions in a sweep, times the square of the number of coordinates: about a second."""
+
+FEWEST = 6
+"""If there is time for fewer motions than this, there is no sweep."""
+
 
 def sweep(posture: Posture) -> Array:
-    """Configurations (n, nq) of all motions of a posture, with their ends; none if it is open, or
-    its motions are unknown."""
+    """Configurations (n, nq) of the motions of a posture, with their ends.
+
+    All motions up to about 30 coordinates, evenly chosen ones up to about 60, none for more, which
+    would take seconds; none for a posture that is open, or whose motions are unknown.
+    """
     mech, none = posture.mech, np.zeros((0, posture.mech.nq))
-    if not posture.closed:
+    most = SWEPT_WORK // max(mech.nv, 1) ** 2
+    if not posture.closed or most < FEWEST:
         return none
     try:
-        return np.vstack(
-            [none, *(played(mech, posture.q, m, SWEPT) for m in motions(mech, posture.q))]
-        )
+        found = motions(mech, posture.q)
+        chosen = found[:: -(-len(found) // most)] if found else ()
+        return np.vstack([none, *(played(mech, posture.q, one, SWEPT) for one in chosen)])
     except HoloctlError:
         return none

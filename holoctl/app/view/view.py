@@ -109,7 +109,8 @@ def view(
     report, and a button for each motion. All of these are about the shown configuration, also while
     a motion or a run plays; the doctor's report is updated when the mechanism comes to rest, and
     marked as out of date until then. A mechanism that does not close is shown at its smallest
-    closure error, with open constraints in red. Up is against gravity.
+    closure error, with open constraints in red. Weight, motor efforts and constraint forces can be
+    shown as arrows, also the centre of mass, and traces of frames. Up is against gravity.
 
     Nothing is downloaded, and nothing is rendered in this process: the browser may be on another
     computer, connected by an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
