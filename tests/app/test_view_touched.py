@@ -149,7 +149,7 @@ def check_all_that_is_told(hand, home):
     assert hand.posture.closed == closed
     assert [hand.slider(i).disabled for i in range(mech.nu)] == [not closed] * mech.nu
     assert bool(hand.red) != closed
-    for name, row in hc.by_constraint(mech, errors.position).items():
+    for name, row in hc.methods.by_constraint(mech, errors.position).items():
         if not closed and len(row) == 2:  # a pin in a plane
             assert f"{name}: {1e3 * np.linalg.norm(row):.3g} mm" in hand.told
     if closed:
