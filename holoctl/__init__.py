@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from holoctl.app.animate import animate
     from holoctl.app.draw import draw
     from holoctl.app.plot_run import plot_run
+    from holoctl.app.style import style
     from holoctl.app.view.view import save_view, view
     from holoctl.base.errors import (
         AssemblyError,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         LoadError,
         NotActuatedError,
         SingularityError,
-        SweepError,
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.repaired_geometry import repaired_geometry
@@ -129,6 +129,7 @@ _HOMES = {
     "app.animate": ["animate"],
     "app.draw": ["draw"],
     "app.plot_run": ["plot_run"],
+    "app.style": ["style"],
     "app.view.view": ["save_view", "view"],
     "closing.assembly": ["assemble"],
     "estimation.momentum_observer": ["MomentumObserver"],
@@ -181,7 +182,7 @@ _HOMES = {
     "rows.terms": ["terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LimitError", "LoadError", "NotActuatedError", "SingularityError", "SweepError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "mechanism.joint_motion": ["joint_motion"],

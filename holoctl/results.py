@@ -5,6 +5,7 @@ and never makes one.
 from __future__ import annotations
 
 from holoctl.app.view.view import View
+from holoctl.base.errors import SweepError
 from holoctl.closing.repaired_geometry import RepairedGeometry
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
@@ -85,6 +86,7 @@ __all__ = [
     "RowGroup",
     "StateFeedback",
     "Sweep",
+    "SweepError",
     "TaskReport",
     "TaskTerms",
     "Terms",

@@ -88,7 +88,7 @@ def test_former_names_serve_and_say_the_name_of_now():
         assert former not in hc.__all__
 
 
-@pytest.mark.parametrize("name", ["Certificate", "Rows", "kinds", "Loop"])
+@pytest.mark.parametrize("name", ["Certificate", "Rows", "SweepError", "kinds", "Loop"])
 def test_names_that_moved_to_a_module_serve_and_say_where(name):
     place = "results" if name in hc.results.__all__ else "protocols"
     with pytest.warns(DeprecationWarning, match=rf"holoctl\.{place}\.{name} now"):

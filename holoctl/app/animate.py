@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holoctl.app.figures import AS_WRITTEN, check_color, legend_below, matplotlib_or_error
 from holoctl.app.gif import LONGEST, write_gif
+from holoctl.app.palette import BODY
 from holoctl.app.plot_run import check_run
 from holoctl.app.skeleton import skeleton
 from holoctl.app.skeleton_lines import (
-    AS_WRITTEN,
     SkeletonLines,
-    check_color,
     frame,
     label,
-    matplotlib_or_error,
+    new_axes,
     view_of,
     view_points,
 )
@@ -62,7 +62,7 @@ def animate(
     plane: str | None = None,
     speed: float = 1.0,
     frequency: float = 25.0,
-    color: str = "0.55",
+    color: str = BODY,
     progress: bool = False,
 ) -> Path:
     """Write a run as a film, by default in real time. Needs ``holoctl[plot]``.
@@ -136,11 +136,13 @@ def animate(
         rate = HUNDREDTHS / _stay(rate)
     view, names = view_of(mech, run.q[0], plane)
     figure = new_figure(figsize=SIZE, layout="constrained")
-    ax = figure.add_subplot(projection="3d" if len(view) == 3 else None)
+    ax = new_axes(figure, view)
     label(ax, names)
     lines = SkeletonLines(ax, view, color)
     shown = _shown(run, speed / rate)
     frame(ax, _reached(run, mech, view, shown))
+    lines.put(skeleton(mech, run.q[0], float(run.t[0])), rescale=False)
+    legend_below(figure, *lines.legend())
     with progress_bar(len(shown), "animating", "pictures", show=progress) as bar:
         decimals = max(2, min(9, ceil(-log10(speed / rate))))
         pictures = _pictures(run, mech, lines, ax, shown, decimals, bar)

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from holoctl.base.linalg import largest
 from holoctl.dynamics.inverse import InverseDynamics
-from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.coordinates import translational
+from holoctl.mechanism.motor_units import motor_units
 
 __all__ = ["motor_units", "unbalanced_words"]
-
-
-def motor_units(mech: Mechanism) -> list[str]:
-    """The unit of each motor: N if it drives lengths alone, N m for angles alone, else empty."""
-    length = translational(mech.model)
-    found = []
-    for column in (mech.B != 0.0).T:
-        kinds = set(np.where(length[column], "N", "N m").tolist())
-        found.append(kinds.pop() if len(kinds) == 1 else "")
-    return found
 
 
 def unbalanced_words(found: InverseDynamics) -> str:

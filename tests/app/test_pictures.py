@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +18,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import holoctl as hc
+from holoctl.app import palette
 from holoctl.app.gif import write_gif
+from holoctl.app.palette import OPEN
 from holoctl.app.skeleton_lines import view_of
 from holoctl.base.tolerances import TOLERANCES
 
@@ -70,7 +74,7 @@ def test_joints_motors_and_closures_are_where_they_are(five_bar):
     ax = hc.draw(mech, q)
     np.testing.assert_allclose(line(ax, "motor"), [at["motor_left"], at["motor_right"]])
     np.testing.assert_allclose(line(ax, "closure"), [at["tip"]], atol=1e-12)
-    np.testing.assert_allclose(line(ax, "fastened to the world"), line(ax, "motor"))
+    np.testing.assert_allclose(line(ax, "ground"), line(ax, "motor"))
     joints = [at[name] for name in mech.model.names[1:]]
     np.testing.assert_allclose(line(ax, "joint"), joints)
     assert told(ax) == ""
@@ -87,7 +91,7 @@ def test_a_planar_mechanism_is_drawn_in_its_plane(name, names):
     shown = [getattr(ax, f"get_{x}label")() for x in "xyz"[: len(names)]]
     assert shown == [f"{x} (m)" for x in names]
     floats = name == "leg"
-    assert any(x.get_label() == "fastened to the world" for x in ax.lines) is not floats
+    assert any(x.get_label() == "ground" for x in ax.lines) is not floats
 
 
 def test_a_plane_at_an_angle_and_one_that_is_chosen():
@@ -116,7 +120,7 @@ def test_bars_that_do_not_meet(five_bar):
     ax = hc.draw(apart, caught.value.q)
     ends = line(ax, "does not meet")
     (gap,) = [x for x in ax.lines if x.get_linestyle() == "--"]
-    assert to_hex(gap.get_color()) == to_hex("tab:red")
+    assert to_hex(gap.get_color()) == OPEN
     np.testing.assert_allclose(np.array(gap.get_data(), dtype=float).T[:2], ends)
     assert np.linalg.norm(ends[1] - ends[0]) > 1.0
     assert not [x for x in ax.lines if x.get_label() == "closure"]
@@ -139,6 +143,34 @@ def test_rods_are_lines():
     q, _ = hc.assemble(mech)
     rod = line(hc.draw(mech, q), "rod")
     assert np.linalg.norm(rod[1] - rod[0]) == pytest.approx(1.0)
+
+
+def test_motors_of_slides_are_at_the_middle_of_their_travel():
+    mech = hc.load(hc.robot_file("stewart"))
+    ax = hc.draw(mech, hc.assemble(mech)[0])
+    ends = line(ax, "slide").reshape(6, 3, 3)[:, :2]
+    np.testing.assert_allclose(line(ax, "motor"), ends.mean(axis=1))
+    assert texts_of(ax.figure.legends[0]) == ["slide", "ground", "joint", "motor", "closure"]
+
+
+@pytest.mark.parametrize("style", [None, "column", "page", "slide"])
+@pytest.mark.parametrize("name", ["delta", "leg", "geared_arm"])
+def test_a_picture_in_space_is_to_scale_on_white_and_its_texts_do_not_overlap(name, style):
+    mech = hc.load(hc.robot_file(name))
+    with nullcontext() if style is None else hc.style(style):
+        ax = hc.draw(mech, hc.assemble(mech)[0])
+        ax.figure.canvas.draw()
+    axes = [ax.xaxis, ax.yaxis, ax.zaxis]
+    sides = [np.ptp(getattr(ax, f"get_{x}lim")()) for x in "xyz"]
+    box = np.array(ax._box_aspect)  # matplotlib has no public way to ask for it
+    np.testing.assert_allclose(box / box.max(), np.array(sides) / max(sides))
+    assert not any(axis.pane.get_fill() for axis in axes)
+    texts = [ax.title, *(axis.label for axis in axes), *ax.figure.legends[0].get_texts()]
+    boxes = [text.get_window_extent() for text in texts]
+    for i, one in enumerate(boxes):
+        assert not any(one.overlaps(other) for other in boxes[:i]), texts[i]
+        assert ax.figure.bbox.x0 <= one.x0 < one.x1 <= ax.figure.bbox.x1
+        assert ax.figure.bbox.y0 <= one.y0 < one.y1 <= ax.figure.bbox.y1
 
 
 def test_slides_are_lines_along_their_way():
@@ -224,10 +256,9 @@ def test_names_are_shown_as_they_are(tmp_path):
     figure = hc.plot_run(run, mech)
     for drawn in (ax.figure, figure):
         drawn.canvas.draw()  # mathematics that is none would be an error
-    for panel in figure.axes[:3]:
-        legend = panel.get_legend().get_texts()
-        assert [text.get_text() for text in legend] == NAMES
-        assert not any(text.get_parse_math() for text in legend)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == NAMES
+    assert not any(text.get_parse_math() for text in legend.get_texts())
     assert hc.animate(run, tmp_path / "run.gif", mech=mech).exists()
 
 
@@ -285,7 +316,7 @@ def test_a_run_over_time(five_bar, run):
 
 def test_a_run_without_its_mechanism_and_one_without_motors(run):
     labels = [ax.get_ylabel() for ax in hc.plot_run(run).axes]
-    assert labels == ["q (rad, m)", "v (rad/s, m/s)", "effort (N m, N)", "closure (scaled)"]
+    assert labels == ["q (rad or m)", "v (rad/s or m/s)", "effort (N m or N)", "closure (scaled)"]
     mech = pendulum(pin.JointModelRUBY())
     free = hc.simulate(mech, None, [1.0, 0.0], [1.0], 0.1)
     figure = plt.figure()
@@ -295,12 +326,34 @@ def test_a_run_without_its_mechanism_and_one_without_motors(run):
     assert hc.plot_run(free).axes[0].get_ylabel() == "q (as in the model)"
 
 
-def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
+def texts_of(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_one_legend_stands_inside_a_figure_that_was_given(five_bar, run):
     figure = plt.figure()
     hc.plot_run(run, five_bar[0], figure=figure)
     figure.canvas.draw()
-    right = max(ax.get_legend().get_window_extent().x1 for ax in figure.axes[:3])
-    assert right <= figure.bbox.x1
+    (legend,) = figure.legends
+    assert texts_of(legend) == ["motor_left", "motor_right", "limit", "event 0"]
+    assert not any(ax.get_legend() for ax in figure.axes)
+    seen, lowest = legend.get_window_extent(), figure.axes[-1].get_tightbbox()
+    assert figure.bbox.x0 <= seen.x0 < seen.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= seen.y0 < seen.y1 <= lowest.y0
+
+
+def test_the_legend_has_the_names_of_all_panels_and_says_how_many_it_leaves_out(run):
+    assert texts_of(hc.plot_run(run).legends[0]) == ["[0]", "[1]", "[2]", "[3]", "event 0"]
+    free = hc.simulate(pendulum(pin.JointModelRUBY()), None, [1.0, 0.0], [1.0], 0.01)
+    figure = hc.plot_run(free, pendulum(pin.JointModelRUBY()))
+    assert texts_of(figure.legends[0]) == ["q[0]", "q[1]", "pivot"]
+    model = pin.Model()
+    for i in range(15):
+        joint = model.addJoint(0, pin.JointModelRY(), pin.SE3.Identity(), f"j{i}")
+        model.appendBodyToJoint(joint, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    many = hc.Mechanism(model, [], [f"j{i}" for i in range(15)])
+    still = hc.simulate(many, None, np.zeros(15), np.zeros(15), 0.01)
+    assert texts_of(hc.plot_run(still, many).legends[0])[-2:] == ["j11", "(3 more)"]
 
 
 def test_why_a_run_ended_is_told_whole(five_bar, run):
@@ -480,12 +533,66 @@ def test_what_is_no_run_of_this_mechanism(run, tmp_path):
         hc.plot_run(run, limits=hc.Limits(effort=1.0))
 
 
+# ------------------------------------------------------------------- colors and styles
+
+
+def test_roles_have_different_colors_and_most_of_them_differ_in_grey():
+    roles = [getattr(palette, x) for x in ("BODY", "MOTOR", "CLOSURE", "OPEN", "FORCE", "ALLOWED")]
+    assert len({*roles}) == len(roles)
+    grey = {x: np.dot(palette.rgb(x), [0.2126, 0.7152, 0.0722]) for x in roles}
+    assert grey[palette.MOTOR] - grey[palette.CLOSURE] > 60.0
+    assert grey[palette.MOTOR] - grey[palette.OPEN] > 60.0
+    assert palette.rgb("#0b5fa5") == (11, 95, 165)
+
+
+@pytest.mark.parametrize(("name", "width"), {"column": 88.9, "page": 181.9, "slide": 254.0}.items())
+def test_a_style_sets_size_and_fonts_and_takes_them_back(five_bar, run, name, width, tmp_path):
+    before = dict(plt.rcParams)
+    with hc.style(name):
+        drawn, over_time = hc.draw(*five_bar).figure, hc.plot_run(run, five_bar[0])
+        for figure in (drawn, over_time):
+            assert 25.4 * figure.get_figwidth() == pytest.approx(width, abs=0.1)
+        drawn.savefig(tmp_path / "robot.pdf")
+        bodies = drawn.axes[0].lines[0]
+        assert bodies.get_linewidth() == pytest.approx(2.5 / 1.5 * plt.rcParams["lines.linewidth"])
+    assert dict(plt.rcParams) == before
+    pdf = (tmp_path / "robot.pdf").read_bytes()
+    size = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ", pdf)
+    assert float(size[1]) / 72.0 * 25.4 == pytest.approx(width, abs=0.1)
+    assert b"/FontFile2" in pdf  # TrueType, embedded
+
+
+def test_a_style_of_another_size():
+    for given in ("85 mm", "8.5cm", "3.3464567 in"):
+        with hc.style("column", width=given, height="60 mm"):
+            size = plt.rcParams["figure.figsize"]
+            assert np.multiply(size, 25.4).tolist() == pytest.approx([85.0, 60.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "colum"}, "must be one of 'column', 'page', 'slide'; got 'colum' .did you"),
+        ({"name": 3}, "must be one of 'column', 'page', 'slide'"),
+        ({"width": 85}, "width must be a positive length with its unit, as '88.9 mm'.*; got 85"),
+        ({"width": "85"}, "width must be a positive length with its unit"),
+        ({"width": "-1 mm"}, "got '-1 mm'"),
+        ({"height": "nan in"}, "height must be a positive length"),
+        ({"height": "10 px"}, "height must be a positive length"),
+    ],
+)
+def test_refusals_of_style(given, said):
+    with pytest.raises(hc.InputError, match=said):
+        hc.style(**given)
+
+
 def test_without_matplotlib(five_bar, run, monkeypatch, tmp_path):
     mech, q = five_bar
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for call in (
         lambda: hc.draw(mech, q),
         lambda: hc.plot_run(run, mech),
+        lambda: hc.style("column"),
         lambda: hc.animate(run, tmp_path / "run.gif", mech=mech),
     ):
         with pytest.raises(hc.InputError, match="pip install 'holoctl\\[plot\\]'"):

@@ -252,7 +252,7 @@ def test_a_lost_line_costs_its_points(five_bar):
     def run(items):
         results = [worker(item) for item in items]
         if len(items) > 3 and not run.lost:
-            run.lost, results[2] = True, hc.SweepError("its worker process ended")
+            run.lost, results[2] = True, hc.results.SweepError("its worker process ended")
         return results
 
     run.lost = False

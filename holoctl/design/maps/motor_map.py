@@ -31,6 +31,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.motor_units import motor_units
 from holoctl.projector.partition import partition
 from holoctl.tree.kinematics import kinematics
 
@@ -231,6 +232,7 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
         axes=axes,
         what=request.what,
         motors=mech.actuator_names,
+        units=tuple(motor_units(mech)),
         rows=tuple(labels[i] for i in request.rows),
         scaled=(request.rate_units[1], request.effort_units[1]),
         reachable=read_only(reachable),
