@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from holoctl.app.figures import AS_WRITTEN, default_size, legend_below, new_figu
 from holoctl.app.palette import BLUE, FAINT, OPEN, PALE, SOFT
 from holoctl.app.plot_run import PANEL, draw_curves, draw_legend, draw_limits
 from holoctl.app.style import look
-from holoctl.base.errors import InputError
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear.model import Linearization
 from holoctl.design.maps.result import MotorMap
@@ -22,21 +20,7 @@ from holoctl.mechanism.motor_units import common_unit, motor_units
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_result", "save"]
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
-    try:
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--picture: {path} cannot be written: {error}") from None
+__all__ = ["draw_result"]
 
 
 @singledispatch

@@ -310,7 +310,7 @@ def test_the_command_holds_the_joints_that_are_set(tmp_path, capsys, monkeypatch
         return path
 
     monkeypatch.setattr(door, "save_view", save_view)
-    to = ["--save", str(tmp_path / "page.html")]
+    to = ["--out", str(tmp_path / "page.html")]
     assert main(["view", "five_bar", *to, "--set", "motor_left=1.9"]) == 0
     assert shown[0].closed
     assert shown[0].motors[0] == pytest.approx(1.9, abs=1e-12)
