@@ -1,6 +1,6 @@
 """How long things take, in one run: holoctl beside Pinocchio, numpy, Drake and MuJoCo.
 
-    make bench              writes benchmarks/RESULTS.md and benchmarks/cost.png
+    make bench              writes benchmarks/RESULTS*.md and benchmarks/cost.png
     make bench PEERS=1      the same, beside Drake and MuJoCo, in an environment of its own
     .venv/bin/python benchmarks/bench.py --quick        fewer rounds of all, writes nothing
     .venv/bin/python benchmarks/bench.py --only laws    prints a section, or several of `SECTIONS`
@@ -267,7 +267,7 @@ SECTIONS: dict[str, Callable[[bool], str]] = {
     "design": design.section,
     "sweeps": sweeps.section,
 }
-"""Parts of the page that have a file of their own; whether to be quick -> text."""
+"""Parts of the pages that have a file of their own; whether to be quick -> text."""
 
 
 def written(command: str, seconds: float, before: tuple[float, float, float]) -> str:
@@ -287,7 +287,7 @@ def main() -> None:
     parser.add_argument("--tsid", metavar="PYTHON", help="TSID too, see limits_tsid.py")
     parser.add_argument("--quick", action="store_true", help="a short run; writes nothing")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, help="these sections, printed")
-    parser.add_argument("--out", type=Path, help="where to write RESULTS.md and cost.png")
+    parser.add_argument("--out", type=Path, help="where to write RESULTS*.md and cost.png")
     given = parser.parse_args()
     limits.TSID = given.tsid
     names = given.only or list(SECTIONS)
@@ -302,17 +302,18 @@ def main() -> None:
     ticks = {name: jitter(name, plan.ticks) for name in progress(JITTER)}
     batches = {name: batch(name, plan.seconds / 4) for name in progress(BATCHES)}
     simulations = {name: simulation(name, plan.seconds / 2) for name in progress(SIMULATED)}
-    sections = [SECTIONS[name](given.quick) for name in progress(names)]
+    sections = {name: SECTIONS[name](given.quick) for name in progress(names)}
     flags = [f"--{name}" for name in ("peers", "quick", "tsid") if getattr(given, name)]
     command = " ".join(["python benchmarks/bench.py", *flags])
     by = written(command, time.perf_counter() - started, load)
-    text = report.results(figures, by_method, ticks, batches, simulations, by, sections)
-    print(text)
+    pages = report.results(figures, by_method, ticks, batches, simulations, by, sections)
+    print("\n".join(pages.values()))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "RESULTS.md").write_text(text, encoding="utf-8")
+        for name, text in pages.items():
+            (out / name).write_text(text, encoding="utf-8")
         report.picture(figures, out / "cost.png")
-        print(f"Written: {out / 'RESULTS.md'} and cost.png", file=sys.stderr)
+        print(f"Written: {out / 'RESULTS.md'}, pages beside it, and cost.png", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import holoctl as hc
 ROBOTS = ("delta", "stewart", "biped")
 STATES, ROUNDS, MOST = 2000, 31, 2.0
 FUNCTIONS = ["inverse_dynamics", "forward_dynamics"]
-NUMBERS = ("closure", "velocity", "acceleration", "dynamics", "redundant")
+NUMBERS = ("closure", "velocity_residual", "acceleration", "dynamics", "redundant")
 AGREEMENT = 1e-12
 
 
@@ -64,7 +64,7 @@ def _way(batch: Any, Q: Any, V: Any, x: Any, certificate: bool) -> Callable[[], 
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     ways = ("inverse", "inverse, certified", "forward", "forward, certified")
     rows, targets = [], []
     with hc.realtime():

@@ -74,7 +74,7 @@ def fastest_ways(quick: bool) -> str:
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     return "\n\n".join([
         "## Offline design",
         "### Linear models",

@@ -208,7 +208,7 @@ def _newton(assembly: hc.ClosedStateEstimator, x: Any, rates: Any) -> int:
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     rows, in_c = [], []
     for name in ROBOTS:
         f = measure(name, 1 if quick else ROUNDS)

@@ -209,7 +209,7 @@ def measure(name: str, rounds: int) -> dict:
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md; a line that says so where something is missing."""
+    """The section of the results; a line that says so where something is missing."""
     missing = [x for x in ("gcc", "cmake", "size") if not shutil.which(x)]
     if missing:
         return f"## Exported C\n\nNot measured: {', '.join(missing)} not found."

@@ -136,7 +136,7 @@ def measured(name: str, rounds: int) -> dict[str, dict[str, float]]:
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     rows, targets = [], []
     names = [*laws(robot("five_bar"), ROBOTS["five_bar"]), "observer", "and wrench"]
     for name in ROBOTS:

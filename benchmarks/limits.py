@@ -355,7 +355,7 @@ def against_targets(name: str, f: dict[str, float]) -> list[str]:
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     others = ("cvxpy", "cvxpy, full size", "Clarabel, full size", "DAQP, full size", "TSID")
     acting = ("far", "far, joints", "nearest", "nearest, joints", "scale")
     rows: list[list[str]] = []
@@ -370,15 +370,15 @@ def section(quick: bool) -> str:
         ])  # fmt: skip
     return "\n\n".join([
         "## Within limits",
-        "Median time of a tick, us; with `+`, what it takes more than the tick without limits. "
+        "Median time of a tick, us; with `+`, the time in addition to the tick without limits. "
         "*Far*: limits that do not act, of efforts alone, or also of positions, rates and "
-        "accelerations of all motors. *Nearest*, *scale*: one motor gives less than is asked for; "
+        "accelerations of all motors. *Nearest*, *scale*: one motor gives less than the request; "
         "*joints*, the other limits there too. "
         "Compiled: `hc.compile`, called from Python. *cvxpy*: the same tick, its program solved "
         "by cvxpy (Clarabel) with parameters; *full size*: a, u and multipliers as unknowns, M, h "
         "and rows from Pinocchio, by cvxpy with parameters, by Clarabel and by DAQP, its cost the "
         "square of what the motors miss; cvxpy and Clarabel by the clock of the process. "
-        "TSID, where an environment with it is told (`--tsid`): "
+        "TSID, where an environment with it is given (`--tsid`): "
         "`computeProblemData`, `solve`, `getActuatorForces`, with its Pinocchio, in a process of "
         "its own. In brackets: how many times as long as *nearest* in Python.",
         table(["robot", "plain", *acting, "compiled", "compiled scale", "compiled nearest",

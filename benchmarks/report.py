@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -18,13 +18,15 @@ from methods import more_rows
 PACKAGES = ("holoctl", "numpy", "scipy", "pin", "drake", "mujoco")
 
 NOTES = """\
-- A figure is the time of one call from Python, measured round the call, inside `hc.realtime()`:
+- A figure is the time of one call from Python, measured around the call, inside `hc.realtime()`:
   one thread, no garbage collection. Columns run in turn, in an order that changes from round to
-  round, each five times over {states} closed moving states with random targets. The first call
-  of a turn finds the caches full of what the other columns left, as a tick of a slow loop does;
-  the main table and the targets are of the calls after it, the second table is of the first ones.
-- In the sections behind these notes blocks of calls are timed by the clock of the process, which
-  stands still while others have the processor; C, and what two cores do, by the clock of the wall.
+  round, each five times over {states} closed moving states with random targets.
+- The first call of a turn finds the caches full of the data of other columns, as a tick of a slow
+  loop does. The main table and the targets are of the calls after it, the second table is of the
+  first ones.
+- On the pages of control, exported C and design, blocks of calls are timed by the clock of the
+  process, which stands still while others have the processor; C, and work on two cores, by the wall
+  clock.
 - *unit*: `pin.rnea(model, data, q, v, a)` and `pin.computeJointJacobians(model, data, q)`.
   In brackets: ratio of medians to the unit.
 - *inverse*: `PreparedInverseDynamics.torque(q, v, target, out=u)`. *controller*:
@@ -32,9 +34,9 @@ NOTES = """\
 - *compiled*: `hc.compile(mech, ["inverse_dynamics"]).inverse_dynamics(q, v, target, out=u)`.
 - Many states at once: *loop*, `PreparedInverseDynamics.torque` called state by state; the others,
   `inverse_dynamics_batch` with `workers=1` and `2`, all in turn; medians.
-- Simulation: `hc.simulate(mech, controller, q, v, 0.5)`, all that it begins and ends with included;
+- Simulation: `hc.simulate(mech, controller, q, v, 0.5)`, its beginning and end included;
   *prepared*: with `ComputedTorque.track`; *compiled dynamics*: with `plant=`; *and controller*:
-  with the compiled torque too. In turn; medians. The ends agree, or nothing is written.
+  with the compiled torque too. In turn; medians. The final states agree, or nothing is written.
 - *forward, certified*: `hc.forward_dynamics(mech, q, v, B u, partition=part)`, the general path:
   arguments checked, multipliers and certificate computed. It is not made for a control loop.
 - *constraintDynamics*: `pin.constraintDynamics` with `RigidConstraintModel` of the same closures,
@@ -71,7 +73,7 @@ METHOD_NOTES = """\
 - *projection* to *proximal*: `hc.forward_dynamics` by that method, the general path, with
   certificate and multipliers; `partition=part` and `terms=T`, T made beforehand, with M and h.
   *direct, own terms*: the same without T.
-- *proximal* is `pin.constraintDynamics` inside, laid out anew at each call; it takes points and
+- *proximal* is `pin.constraintDynamics` inside, prepared anew at each call; it takes points and
   welds with the very rows of the mechanism only.
 """
 
@@ -84,12 +86,12 @@ PEER_NOTES = """\
   and bias of both frames of each closure relative to the world (none for the world itself), their
   difference in world axes; the system of *dense KKT*, solved as there, kept rows only.
 - The two Drake columns have a plant each, but run the same library: where one has just run, the
-  first call of the other finds some of the code in the caches. So it is with all columns that
+  first call of the other finds some of the code in the caches. This holds for all columns that
   share a library.
 - *MuJoCo mj_inverse*: given the exact q, v and a. Its inertia matrix and bias agree with
   Pinocchio's to 1e-9 on the tree. Its constraints are soft: a force answers a violation of the
-  constraint by q, v or a, and here there is none. So the constraint forces are zero, and what
-  comes out is M a + h of the cut tree, with efforts on the passive joints too. (Projected on the
+  constraint by q, v or a, and here there is none. So the constraint forces are zero, and the
+  result is M a + h of the cut tree, with efforts on the passive joints too. (Projected on the
   motions that the closures allow, these efforts are the right ones, checked to 1e-9; but
   mj_inverse does not project.) "Off by" is the difference of the entries at the motors from the
   exact torque.
@@ -101,6 +103,37 @@ Not a target, so in brackets: the limits were set for *Drake by hand*, the leane
 found. The rows with *Drake textbook*, the plain one, have the same limits."""
 
 
+PAGES = {
+    "RESULTS-control.md": (
+        "Times of control laws",
+        "Ticks from encoders to torque, of friction and tasks, and within limits; certificates of "
+        "batches.",
+        ("encoders", "laws", "certified", "limits"),
+    ),
+    "RESULTS-exported.md": (
+        "Times of exported C",
+        "Ticks in a C loop, size of the code, stack, time of the build.",
+        ("exported",),
+    ),
+    "RESULTS-design.md": (
+        "Times of offline design",
+        "Linear models, fastest motions, sweeps.",
+        ("design", "sweeps"),
+    ),
+}
+"""Pages of sections: title, what is there, names of the sections in bench.py."""
+TARGETS_PAGE, METHOD_PAGE = "RESULTS-targets.md", "RESULTS-method.md"
+FORMER_PLACES = {
+    "RESULTS-control.md": (
+        "from-encoders-to-torque", "from-encoders-to-torque-in-c",
+        "friction-tasks-and-the-observer", "batches-with-certificates", "within-limits",
+    ),
+    "RESULTS-exported.md": ("exported-c",),
+    "RESULTS-design.md": ("linear-models", "fastest-motions", "sweeps"),
+}  # fmt: skip
+"""Anchors that RESULTS.md has for what is on another page."""
+
+
 def results(
     figures: Sequence[Figures],
     methods: Sequence[Figures],
@@ -108,9 +141,9 @@ def results(
     batches: Batches,
     simulations: Simulations,
     written: str,
-    sections: Sequence[str],
-) -> str:
-    """The whole of RESULTS.md."""
+    sections: Mapping[str, str],
+) -> dict[str, str]:
+    """All pages by their names."""
     names, method_names = _names(figures, _ORDER), _names(methods, _METHOD_ORDER)
     notes = NOTES.format(states=len(figures[0].case.states))
     notes += METHOD_NOTES
@@ -118,44 +151,86 @@ def results(
         notes += PEER_NOTES
     judged = targets(figures, ticks) + method_targets(methods)
     judged += compiled_targets(figures, batches)
-    parts = [
-        "# How long things take",
-        f"Written by {written}; nothing here is edited by hand.",
-        machine(),
-        "## Time, us: median / 99th percentile (ratio of medians to the unit)",
-        table(["mechanism", *names], [[f.case.name, *_times(f, names)] for f in figures]),
-        "## First calls after other work, us: median (ratio to the unit)",
-        table(["mechanism", *names], [[f.case.name, *_first(f, names)] for f in figures]),
-        "## Forward dynamics by every method, us: median (ratio to constraintDynamics)",
-        table(["mechanism", *method_names], [_methods(f, method_names) for f in methods]),
-        "## Mechanisms",
-        table(
+    main = {
+        "Time, us: median / 99th percentile (ratio of medians to the unit)": table(
+            ["mechanism", *names], [[f.case.name, *_times(f, names)] for f in figures]
+        ),
+        "First calls after other work, us: median (ratio to the unit)": table(
+            ["mechanism", *names], [[f.case.name, *_first(f, names)] for f in figures]
+        ),
+        "Forward dynamics by every method, us: median (ratio to constraintDynamics)": table(
+            ["mechanism", *method_names], [_methods(f, method_names) for f in methods]
+        ),
+        "Jitter of `inverse`, us": _jitter(ticks),
+        "Many states at once, us a state": _batches(batches) if any(batches.values()) else "",
+        "Simulation under a controller at 1 kHz, s per second": (
+            _simulations(simulations) if any(simulations.values()) else ""
+        ),
+    }
+    method = {
+        "What the columns are": notes.strip(),
+        "Mechanisms": table(
             ["mechanism", "nv", "rows", "rank", "nu", "k", "path"],
             [_sizes(f) for f in [*figures, *methods]],
         ),
-        "## Check: largest difference from the exact result, relative",
-        _differences(figures, names),
-        _differences(methods, method_names),
-        "## Jitter of `inverse`, us",
-        _jitter(ticks),
-        *(
-            ["## Many states at once, us a state", _batches(batches)]
-            if any(batches.values())
-            else []
+        "Check: largest difference from the exact result, relative": "\n\n".join(
+            (_differences(figures, names), _differences(methods, method_names))
         ),
-        *(
-            ["## Simulation under a controller at 1 kHz, s per second", _simulations(simulations)]
-            if any(simulations.values())
-            else []
-        ),
-        "## Targets",
-        table(["target", "figure", "", "first calls"], [t.row() for t in judged]),
-        *([IN_BRACKETS] if "Drake textbook" in names else []),
-        "## Notes",
-        notes.strip(),
-        *sections,
+    }
+    goals = table(["target", "figure", "", "first calls"], [t.row() for t in judged])
+    if "Drake textbook" in names:
+        goals += "\n\n" + IN_BRACKETS
+    return pages(main, method, goals, sections, written, machine())
+
+
+def pages(
+    main: Mapping[str, str],
+    method: Mapping[str, str],
+    goals: str,
+    sections: Mapping[str, str],
+    written: str,
+    where: str,
+) -> dict[str, str]:
+    """Tables under their headings, the targets, sections by name: as pages."""
+    if lost := set(sections) - {x for _, _, names in PAGES.values() for x in names}:
+        raise ValueError(f"no page of PAGES has the sections {sorted(lost)}")
+    beside = {
+        METHOD_PAGE: ("How the times are measured", "Columns, mechanisms, check of the results."),
+        TARGETS_PAGE: ("Targets of time", "Limits that were set for times, and which are met."),
+        **{name: (title, about) for name, (title, about, _) in PAGES.items()},
+    }
+    anchors = {
+        name: "".join(f'<a id="{x}"></a>' for x in FORMER_PLACES.get(name, ())) for name in beside
+    }
+    contents = [
+        f"- {anchors[name]}[{title}]({name}). {about}" for name, (title, about) in beside.items()
     ]
-    return "\n\n".join(parts) + "\n"
+    found = {
+        "RESULTS.md": [
+            "# Computation times",
+            "How long does a torque take, for which mechanism, beside other libraries?",
+            "\n".join(contents),
+            f"Written by {written}; nothing here is edited by hand.",
+            where,
+            *_under_headings(main),
+        ],
+        METHOD_PAGE: _under_headings(method),
+        TARGETS_PAGE: [goals],
+        **{name: [sections[x] for x in names] for name, (_, _, names) in PAGES.items()},
+    }
+    return {
+        name: "\n\n".join(parts if name == "RESULTS.md" else [*_head(*beside[name]), *parts]) + "\n"
+        for name, parts in found.items()
+    }
+
+
+def _head(title: str, about: str) -> list[str]:
+    """The beginning of a page beside the first one."""
+    return [f"# {title}", f"{about} Part of the run of [computation times](RESULTS.md)."]
+
+
+def _under_headings(parts: Mapping[str, str]) -> list[str]:
+    return [x for heading, text in parts.items() if text for x in (f"## {heading}", text)]
 
 
 _ORDER = [

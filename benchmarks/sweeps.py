@@ -51,7 +51,7 @@ def forked(law: Any, items: list[Any], count: int) -> float:
 
 
 def section(quick: bool) -> str:
-    """The section of RESULTS.md."""
+    """The section of the results."""
     rounds = 2 if quick else 5
     mech = hc.load(hc.robot_file("stewart"))
     q, v = hc.assemble(mech)

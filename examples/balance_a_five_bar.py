@@ -69,6 +69,7 @@ with hc.style("page", height="80 mm"):
     curve.set(xlabel="t (s)", ylabel="off the equilibrium (rad)", ylim=(-0.15, 0.4))
     curve.set(title="10 % heavier than the model, sampled at 1 kHz")
     curve.legend()
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "balance_a_five_bar.png")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/balance_a_five_bar.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

@@ -110,6 +110,7 @@ with hc.style("page", height="80 mm"):
     above.set(aspect="equal", xlabel="x (mm)", ylabel="y (mm)", title="from above")
     above.legend()
     beside.set(xlabel="t (s)", ylabel="height above the plane (mm)", title="the tool's height")
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "draw_at_constant_height.png")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/draw_at_constant_height.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

@@ -1,8 +1,10 @@
 """All robots that come with the library, in one picture; one more is opened by hand.
 
 Motors are filled, closures are rings, triangles stand on the ground, and what does not meet is
-red. Needs the extra `holoctl[plot]`; writes robots.png.
+red. Needs the extra `holoctl[plot]`; writes out/robots.png.
 """
+
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 
@@ -36,4 +38,6 @@ print("open by", f"{hc.constraint_errors(five_bar, q).closure:.2f} of the size o
 leg = hc.load(hc.robot_file("leg"), free_flyer=True)
 q, _ = hc.assemble(leg)
 hc.draw(leg, q, place(9, "leg, afloat, from the side", space=False), "xz", frames=["pelvis"])
-figure.savefig("robots.png", dpi=80)
+path = Path("out/robots.png")
+path.parent.mkdir(parents=True, exist_ok=True)
+figure.savefig(path, dpi=80)

@@ -95,6 +95,7 @@ with hc.style("page", height="80 mm"):
     curve.axhline(1e3 * PUSH[0] / k, color="0.6", linewidth=1, zorder=0)
     curve.set(xlabel="t (s)", ylabel="x of the platform (mm)", title="pushed from 0.1 s on")
     curve.legend()
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "hold_a_pose.png")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/hold_a_pose.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

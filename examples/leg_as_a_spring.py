@@ -77,7 +77,7 @@ for i, at in enumerate(stands):
     moves = hc.forward_dynamics(
         standing, q, v, standing.B @ run.u[at], f_ext=push(t, q, v), partition=part
     )
-    ground[i] = hc.by_constraint(standing, moves.multipliers)["ground"][2]
+    ground[i] = hc.methods.by_constraint(standing, moves.multipliers)["ground"][2]
 short = np.array([sole_at(q).translation[2] - q[2] - rest[0] for q in run.q])
 before, after = short[run.t <= 1.2][-1], short[-1]
 print(f"the ground pushes with {ground.min():.0f} to {ground.max():.0f} N: it never pulls")
@@ -111,6 +111,7 @@ with hc.style("page", height="75 mm"):
     line.plot(1e3 * x, weight + STIFFNESS * (x - before), "k:", label="K, at rest")
     line.set(xlabel="shorter by (mm)", ylabel="force of the ground (N)", title="the spring")
     line.legend()
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "leg_as_a_spring.png")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/leg_as_a_spring.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

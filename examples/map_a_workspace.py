@@ -39,6 +39,7 @@ if __name__ == "__main__":  # other processes import this file
         for ax, (what, title) in zip(figure.subplots(1, 3), titles.items(), strict=True):
             found.plot(what, ax=ax)
             ax.set_title(title)
-        path = Path(sys.argv[1] if len(sys.argv) > 1 else "map_a_workspace.png")
+        path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/map_a_workspace.png")
+        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
     print(f"the picture: {path}")

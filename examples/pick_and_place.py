@@ -61,6 +61,7 @@ with hc.style("page", height="80 mm"):
         xlabel="t (s)", ylabel="efforts (N m)", title=f"{there.duration:.3f} s, at the limits"
     )
     curve.legend()
-    picture = Path(sys.argv[1] if len(sys.argv) > 1 else "pick_and_place.png")
+    picture = Path(sys.argv[1] if len(sys.argv) > 1 else "out/pick_and_place.png")
+    picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=150)
 print(f"the picture: {picture}")

@@ -66,7 +66,7 @@ def step(t: float) -> bool:
     return stop.is_set()
 
 
-for i in range(round(RATE * PERIOD)):  # warm up: the first calls lay out workspaces, fill caches
+for i in range(round(RATE * PERIOD)):  # warm up: the first calls allocate memory, fill caches
     loop.torque_from_motors(*read_encoders(i / RATE), *reference(i / RATE), out=u)
 loop.reset(q_home)
 loop.torque_from_motors(*read_encoders(0.0), *reference(0.0), out=u)  # the first one takes longer

@@ -105,6 +105,7 @@ with hc.style("page", height="120 mm"):
     for axes, what in zip(curves, ("tilt (degrees)", "leg_1 (N)", "height (mm)"), strict=True):
         axes.set(xlabel="t (s)", ylabel=what)
     curves[2].legend(loc="lower left")
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "stay_within_limits.png")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/stay_within_limits.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 print(f"the picture: {path}")

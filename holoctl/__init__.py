@@ -37,7 +37,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holoctl import protocols, results
+    from holoctl import methods, protocols, results
     from holoctl.app.animate import animate
     from holoctl.app.draw import draw
     from holoctl.app.plot_run import plot_run
@@ -92,7 +92,6 @@ if TYPE_CHECKING:
     from holoctl.dynamics.impacts import impulse
     from holoctl.dynamics.inverse import inverse_dynamics
     from holoctl.dynamics.other_methods.fdgq import fdgq
-    from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -113,7 +112,6 @@ if TYPE_CHECKING:
     from holoctl.projector.projection import project
     from holoctl.projector.state_projection import corrected
     from holoctl.rows.constraint_errors import constraint_errors
-    from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import constraint_wrenches
     from holoctl.rows.terms import terms
     from holoctl.simulation.events import Event
@@ -177,7 +175,6 @@ _HOMES = {
     "dynamics.inverse": ["inverse_dynamics"],
     "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
     "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
-    "dynamics.relaxed_inverse": ["inverse_dynamics_relaxed", "is_fully_actuated"],
     "dynamics.other_methods.fdgq": ["fdgq"],
     "rows.terms": ["terms"],
     "base.errors": [
@@ -194,7 +191,6 @@ _HOMES = {
     "projector.partition": ["partition"],
     "projector.projection": ["project"],
     "rows.constraint_errors": ["constraint_errors"],
-    "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["constraint_wrenches"],
     "simulation.events": ["Event"],
     "simulation.plant": ["Integrator", "Plant"],
@@ -205,10 +201,11 @@ _HOMES = {
     "transmission.robot": ["transmissions"],
     "transmission.transmission": ["Transmission"],
     "tree.numbering": ["renumbered"],
+    "methods": ["methods"],
     "protocols": ["protocols"],
     "results": ["results"],
 }  # fmt: skip
-_MODULES = {"protocols", "results"}
+_MODULES = {"methods", "protocols", "results"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
@@ -238,7 +235,7 @@ def _present_name(former: str) -> str | None:
         return None
     now: str | None = importlib.import_module("holoctl.base.renamed").RENAMED.get(former)
     if now is None:
-        for place in ("results", "protocols"):
+        for place in sorted(_MODULES):
             if former in importlib.import_module(f"holoctl.{place}").__all__:
                 return f"{place}.{former}"
     return now

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from holoctl.app.view.view import View
 from holoctl.base.errors import SweepError
+from holoctl.closing.closed_state import ClosedMotion, ClosedState
 from holoctl.closing.repaired_geometry import RepairedGeometry
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
@@ -52,6 +53,8 @@ __all__ = [
     "AssemblyModes",
     "BatchCertificate",
     "Certificate",
+    "ClosedMotion",
+    "ClosedState",
     "Compiled",
     "CompiledTasks",
     "ConstraintErrors",

@@ -195,6 +195,11 @@ def frame_of_film(run, mech, view, shown):
     return film._reached(run, mech, view, shown)
 
 
+def box_of(ax):
+    """The sides of the box that matplotlib draws in space, for the limits of its axes."""
+    return ax._box_aspect
+
+
 def laws_in_numbers(prepared):
     """A function (q, v, t) that gives the constraints and the tree of a tick, factored there; None
     where the fast path does not serve."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from support import ROOT
 
 DOCS = ROOT / "docs"
+ALL_PAGES = sorted(DOCS.rglob("*.md"))
 
 IN_ORDER = "<!-- one program: its blocks run in this order, in one folder -->"
 """A page with this line shares names and files between its blocks; others run them one by one."""

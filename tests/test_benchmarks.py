@@ -1,4 +1,4 @@
-"""What is told about speed is what benchmarks/RESULTS.md has; its program runs, and trusts nobody.
+"""What pages say about speed is what benchmarks/RESULTS*.md have; their program compares first.
 
 A page may tell the time of something, or a ratio of times, only as a range or an upper bound that
 holds all rows that it is about. It is written wider than what was measured, by a quarter at each
@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from markdown.extensions.toc import slugify
+from pages import ALL_PAGES
 from support import ROOT
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -25,9 +27,15 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import columns
 import figures
 import methods
+import report
 from mechanisms import robot
 
-RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+SECTIONS = ("laws", "encoders", "certified", "limits", "exported", "design", "sweeps")
+
+FIRST = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+RESULTS = "\n".join(
+    path.read_text(encoding="utf-8") for path in sorted((ROOT / "benchmarks").glob("RESULTS*.md"))
+)
 ROOM, LOOSE = 1.25, 2.0
 """How much wider than measured a range is to be written, and how much wider it may be."""
 
@@ -55,11 +63,11 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
      lambda row: [1e-3 * row["by differences, us"]]),
     ("docs/design.md", "is {} to {} times as fast, once it is compiled", "Linear models", ".*",
      of("by differences, us", over="compiled, us")),
-    ("docs/design.md", "the program of cvxpy: {} to {} s where", "Fastest motions", ".*",
+    ("docs/trajectories.md", "the program of cvxpy: {} to {} s where", "Fastest motions", ".*",
      lambda row: [1e-3 * row["cvxpy, first, ms"]]),
-    ("docs/design.md", "in the same thread, took {} to {} ms", "Fastest motions", ".*",
+    ("docs/trajectories.md", "in the same thread, took {} to {} ms", "Fastest motions", ".*",
      of("cvxpy, ms")),
-    ("docs/embedded.md", "readings that were found took {} to {} times the median",
+    ("docs/embedded-time.md", "readings that were found took {} to {} times the median",
      "From encoders to torque, in C", ".*", of("native worst tick, ns", over="native tick, ns")),
     ("docs/faq.md", "take? {} to {} us in Python", TIMES, ".*", of("inverse")),
     ("docs/faq.md", "us in Python, {} to {} us compiled", *COMPILED),
@@ -82,9 +90,9 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
      lambda row: [1.0 + row["compiled nearest"] / row["compiled"]]),
     ("docs/limits.md", "those of efforts cost {} to {} us more", LIMITS, ".*",
      of("nearest, joints", more="nearest")),
-    ("docs/task-space.md", "A tick of it takes {} to {} us from a five-bar", LAWS, IN_PYTHON,
+    ("docs/external-forces.md", "A tick of it takes {} to {} us from a five-bar", LAWS, IN_PYTHON,
      of("observer")),
-    ("docs/task-space.md", "coordinates, and {} to {} us more with a wrench", LAWS, IN_PYTHON,
+    ("docs/external-forces.md", "coordinates, and {} to {} us more with a wrench", LAWS, IN_PYTHON,
      of("and wrench", more="observer")),
     ("docs/task-space.md", "A law of one task takes {} to {} times as long", LAWS, IN_PYTHON,
      of(*FRAMES, over="computed torque")),
@@ -96,9 +104,9 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
 ]  # fmt: skip
 
 NO_SPEEDS = {  # what is no time of the library, by the words around it
-    "docs/decisions.md": ("from 0.1 us to 1e5 s",),  # bins of a histogram
+    "docs/decisions/control.md": ("from 0.1 us to 1e5 s",),  # bins of a histogram
     "docs/derivations-multipliers.md": ("on a fast mechanism it is some microseconds",),  # a step
-    "docs/file-formats.md": ("rotor turns `gear_ratio` times as fast as its joint",),
+    "docs/file-formats-dynamics.md": ("rotor turns `gear_ratio` times as fast as its joint",),
     "docs/limits.md": ("not worth its microseconds",),
     "docs/realtime.md": ("up to 50 us late on purpose", "more than 10 us to leave"),  # Linux's
 }
@@ -158,10 +166,10 @@ def test_a_speed_in_a_page_is_that_of_the_results(page, words, section, rows, va
     assert not low or low[0] <= least <= LOOSE * low[0], f"{told} from {least / ROOM:.2g}"
 
 
-PAGES = ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = ["README.md", *(p.relative_to(ROOT).as_posix() for p in ALL_PAGES)]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p != "docs/referee.md"])  # a program's
+@pytest.mark.parametrize("page", [p for p in PAGES if "docs/referee" not in p])  # a program's
 def test_no_speed_stands_in_a_page_unread(page):
     text = text_of(page)
     spans = [m.span() for p, words, *_ in SPEEDS if p == page for m in stated(page, words)]
@@ -175,7 +183,7 @@ def test_no_speed_stands_in_a_page_unread(page):
 
 def test_the_results_are_of_one_run_and_tell_the_load():
     assert len(re.findall(r"^Written by `", RESULTS, flags=re.MULTILINE)) == 1
-    assert "load average" in RESULTS[: RESULTS.index("## ")]
+    assert "load average" in FIRST[: FIRST.index("## ")]
     assert not re.search(r"was measured by|alone, later|while other work", RESULTS)
 
 
@@ -231,9 +239,24 @@ def test_a_table_names_each_column_once():
         figures.table(["robot", "ratio", "ratio"], [])
 
 
+def test_every_section_is_on_a_page():
+    sections = {name: f"## {name}" for name in SECTIONS}
+    made = report.pages({"Time": "1"}, {"Notes": "2"}, "3", sections, "a test", "here")
+    assert set(made) == {path.name for path in (ROOT / "benchmarks").glob("RESULTS*.md")}
+    text = "".join(made.values())
+    assert all(text.count(section) == 1 for section in sections.values())
+    with pytest.raises(ValueError, match="another"):
+        report.pages({}, {}, "", {**sections, "another": ""}, "a test", "here")
+
+
+@pytest.mark.parametrize("name", report.FORMER_PLACES)
+def test_a_former_place_of_a_section_leads_to_its_page(name):
+    headings = re.findall(r"^##+ (.*)$", (ROOT / "benchmarks" / name).read_text("utf-8"), re.M)
+    assert set(report.FORMER_PLACES[name]) <= {slugify(x, "-") for x in headings}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("section", ["laws", "encoders", "certified", "limits", "exported",
-                                     "design", "sweeps"])  # fmt: skip
+@pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_can_be_measured(section):
     program = [sys.executable, ROOT / "benchmarks" / "bench.py", "--quick", "--only", section]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)

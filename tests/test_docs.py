@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from pages import is_one_program, rounded
+from pages import ALL_PAGES, is_one_program, rounded
 from shared_robots import SHARED_ROBOT_NAMES, shared_robot
 from support import ROOT
 
@@ -28,7 +28,7 @@ MODULES = [
 
 def one_by_one():
     """Pages whose blocks stand by themselves; for the others there is test_pages_in_order.py."""
-    return [page for page in sorted(DOCS.glob("*.md")) if not is_one_program(page)]
+    return [page for page in ALL_PAGES if not is_one_program(page)]
 
 
 def sessions():
@@ -88,7 +88,7 @@ def test_the_accelerations_are_those_of_sympy():
 
 
 PROGRAMS = [
-    *DOCS.glob("*.md"), *(DOCS.parent / "examples").glob("*.py"), DOCS.parent / "README.md",
+    *ALL_PAGES, *(DOCS.parent / "examples").glob("*.py"), DOCS.parent / "README.md",
 ]  # fmt: skip
 
 
@@ -141,10 +141,13 @@ def random_step():
     return (default(of("closing.nearby_configurations.nearby_configurations"), "step"),)
 
 
-DERIVATIONS, DECISIONS = "docs/derivations*.md", "docs/decisions.md"
+DERIVATIONS, DECISIONS = "docs/derivations*.md", "docs/decisions/*.md"
+FILES, EMBEDDED = "docs/file-formats*.md", "docs/embedded*.md"
 REALTIME = "docs/realtime.md"
+ENCODERS = "docs/encoders.md"
 LIMITS = "docs/limits.md"
 TASK_SPACE = "docs/task-space.md"
+INVERSE_KINEMATICS = "docs/inverse-kinematics.md"
 SIMULATION = "docs/simulation.md"
 
 CLAIMS = [  # page, the words around each number {}, what the code has in its place
@@ -183,7 +186,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "or {} s after such a change.",
      ("tolerances.FIRST_SLOWED", "tolerances.FIRST_GAP", "tolerances.FIRST_TICK",
       "tolerances.FIRST_GAP", "tolerances.FIRST_WAIT", "tolerances.FIRST_GAP")),
-    (DECISIONS, "a dead point that is less than {} s back the object", "tolerances.FIRST_WAIT"),
+    (DECISIONS, "a singular configuration that is less than {} s back", "tolerances.FIRST_WAIT"),
     (DECISIONS, "twice that and at least {} s count", "tolerances.FIRST_TICK"),
     (DERIVATIONS, "longer than {} may be a glitch if it is more than {} times the largest one "
      "before, which decays by {} from call to call.",
@@ -193,8 +196,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "Redundant sensors may disagree by {} rad", "tolerances.SENSORS_AGREE"),
     (DECISIONS, "by less than {} of their own size count as not seen",
      "tolerances.UNSEEN_MOTION"),
-    (REALTIME, "two evaluations of the rows, at most {} (and once", "tolerances.FACTORED_TICK"),
-    (REALTIME, "where *noise* would be amplified by more than {}, nothing",
+    (ENCODERS, "two evaluations of the rows, at most {} (and once", "tolerances.FACTORED_TICK"),
+    (ENCODERS, "where *noise* would be amplified by more than {}, nothing",
      "tolerances.GAIN_LIMIT"),
     (SIMULATION, "no step is longer than {} ticks of", "simulate.TIMED_TICKS"),
     (SIMULATION, "must be on the constraints to {} (scaled)", "tolerances.CLOSED"),
@@ -218,7 +221,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where that is more than {} the motion is followed as it is",
      "singularity_crossing.MISSED"),
     (DERIVATIONS, "where s falls below {} of its usual value without", "singularity_crossing.LOST"),
-    (DECISIONS, "Between {} and {} nobody can tell",
+    (DECISIONS, "Between {} and {} this is undecided",
      ("singularity_crossing.PASSED", "singularity_crossing.MISSED")),
     (DECISIONS, "What is within {} of zero at a start", "events.EVENT_LEFT"),
     (DECISIONS, "in halves of the step, down to a part in {}.",
@@ -333,7 +336,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "within {} of norm 1 (single precision)", "configurations.SINGLE_PRECISION"),
     (DECISIONS, "triangle inequality by {} of its size", "tolerances.SIX_DIGITS"),
     (DECISIONS, "may be off by {} of mass times", "inertia_checks.MOVED_INERTIA"),
-    (DECISIONS, "joints are set within {} rad or m", "robot_arguments.TYPED_FARTHEST"),
+    (DECISIONS, "holds a joint at its value, within {} rad or m", "robot_arguments.TYPED_FARTHEST"),
     (DECISIONS, "a run has at most {} ticks", "tolerances.MOST_TICKS"),
     (DECISIONS, "`closure_limit` is {} by default", "tolerances.CLOSURE_LIMIT"),
     (DECISIONS, "`velocity_limit` is {}: a failed", "tolerances.VELOCITY_LIMIT"),
@@ -345,13 +348,13 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "Lengths up to {} m and speeds up to {} m/s",
      ("mechanism.checks.FARTHEST", "tolerances.FASTEST")),
     (REALTIME, "the condition number is above {}, a tenth", "rows.state_limits.MOST_CONDITION"),
-    (REALTIME, "the certificate's `closure` ({} by default) and `velocity` ({}),",
+    (REALTIME, "the certificate's `closure` ({} by default) and `velocity_residual` ({}),",
      ("tolerances.CLOSURE_LIMIT", "tolerances.VELOCITY_LIMIT")),
     (REALTIME, "(a scaled multiplier above {}, a scaled pivot below {})",
      ("elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
     (DECISIONS, "by steps of {} for first and {} for second",
      ("tolerances.FIRST_DIFFERENCE", "callbacks.SECOND_DIFFERENCE")),
-    (DECISIONS, "idempotent to {} (1 + largest", "explicit_chart.IDEMPOTENT"),
+    (DECISIONS, "idempotent** to {} (1 + largest", "explicit_chart.IDEMPOTENT"),
     (DECISIONS, "at up to {} seeded states near the reference; a difference of {} is refused",
      ("tolerances.DIFFERENCE_STATES", "constraints.derivative_check.DERIVATIVES_AGREE")),
     (DECISIONS, "if it turns nothing (to {}) at",
@@ -363,7 +366,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "A gap below {} between", "tolerances.UNCERTAIN"),
     (DECISIONS, "unless that is {} times worse", "partition.PREFERENCE"),
     (DECISIONS, "becomes dependent, by {} times its place", "partition.EARLIER"),
-    (DECISIONS, "Tolerance {} on the largest scaled", lambda: (default(hc.assemble, "tol"),)),
+    (DECISIONS, "Tolerance** {} on the largest scaled", lambda: (default(hc.assemble, "tol"),)),
     (DECISIONS, "At most {} iterations for each start, the guess and {} seeded",
      lambda: tuple(default(hc.assemble, x) for x in ("max_iter", "restarts"))),
     (DECISIONS, "A closing step is at most {} (scaled", "closing.newton.LONGEST_STEP"),
@@ -436,19 +439,19 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      lambda: (1.0 / of("tolerances.UNSEEN_MOTION"),)),
     ("docs/doctor.md", "Above {} the closed state is refused", "tolerances.GAIN_LIMIT"),
     ("docs/from-spatial-v2.md", "q must stay within {} |", "explicit_chart.IDEMPOTENT"),
-    ("docs/file-formats.md", "get bounds of {} rad or m, finite", "io.reader_limits.FREE"),
-    ("docs/file-formats.md", "infinite, {} or more, positions of {} or more",
+    (FILES, "get bounds of {} rad or m, finite", "io.reader_limits.FREE"),
+    (FILES, "infinite, {} or more, positions of {} or more",
      lambda: (of("tolerances.LARGEST_LIMIT"), of("default_limits.FARTHEST_LIMIT"))),
     ("docs/closing-axes.md", "`hc.load` takes {} unless another is given",
      "tolerances.GEOMETRY_OF_FILES"),
-    ("docs/embedded.md", "asked for beyond {} times their limits are", "tolerances.FARTHEST_ASKED"),
-    (LIMITS, "asked for beyond {} times their limits, where", "tolerances.FARTHEST_ASKED"),
+    (EMBEDDED, "requested beyond {} times their limits are", "tolerances.FARTHEST_ASKED"),
+    (LIMITS, "efforts exceed {} times their limits, where", "tolerances.FARTHEST_ASKED"),
     (LIMITS, "for the same motion, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
-    ("docs/embedded.md", "off norm one by more than {}; smaller",
+    (EMBEDDED, "off norm one by more than {}; smaller",
      "configurations.SINGLE_PRECISION"),
-    ("docs/embedded.md", "the self-test: {} states with torques", "tolerances.SELF_TEST_STATES"),
-    ("docs/embedded.md", "the {} states tell whether", "tolerances.SELF_TEST_STATES"),
-    ("docs/embedded.md", "one behind the other: {} by default", "tolerances.HOLD_LIMIT"),
+    (EMBEDDED, "the self-test: {} states with torques", "tolerances.SELF_TEST_STATES"),
+    (EMBEDDED, "the {} states tell whether", "tolerances.SELF_TEST_STATES"),
+    (EMBEDDED, "one behind the other: {} by default", "tolerances.HOLD_LIMIT"),
     (DECISIONS, "It is held for {} ticks", "tolerances.HOLD_LIMIT"),
     (DERIVATIONS, r"\frac{S H S}{\text{trace}(S H S)} + {} I", "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, "is off by about {} of the acceleration that is missed",
@@ -464,20 +467,22 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      ("tolerances.POSITION_MARGIN", "tolerances.VELOCITY_MARGIN")),
     (LIMITS, "Beyond {} of a limit of velocity, now", "tolerances.NEAR_SPEED"),
     (DERIVATIONS, "is beyond {} of it. A criterion", "tolerances.NEAR_SPEED"),
-    ("docs/embedded.md", "beyond {} of its limit, or would be", "tolerances.NEAR_SPEED"),
+    (EMBEDDED, "beyond {} of its limit, or would be", "tolerances.NEAR_SPEED"),
     (LIMITS, "beyond {} of its limit, forward dynamics", "tolerances.NEAR_SPEED"),
-    ("docs/design.md", "by a minimum below {}. Paths of", "type_2.TYPE_2"),
+    ("docs/trajectories.md", "is detected by a minimum below {}.", "type_2.TYPE_2"),
     (LIMITS, "is led back over some {} ticks", "laws.acceleration_bounds.LED_BACK_TICKS"),
     (DERIVATIONS, "a task is singular where it is above {}. With", "tolerances.TASK_SINGULAR"),
     (DERIVATIONS, "less than {} of the longest row of J along", "task_singularity.TASK_HELD"),
     (DERIVATIONS, r"s \lt d, \ \text{else}\ 0 \qquad d = {}", "tolerances.TASK_DAMPED"),
     (DERIVATIONS, "over its diagonal. Where they are above {}, the", "tolerances.TASK_DOUBT"),
     (TASK_SPACE, "(`task_terms(...).condition`) above {}.", "tolerances.TASK_SINGULAR"),
-    (TASK_SPACE, "poses to `tol` ({}, scaled)", lambda: (default(hc.inverse_kinematics, "tol"),)),
-    (TASK_SPACE, "on the constraints (at most {}, scaled)", "constrained_least_squares.REACH_STEP"),
+    (INVERSE_KINEMATICS, "poses to `tol` ({}, scaled)",
+     lambda: (default(hc.inverse_kinematics, "tol"),)),
+    (INVERSE_KINEMATICS, "on the constraints (at most {}, scaled)",
+     "constrained_least_squares.REACH_STEP"),
     (TASK_SPACE, "relative to its size, is above {}, it is damped",
      lambda: (1.0 / of("tolerances.TASK_DAMPED"),)),
-    (DECISIONS, "too weak give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
+    (DECISIONS, "too weak** give {} of the way", "demo.BETWEEN_HOLDING_AND_MOVING"),
     (DECISIONS, "Meshes have {} MB together",
      lambda: (1e-6 * of("reader_limits.MOST_MESH_BYTES"),)),
     (DECISIONS, "A drag stops {} (scaled) before", "drag_path.DRAG_SHORTEST"),
@@ -485,57 +490,58 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "is more than {} times the size of the mechanism", "report_sentences._WIDE"),
     ("holoctl/constraints/custom.py", "(steps of {} rad or m) and along time",
      "tolerances.FIRST_DIFFERENCE"),
-    ("docs/design.md", "may differ from what was given by {}.", "tolerances.CLOSED"),
-    ("docs/design.md", "must agree with each other, to {}.", "closed_path.PATH_MEETS"),
+    ("docs/design.md", "may differ from the input by {}.", "tolerances.CLOSED"),
+    ("docs/trajectories.md", "must agree with each other, to {}.", "closed_path.PATH_MEETS"),
     ("docs/design.md", "made every {} ms, {} times at most",
      lambda: (1e3 * of("lqr_along.MODEL_EVERY"), of("lqr_along.MOST_MODELS"))),
-    ("docs/design.md", "exceeds its limit by more than {} % there are more",
+    ("docs/trajectories.md", "exceeds its limit by more than {} % there are more",
      lambda: (100.0 * of("retiming.solve.RETIME_OVER"),)),
     ("docs/design.md", "decay more than {} as fast", "sampled_loop.DECAYS_FASTER"),
-    ("docs/design.md", "then as many as take about {} s, and", "chunks.SWEEP_CHUNK"),
-    ("docs/design.md", "done with its chunk in {} s gives", "chunk_evaluation.SWEEP_PATIENCE"),
-    ("docs/design.md", "about the axis hardly matters ({} of the", "dynamics.IDLE_BALANCED"),
-    ("docs/design.md", "or with fewer than {} intervals", "retime.RETIME_CHECKED"),
-    ("docs/doctor.md", "of `hc.load`, where it is {} unless", "tolerances.GEOMETRY_OF_FILES"),
+    ("docs/sweeps.md", "then as many as take about {} s, and", "chunks.SWEEP_CHUNK"),
+    ("docs/sweeps.md", "done with its chunk in {} s gives", "chunk_evaluation.SWEEP_PATIENCE"),
+    ("docs/trajectories.md", "about the axis hardly matters ({} of the", "dynamics.IDLE_BALANCED"),
+    ("docs/trajectories.md", "or with fewer than {} intervals", "retime.RETIME_CHECKED"),
+    ("docs/rounded-geometry.md", "of `hc.load`, where it is {} unless",
+     "tolerances.GEOMETRY_OF_FILES"),
     (REALTIME, "is stricter with a state ({}), for", "tolerances.TOLERANCES[closure]"),
-    (REALTIME, "between them ({} s of it), but at least within {} s; where `t` does not tell, "
-     "within {} s; where the reading is farther from the `reset` than one tick goes, within {} s",
+    (ENCODERS, "between them (of which {} s count), at least {} s | | no `t` | {} s | | the "
+     "reading is farther from the `reset` than one tick goes | at least {} s",
      ("tolerances.FIRST_GAP", "tolerances.FIRST_TICK", "tolerances.FIRST_WAIT",
       "tolerances.FIRST_GAP")),
-    (REALTIME, "where `t` goes back by more than {} s there", "tolerances.FIRST_TICK"),
-    (REALTIME, "After {} s without a reading", "tolerances.FIRST_GAP"),
+    (ENCODERS, "where `t` goes back by more than {} s there", "tolerances.FIRST_TICK"),
+    (ENCODERS, "After {} s without a reading", "tolerances.FIRST_GAP"),
     (DECISIONS, "Time that goes back by more than {} s is another", "tolerances.FIRST_TICK"),
     (DECISIONS, "A gap of more than {} s is no tick", "tolerances.FIRST_GAP"),
-    (REALTIME, "tell a way of more than {} (scaled) for that time, or for {} s without `t`, and "
-     "change on it by more than {} over",
+    (ENCODERS, "a path of more than {} (scaled) in that time, or in {} s without `t`, and change "
+     "on it by more than {} over",
      ("tolerances.FIRST_WAY", "tolerances.FIRST_WAIT", "tolerances.FIRST_TURN")),
     (DERIVATIONS, "path since the last state ({} s without a time) is longer than {}, it must "
      "also be straight: if the rates at its two ends, times this time, differ by more than {},",
      ("tolerances.FIRST_WAIT", "tolerances.FIRST_WAY", "tolerances.FIRST_TURN")),
-    (REALTIME, "The error comes up to {} calls before",
+    (ENCODERS, "The error comes up to {} calls before",
      "tolerances.DEAD_POINT_TICKS"),
-    ("docs/embedded.md", "the farther the sensors moved, and at most {}.",
+    (EMBEDDED, "the farther the sensors moved, and at most {}.",
      "tolerances.FACTORED_TICK"),
-    ("docs/embedded.md", "differ by more than {} from the state", "tolerances.SENSORS_AGREE"),
-    ("docs/embedded.md", "a determinant that is not 1, to {})", "tolerances.NOT_A_ROTATION"),
-    ("docs/file-formats.md", "other two, up to {} for rounding", "tolerances.SIX_DIGITS"),
-    ("docs/file-formats.md", "which counts before it; {} without", "tolerances.GEOMETRY_OF_FILES"),
-    ("docs/file-formats.md", "at most {} coordinates", "io.reader_limits.MOST_COORDINATES"),
-    ("docs/file-formats.md", "{} MB | URDF, MJCF",
+    (EMBEDDED, "differ by more than {} from the state", "tolerances.SENSORS_AGREE"),
+    (EMBEDDED, "a determinant that is not 1, to {})", "tolerances.NOT_A_ROTATION"),
+    (FILES, "other two, up to {} for rounding", "tolerances.SIX_DIGITS"),
+    (FILES, "which counts before it; {} without", "tolerances.GEOMETRY_OF_FILES"),
+    (FILES, "at most {} coordinates", "io.reader_limits.MOST_COORDINATES"),
+    (FILES, "{} MB | URDF, MJCF",
      lambda: (1e-6 * of("reader_limits.MOST_BYTES"),)),
-    ("docs/file-formats.md", "{} files, {} of them one in the other",
+    (FILES, "{} files, {} of them one in the other",
      ("io.reader_limits.MOST_INCLUDES", "io.reader_limits.MOST_DEEP_INCLUDES")),
-    ("docs/file-formats.md", "{}, and {} elements with all copies",
+    (FILES, "{}, and {} elements with all copies",
      ("io.reader_limits.MOST_REPLICATES", "io.reader_limits.MOST_ELEMENTS")),
-    ("docs/file-formats.md", "{} MB, {} values,",
+    (FILES, "{} MB, {} values,",
      lambda: (1e-6 * of("io.reader_limits.MOST_SHEET_BYTES"), of("io.reader_limits.MOST_VALUES"))),
-    ("docs/file-formats.md", "{} elements, {} attributes each",
+    (FILES, "{} elements, {} attributes each",
      ("io.reader_limits.MOST_ELEMENTS", "io.reader_limits.MOST_ATTRIBUTES")),
-    ("docs/file-formats.md", "{} bodies, frames and sites; {} geoms; {} keys; {} default classes",
+    (FILES, "{} bodies, frames and sites; {} geoms; {} keys; {} default classes",
      ("io.reader_limits.MOST_PARTS", "io.reader_limits.MOST_GEOMS", "io.reader_limits.MOST_KEYS",
       "io.reader_limits.MOST_CLASSES")),
-    ("docs/file-formats.md", "{} closures,", "io.reader_limits.MOST_CONSTRAINTS"),
-    ("docs/file-formats.md", "{} in size: lengths", "io.reader_limits.LARGEST"),
+    (FILES, "{} closures,", "io.reader_limits.MOST_CONSTRAINTS"),
+    (FILES, "{} in size: lengths", "io.reader_limits.LARGEST"),
     ("holoctl/control/realtime.py", "at most {} % too high ({} us for all",
      lambda: (100.0 * (of("realtime.RESOLUTION") - 1.0), 1e6 * of("realtime.SHORTEST"))),
 ]  # fmt: skip
@@ -582,21 +588,26 @@ NO_CONSTANTS = {  # numbers of these pages that are no limits of the code, by th
         "of a hanging parallelogram with friction in a joint that was cut, to 1e-10",  # a test
     ),
     REALTIME: ("sys.setswitchinterval(1e-4)",),
+    ENCODERS: (),
     LIMITS: ("of that test goes 1e-4 rad beyond",),  # measured
     SIMULATION: (),
     TASK_SPACE: (),
+    INVERSE_KINEMATICS: (),
     "docs/design.md": (
-        "A kink 1e-6 away is not felt",  # the longest step of a difference is more
+        "A kink that is 1e-6 away is not detected",  # the longest step of a difference is more
+    ),
+    "docs/trajectories.md": (
         "as it takes to be within 1e-9 |",  # of its samples; tests
         "whole closed state: within 1e-9 at",  # tests
     ),
     "docs/doctor.md": (),
-    "docs/embedded.md": (
+    "docs/rounded-geometry.md": (),
+    EMBEDDED: (
         "angles of 1e22 rad",
         "velocities of 1e-155",
         "error is below 2e-16",  # a test
     ),
-    "docs/file-formats.md": ("`qfrc_passive`, to 1e-12",),  # a test
+    FILES: ("`qfrc_passive`, to 1e-12",),  # a test
     DECISIONS: (
         "six digits leave errors up to 1e-5",
         "below 2e-16 up to",  # measured, by a test of its own
@@ -630,7 +641,7 @@ def test_no_limit_stands_in_a_page_unread(page):
 
 NAMED = re.findall(
     r"`(_?[A-Za-z]\w*)` in `([\w/]+\.py)`",
-    "".join(page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))),
+    "".join(page.read_text(encoding="utf-8") for page in ALL_PAGES),
 )
 
 
@@ -708,7 +719,7 @@ def test_what_pinocchio_has_by_the_readme_it_has():
 
 def test_pages_name_what_there_is():
     """Every `hc.name` of a page is public."""
-    for page in [*DOCS.glob("*.md"), ROOT / "README.md"]:
+    for page in [*ALL_PAGES, ROOT / "README.md"]:
         names = set(re.findall(r"\bhc\.([A-Za-z]\w*)", page.read_text(encoding="utf-8")))
         assert [name for name in sorted(names) if name not in dir(hc)] == [], page.name
 
@@ -730,6 +741,6 @@ def test_troubleshooting_quotes_what_is_really_said():
             pattern = r"[^\n]*?".join(re.escape(part.strip()) for part in words.split("..."))
             assert any(error in s and re.search(pattern, s) for s in sources), (title, words)
             quoted += 1
-    members = {x for x in dir(hc) if x.endswith("Error")} - {"HoloctlError"}
+    members = {x for x in [*dir(hc), *dir(hc.results)] if x.endswith("Error")} - {"HoloctlError"}
     assert errors - {""} == members
     assert quoted > 60

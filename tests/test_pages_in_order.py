@@ -7,13 +7,13 @@ import shlex
 
 import numpy as np
 import pytest
-from pages import DOCS, blocks, is_one_program, rounded
+from pages import ALL_PAGES, DOCS, blocks, is_one_program, rounded
 from support import few
 
 from holoctl.app.cli import main
 from holoctl.constraints.closure import JOINTS
 
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if is_one_program(page)]
+PAGES = [page for page in ALL_PAGES if is_one_program(page)]
 QUICK = [page for page in PAGES if page.stem != "tutorial-delta"]
 """The short run's: the Delta simulates for long what other tests do too."""
 

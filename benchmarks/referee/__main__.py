@@ -1,9 +1,9 @@
 """The scoreboard, in one run.
 
-    make referee            writes docs/referee.md and docs/referee.json, draws its pictures
+    make referee            writes docs/referee*.md and docs/referee.json, draws their pictures
     make referee PEERS=1    the same beside Exudyn, MuJoCo and pin.constraintDynamics
     make referee HISTORIES=folder       the published slider-crank histories measured again too
-    make referee HISTORIES=folder REWRITE=1     these alone; the tables of the page stay
+    make referee HISTORIES=folder REWRITE=1     these alone; the tables of the other pages stay
     PYTHONPATH=benchmarks .venv/bin/python -m referee --only A02 A04     writes nothing
 
 All solvers of a problem take turns; times of less than a few seconds are medians of three.
@@ -41,6 +41,8 @@ from referee import (
     with_mujoco,
     with_pinocchio,
 )
+from referee.disagreement import PAGE
+from referee.disagreement import disagreement as histories_page
 from referee.outcome import Outcome
 from referee.problem import Problem
 from referee.problems import PROBLEMS
@@ -142,12 +144,13 @@ def drawn(names: Sequence[str]) -> None:
 
 
 def rewrite(page: Path, found: histories.Compared | None) -> None:
-    """The beginning and the histories, without a simulation of another problem."""
+    """The beginning and the page of the histories, without a simulation of another problem."""
     if found is None:
-        raise SystemExit("nothing is stored of the histories: tell their folder (--histories)")
+        raise SystemExit("no histories are stored: give their folder (--histories)")
     rows = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["table"]
     text = score.rewritten(page.read_text(encoding="utf-8"), rows, found)
     page.write_text(text, encoding="utf-8")
+    page.with_name(PAGE).write_text(histories_page(found), encoding="utf-8")
 
 
 def told(*what: object) -> None:
@@ -160,12 +163,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m referee", description="Published problems.")
     parser.add_argument("--peers", action="store_true", help="Exudyn, MuJoCo and Pinocchio too")
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="problems with such a name")
-    parser.add_argument("--out", type=Path, help="the page to write; pictures' data beside it")
+    parser.add_argument(
+        "--out", type=Path, help="the first page to write; others and data beside it"
+    )
     parser.add_argument("--histories", type=Path, metavar="FOLDER", help="of the published files")
     parser.add_argument("--note", default="", help="with --histories: what to know of the files")
-    parser.add_argument(
-        "--rewrite", action="store_true", help="the histories' section of the page alone"
-    )
+    parser.add_argument("--rewrite", action="store_true", help="the page of the histories alone")
     given = parser.parse_args(arguments)
     out = given.out or (None if given.only else DOCS / "referee.md")
     if given.histories is not None and out is None:
@@ -195,10 +198,12 @@ def written(
     with threadpool_limits(1):
         costs = {} if out is None else precision.costs(given.peers)
     command = "make referee PEERS=1" if given.peers else "make referee"
-    page = score.page(found, command, time.perf_counter() - started)
-    print(page)
+    pages = score.pages(found, command, time.perf_counter() - started)
+    print("\n".join(pages.values()))
     if out is not None:
-        out.write_text(page, encoding="utf-8")
+        for name, page in pages.items():
+            path = out if name == "referee.md" else out.with_name(name)
+            path.write_text(page, encoding="utf-8")
         out.with_suffix(".json").write_text(pictures.stored(found, costs), encoding="utf-8")
         told(f"Written: {out} and its .json")
 

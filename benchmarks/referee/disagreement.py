@@ -1,4 +1,4 @@
-"""The section of the page on the published histories of the spatial slider-crank."""
+"""docs/referee-slider-crank.md: the published histories of the spatial slider-crank."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ HISTORIES = (
     "readings; and, for each two histories, how far they are apart and from when on"
 )
 HISTORIES_FROM = (
-    f"- **Histories of the spatial slider-crank.** {histories.PUBLISHED}, as given to the IFToMM "
-    "library of benchmark problems; MBDyn's file: tests/benchmarks/srskm/srscm."
+    f"Sources: {histories.PUBLISHED}, as given to the IFToMM library of benchmark problems; "
+    "MBDyn's file: tests/benchmarks/srskm/srscm."
 )
-SPLIT = "## One name, several motions: the spatial slider-crank"
-"""Where the histories are."""
+PAGE = "referee-slider-crank.md"
+BESIDE = (
+    "Part of the [published problems](referee.md); written by `make referee`, not edited by hand."
+)
 
 READINGS = """\
 Six histories were given for the IFToMM benchmark "rigid spatial slider-crank". They do not agree,
-though geometry and start are the same. What files of it tell can be read in more than one way:
-about which axis the rod's small moment of inertia is, where the crank's centre of mass is, how the
-joint at the slider is made. holoctl simulates three readings; each of its runs is checked by the
-motion of one freedom, so that the distances below are those of the histories. holoctl, and the
-table above, have reading *a*."""
+though geometry and start are the same. Files of it can be interpreted in more than one way: about
+which axis the rod's small moment of inertia is, where the crank's centre of mass is, how the joint
+at the slider is made. holoctl simulates three readings; each of its runs is checked by the
+motion of one freedom, so that the distances below are those of the histories. holoctl, and
+[the table of all problems](referee.md#simulations), have reading *a*."""
 
 FOLDER = """\
 The histories are not ours, and none of their numbers is kept here; the distances are measured from
 the files of those who gave them, six texts in {published}. With them in a folder,
-`make referee HISTORIES=folder` measures again (with `REWRITE=1`: this section alone, in seconds).
+`make referee HISTORIES=folder` measures again (with `REWRITE=1`: this page alone, in seconds).
 The files:"""
 
 
 def disagreement(found: Compared) -> str:
-    """The histories of the slider-crank."""
+    """The whole page."""
     head = (
         "history", "instants", *(f"from {key}, {span}, m" for key in histories.READINGS
                                  for span in ("1 s", "5 s")), "reading",
@@ -64,11 +66,13 @@ def disagreement(found: Compared) -> str:
     folder = FOLDER.format(published=histories.PUBLISHED)
     return "\n\n".join(
         (
-            SPLIT, READINGS, picture(HISTORIES, "histories"), meanings,
+            "# The spatial slider-crank: six published histories", BESIDE, READINGS,
+            picture(HISTORIES, "histories"), meanings,
             table(head, rows, 1, left=(len(head) - 1,)), filled(after.strip()), filled(among),
             apart(found), filled(folder), files,
+            filled(HISTORIES_FROM),
         )
-    )  # fmt: skip
+    ) + "\n"  # fmt: skip
 
 
 def apart(found: Compared) -> str:

@@ -70,7 +70,7 @@ def four_bars(N: int) -> Problem:
         "Data: IFToMM benchmark A02 (links of 1 m and 1 kg, upright, tip at 1 m/s, 10 s), read in "
         "RehabEngGroup/MBSbenchmarksInOpenSim and in Exudyn's fourBarMechanismIftomm.py. "
         "Reference: the parallelograms as one pendulum, DOP853 at 1e-13; for N = 2 it agrees with "
-        "the tip at 10 s that Exudyn's file tells, to the digits that have converged there.",
+        "the tip at 10 s that Exudyn's file gives, to the digits that have converged there.",
         lambda: make(N), (("crank_0", at(1.0)), (f"crank_{N}", at(1.0))), TIMES,
         lambda: reference(N), options={"at_singular": "cross"},
         steps={"Exudyn": 1e-3 if N < 40 else 2e-3, "MuJoCo": 1e-3},

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from referee.disagreement import SPLIT
+from referee.disagreement import PAGE
 from referee.histories import Compared
 from referee.tables import filled
 
 OPENING = """\
-Programs that simulate mechanisms are compared here on mechanisms of which the motion is known: by
-a formula, or published with its numbers. Each of them is simulated by holoctl and, where they can,
-by Exudyn, MuJoCo and Pinocchio's constraintDynamics, and *error* in the table below is how far the
-points of the mechanism are, at worst, from where they should be. {verdict}"""
+How exact and how fast is holoctl beside other programs? Mechanisms whose motion is known, by a
+formula or from a publication, are simulated by holoctl and, where they can, by Exudyn, MuJoCo and
+Pinocchio's constraintDynamics. *error* in the table below is the largest distance of the points of
+the mechanism from where they should be. {verdict}"""
 
 INTRODUCTION = """\
-After the simulations come single states, counts and linkages of which the answer is known. Data
-and references have their sources below, and no reference knows anything of holoctl. `make referee`
-measures again and draws the pictures; `PEERS=1` in an environment with Exudyn and MuJoCo."""
+- [Single states and mobility](referee-states.md): accelerations, multipliers and impulses of
+  spatial_v2, RBDL and SymPy; mobility of linkages from textbooks.
+- [The spatial slider-crank](referee-slider-crank.md): six published histories that do not agree.
+
+Data and references have their sources below, and no reference uses holoctl. `make referee` measures
+again and draws the pictures; `PEERS=1` in an environment with Exudyn and MuJoCo."""
 
 ASTRAY = 1.0
-"""What is further off, m, has taken another way."""
+"""What is further off, m, is on another branch."""
 
 
 def opening(rows: Sequence[Sequence[Any]], compared: Compared | None) -> str:
@@ -53,11 +56,11 @@ def verdict(rows: Sequence[Sequence[Any]]) -> list[str]:
     quicker = sum(holoctl[name][1] > min(x[1] for x in found) for name, found in others.items())
     astray = sum(max(x[2] for x in found) > ASTRAY for found in others.values())
     return [
-        f"{said}: it is nearest to the truth in {nearest} of the {len(others)} that others did "
-        f"too, and in {astray} of these another program is more than a metre off, having taken "
-        "another way where several are open.",
-        f"It is not the quickest: in {quicker} of the {len(others)} another program takes less "
-        "time, if often with a larger error.",
+        f"{said}. It has the smallest error in {nearest} of the {len(others)} that others "
+        f"simulated too. In {astray} of these another program is more than a metre off, on another "
+        "branch of the motion.",
+        f"It is not the fastest: in {quicker} of the {len(others)} another program takes less "
+        "time, often with a larger error.",
     ]
 
 
@@ -66,13 +69,6 @@ def between(compared: Compared | None) -> list[str]:
     if compared is None:
         return []
     return [
-        "And what is published is not always one motion: of one mechanism, six published histories "
-        f"are up to {1e3 * max(x.distance for x in compared.pairs):.0f} mm apart "
-        f"([below](#{anchor(SPLIT)}))."
+        "Published motions do not always agree: six histories of [one mechanism]"
+        f"({PAGE}) are up to {1e3 * max(x.distance for x in compared.pairs):.0f} mm apart."
     ]
-
-
-def anchor(heading: str) -> str:
-    """Of a heading, as the site has it."""
-    kept = "".join(c for c in heading.lstrip("# ").lower() if c.isalnum() or c in " -")
-    return kept.replace(" ", "-")

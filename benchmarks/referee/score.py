@@ -1,4 +1,4 @@
-"""The outcomes as docs/referee.md."""
+"""The outcomes as docs/referee.md and the pages beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import report
 
-from referee.disagreement import HISTORIES_FROM, SPLIT, disagreement
+from referee import disagreement
 from referee.finding import QUANTITIES, Finding, Question
 from referee.histories import Compared
 from referee.opening import opening
@@ -27,45 +27,51 @@ HEAD = (
 )  # fmt: skip
 
 WRITTEN = "Written by `"
-"""What comes after the beginning of the page."""
+"""What comes after the beginning of the first page."""
+
+STATES_PAGE = "referee-states.md"
 
 MECHANISMS = "Mechanisms of this page, drawn by `hc.draw`"
 COST = "Error over processor time for each solver, both logarithmic: the table, and two problems"
 ENERGY = "Energy that nothing accounts for over 60 s of a four-bar, for each solver"
 
 STATES = """\
-One state at a time, without integration: largest errors over all states, and the time for one
-acceleration, by the processor, second time round. holoctl's calls are the general ones with their
-certificates, not those of a control loop ([benchmarks](../benchmarks/RESULTS.md)); numpy's and
-SymPy's check nothing."""
+One state at a time, without integration: largest errors over all states, and the processor time of
+one acceleration, at the second call. holoctl's calls are the general ones with their certificates,
+not those of a control loop ([benchmarks](../benchmarks/RESULTS.md)); numpy's and SymPy's check
+nothing. Part of the [published problems](referee.md), and of the same run."""
+
+METHODS = """\
+*numpy*, *formula*: published methods, written for these pages from their equations; H and C by
+Newton and Euler, body by body. *Baumgarte*: stabilisation of the constraints."""
 
 FIVE = """\
-The five mechanisms of the post "Kinematic loops": freedoms of the open tree, less active rows,
-is what is left. *SymPy*: the rank of the Jacobian of all rows of the joint that closes the loop,
-as the post proposes."""
+The five mechanisms of the post "Kinematic loops": freedoms of the open tree less active rows give
+the mobility. *SymPy*: the rank of the Jacobian of all rows of the joint that closes the loop, as
+the post proposes."""
 
 TEXTBOOK = """\
-Gruebler's count, in space, is wrong for all linkages below. *mobility*: as the textbooks have it;
+Gruebler's count, in space, is wrong for all linkages below. *mobility*: of the textbooks;
 *by screws*: freedoms less the rank of the twists around the loops, in numpy; *holoctl*:
-`hc.mobility`, with the redundant rows that it finds and those that there should be. *deviation*:
-largest difference from the fact, m where nothing else is said, over 22 postures that are assembled
-while the motors are moved. *time*: examination and postures."""
+`hc.mobility`, with the redundant rows that it finds and their true number. *fact*: a property of
+the linkage from the textbooks; *deviation*: the largest difference from it, m where no other unit
+is given, over 22 postures that are assembled while the motors move. *time*: examination and
+postures."""
 
 NOTES = """\
 - *error*: the largest distance of the points that are followed from the reference, over all
   instants that are compared (0.1 s apart on most problems).
 - *energy drift*: the largest change of kinetic, gravity and spring energy that the work of the
-  motors does not account for, relative to the largest kinetic energy. Dampers: none is told.
+  motors does not account for, relative to the largest kinetic energy. Empty with dampers.
 - *closure*: the largest scaled error of a row at the instants of the comparison, over all rows,
-  redundant ones too. It is told by holoctl's rows, for all. Where there are loops, all
-  start from a state that `hc.assemble` closed; the references do not.
-- *time*: of the processor, one thread, for the simulation alone; models are made beforehand, and
-  holoctl's call includes its decisions on rows and coordinates. Those below 3 s are medians of
+  redundant ones too, by holoctl's rows for all. Where there are loops, all start from a state
+  that `hc.assemble` closed; the references do not.
+- *time*: processor time of one thread, for the simulation alone. Models are made beforehand;
+  holoctl's call includes its decisions on rows and coordinates. Times below 3 s are medians of
   three runs in turn.
 - *crossings*: singular configurations that were passed on the smooth branch
-  (`at_singular="cross"`); in brackets, how many the motion has. The others are not told that
-  there are any: what they do there comes of their rounding. An error of a metre or more is
-  another branch.
+  (`at_singular="cross"`); in brackets, how many the motion has. The other programs have no such
+  option: their rounding decides there. An error of a metre or more is another branch.
 - holoctl and constraintDynamics with rtol 1e-9 and atol 1e-11; holoctl with LSODA at 1e-10 and
   1e-12 on A05. One thread for linear algebra, for all.
 - *constraintDynamics*: Pinocchio's, proximal settings (1e-12, 1e-10, 10), with scipy's DOP853 and
@@ -76,7 +82,7 @@ NOTES = """\
 - *MuJoCo*: points as `connect`, hinges in space as two, springs and rods as tendons; RK4 with
   fixed steps, Newton, constraints as stiff as two steps allow. Thin bars and points have some
   inertia there about the axes that they do not turn about, in Exudyn too.
-- *numpy*, *formula*: published methods, written for this page from their equations; H and C by
+- *numpy*, *formula*: published methods, written for these pages from their equations; H and C by
   Newton and Euler, body by body, and scipy's DOP853 with the same tolerances.
 - Fixed steps are those at which error and time are near the others'; they are not tuned."""
 
@@ -103,19 +109,32 @@ class Found:
         ]
 
 
-def page(found: Found, command: str, seconds: float) -> str:
-    """All of it."""
+def pages(found: Found, command: str, seconds: float) -> dict[str, str]:
+    """All pages by their names, the first one as ``referee.md``."""
     parts = [
         f"{opening(found.rows(), found.histories)}\n\n"
         f"{WRITTEN}{command}` in {seconds:.0f} s, {load()}; nothing here is edited by hand."
         "\n\n"
         f"{report.machine(PACKAGES)}\n\n{picture(MECHANISMS, 'mechanisms')}",
         simulated(found) if found.problems else "",
+        f"## What the columns are\n\n{NOTES}",
+        sources(found.problems),
+    ]
+    made = {"referee.md": "\n\n".join(part for part in parts if part) + "\n"}
+    if found.questions or found.counts or found.linkages:
+        made[STATES_PAGE] = states_page(found)
+    if found.histories:
+        made[disagreement.PAGE] = disagreement.disagreement(found.histories)
+    return made
+
+
+def states_page(found: Found) -> str:
+    """Of what is not simulated."""
+    parts = [
+        "# Single states and mobility",
         states(found) if found.questions else "",
         mobility(found) if found.counts or found.linkages else "",
-        disagreement(found.histories) if found.histories else "",
-        f"## What the columns are\n\n{NOTES}",
-        sources(found),
+        sources(found.questions, linkages=bool(found.linkages)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -133,7 +152,7 @@ def simulated(found: Found) -> str:
         for i, outcome in enumerate(outcomes)
     ]
     return (
-        f"## The table\n\n{table(HEAD, rows, 2)}\n\n{picture(COST, 'cost')}\n\n"
+        f"## Simulations\n\n{table(HEAD, rows, 2)}\n\n{picture(COST, 'cost')}\n\n"
         f"{picture(ENERGY, 'energy')}"
     )
 
@@ -150,7 +169,10 @@ def states(found: Found) -> str:
         for question, lines in zip(found.questions, found.findings, strict=True)
         for i, x in enumerate(lines)
     ]  # fmt: skip
-    return f"## At a state: spatial_v2, RBDL, SymPy\n\n{STATES}\n\n{table(head, rows, 2)}"
+    return (
+        f"{STATES}\n\n## Accelerations of spatial_v2, RBDL, SymPy\n\n{table(head, rows, 2)}\n\n"
+        f"{METHODS}"
+    )
 
 
 def mobility(found: Found) -> str:
@@ -159,7 +181,7 @@ def mobility(found: Found) -> str:
     head = ("mechanism", "the post", "SymPy", "holoctl")
     known = (
         "linkage", "joints", "Gruebler", "mobility", "by screws", "holoctl", "redundant rows",
-        "what holds", "deviation", "time, s",
+        "fact", "deviation", "time, s",
     )  # fmt: skip
     rows = [
         [
@@ -170,42 +192,31 @@ def mobility(found: Found) -> str:
         for x in found.linkages
     ]  # fmt: skip
     return (
-        f"## Mobility: SymPy's five and the textbooks\n\n{FIVE}\n\n{table(head, five, 1)}\n\n"
+        f"## Mobility of linkages from SymPy and textbooks\n\n{FIVE}\n\n{table(head, five, 1)}\n\n"
         f"{TEXTBOOK}\n\n{table(known, rows, 1, left=(7,))}"
     )
 
 
 def rewritten(text: str, rows: Sequence[Sequence[Any]], compared: Compared) -> str:
-    """A page as it was, but its beginning and the section of the histories."""
+    """The first page as it was, but its beginning."""
     _, written, rest = text.partition(WRITTEN)
-    before, split, after = rest.partition(SPLIT)
-    _, following, end = after.partition("\n## ")
-    if not (written and split and following):
-        raise ValueError(f"the page has no {WRITTEN!r}, or no {SPLIT!r} with a section after it")
-    lines = [
-        HISTORIES_FROM if line.startswith(HISTORIES_FROM[:20]) else line
-        for line in end.splitlines()
-    ]
-    return (
-        f"{opening(rows, compared)}\n\n{written}{before}{disagreement(compared)}\n{following}"
-        + "\n".join(lines) + "\n"
-    )  # fmt: skip
+    if not written:
+        raise ValueError(f"the page has no {WRITTEN!r}")
+    return f"{opening(rows, compared)}\n\n{written}{rest}"
 
 
-def sources(found: Found) -> str:
+def sources(asked: Sequence[Problem | Question], *, linkages: bool = False) -> str:
     """Data and references."""
-    told: dict[str, list[str]] = {}
-    for x in (*found.problems, *found.questions):
-        told.setdefault(x.source, []).append(x.name)
-    lines = [f"- **{common(names)}.** {source}" for source, names in told.items()]
-    if found.linkages:
+    found: dict[str, list[str]] = {}
+    for x in asked:
+        found.setdefault(x.source, []).append(x.name)
+    lines = [f"- **{common(names)}.** {source}" for source, names in found.items()]
+    if linkages:
         lines.append(
             "- **Linkages.** tests/overconstrained_loops.py and overconstrained_nets.py draw them "
-            "and say where their mobility is from; facts and closed forms: "
+            "and cite the sources of their mobility; facts and closed forms: "
             "benchmarks/referee/textbook.py."
         )
-    if found.histories:
-        lines.append(HISTORIES_FROM)
     return "## Data and references\n\n" + "\n".join(lines)
 
 

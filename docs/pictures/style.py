@@ -28,7 +28,6 @@ from holoctl.app.palette import (
     BLUE,
     BODY,
     CLOSURE,
-    CURVES,
     FAINT,
     GREEN,
     INK,
@@ -38,12 +37,12 @@ from holoctl.app.palette import (
     RED,
     SOFT,
 )
+from holoctl.app.style import look
 
 __all__ = [
     "BLUE",
     "BODY",
     "CLOSURE",
-    "CURVES",
     "FAINT",
     "GREEN",
     "INK",
@@ -65,26 +64,14 @@ __all__ = [
 ]
 
 LOOK = {
-    "axes.edgecolor": SOFT,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.prop_cycle": mpl.cycler(color=CURVES),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    **look(),
     "axes.titlelocation": "left",
     "axes.titlesize": 10.0,
-    "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "figure.constrained_layout.use": False,  # sketches place their axes themselves
     "font.size": 9.0,
-    "grid.color": FAINT,
     "grid.linewidth": 0.6,
     "legend.fontsize": 8.0,
-    "legend.frameon": False,
     "lines.linewidth": 1.6,
-    "mathtext.fontset": "dejavusans",
-    "text.color": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
 }
 """matplotlib's settings while a picture is drawn; `python docs/pictures` sets them."""
 

@@ -147,7 +147,7 @@ def delta_run() -> Figure:
     import holoctl as hc
 
     d = page("tutorial-delta", "## 9.")
-    return hc.plot_run(d.run, d.mech, figure=plt.figure(figsize=(7.0, 5.0)))
+    return hc.plot_run(d.mech, d.run, figure=plt.figure(figsize=(7.0, 5.0)))
 
 
 # ---------------------------------------------------------------------------------- the five-bar
@@ -247,7 +247,40 @@ def five_bar_dead_point() -> Figure:
     return fig
 
 
+def gripper() -> Figure:
+    """The gripper of the first page as `hc.draw` shows it, with the names of its file."""
+    import matplotlib.pyplot as plt
+    import pinocchio as pin
+
+    import holoctl as hc
+
+    d = page("tutorial-own-robot", "## 6.")
+    fig = plt.figure(figsize=(6.0, 2.3), layout="constrained")
+    ax = fig.add_subplot()
+    hc.draw(d.mech, d.q, ax)
+    model, data = d.mech.model, d.mech.model.createData()
+    pin.forwardKinematics(model, data, d.q)
+    crank, rocker, finger = (
+        data.oMi[model.getJointId(f"{x}_l")].translation[[0, 2]]
+        for x in ("crank", "rocker", "finger")
+    )
+    pivot = finger + rocker - crank  # of a parallelogram
+    note(ax, (crank + finger) / 2, "crank_l", INK, offset=(-40, 6))
+    note(ax, (rocker + pivot) / 2, "rocker_l", INK, offset=(8, -14))
+    note(ax, (finger + pivot) / 2, "finger_l", INK, offset=(6, 6))
+    note(ax, pivot, "pin_l, cut", INK, offset=(8, -14))
+    note(ax, crank, "motor", INK, offset=(-14, 9))
+    ax.annotate(
+        "", crank * (-1, 1) + (0.004, 0.0), crank - (0.004, 0.0),
+        arrowprops={"arrowstyle": "<->", "color": SOFT, "linestyle": "dashed"},
+    )  # fmt: skip
+    note(ax, crank * (0, 1), "gear pair (mimic)", SOFT, offset=(0, -18), ha="center")
+    ax.set_xlim(-0.085, 0.085)
+    return fig
+
+
 PICTURES = {
+    "gripper": gripper,
     "delta-drawing": delta_drawing,
     "delta-drawn": delta_drawn,
     "delta-run": delta_run,

@@ -26,7 +26,7 @@ from holoctl.app.skeleton_lines import (
 from holoctl.base.checks import Array, flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
-from holoctl.base.renamed import former_names
+from holoctl.base.renamed import former_names, former_order
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
@@ -52,13 +52,14 @@ MOST_PICTURES = 100_000
 """Largest number of pictures of a film, about an hour."""
 
 
+@former_order(Run, "run", "path")
 @former_names(frequency="rate")
 @quiet
 def animate(
-    run: Run,
-    path: str | Path,
-    *,
     mech: Mechanism,
+    path: str | Path,
+    run: Run,
+    *,
     plane: str | None = None,
     speed: float = 1.0,
     frequency: float = 25.0,
@@ -73,11 +74,11 @@ def animate(
 
     Parameters
     ----------
-    run : Run
-    path : str or Path
-        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is created.
     mech : Mechanism
         The simulated mechanism, which is not part of a run.
+    path : str or Path
+        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is created.
+    run : Run
     plane : str, optional
         As in `draw`.
     speed : float, optional
@@ -115,7 +116,7 @@ def animate(
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.02)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     hc.animate(run=run, path=pathlib.Path(folder, "swing.gif"), mech=mech).suffix
+    ...     hc.animate(mech, pathlib.Path(folder, "swing.gif"), run).suffix
     '.gif'
     """
     if not isinstance(path, (str, Path)):

@@ -1,5 +1,4 @@
-"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``linearize``,
-``retime``, ``map``, ``transmission``, ``view``, ``demo``, ``--version``.
+"""The command line: ``holoctl COMMAND``; each command has a file of its own, or is here.
 
 Every command prints what a call of the public face returns, and nothing else.
 """

@@ -9,9 +9,10 @@ import numpy as np
 
 from holoctl.app.demo import Demo
 from holoctl.app.draw import draw_mechanism
-from holoctl.app.figures import new_figure
+from holoctl.app.figures import legend_below, new_figure
 from holoctl.app.palette import FAINT, INK, SOFT, curve
 from holoctl.base.errors import HoloctlError
+from holoctl.mechanism.motor_units import common_unit, motor_units
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +60,7 @@ def _tracking_picture(result: Demo, path: Path) -> Path:
         side.set(title="The robot from the side")
     _draw_figure(where, result, plane)
     where.set(title=f"{result.mech.name}: the figure and what was drawn")
-    fig.legend(*where.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    legend_below(fig, *where.get_legend_handles_labels())
     error, torque = fig.add_subplot(grid[0, 1]), fig.add_subplot(grid[1, 1])
     for i, s in enumerate(result.scenarios):
         error.semilogy(
@@ -76,10 +77,10 @@ def _tracking_picture(result: Demo, path: Path) -> Path:
         if -np.inf < most < np.inf:
             torque.axhline(most, color=INK, linestyle=":", linewidth=1)
     torque.set(
-        xlabel="t (s)", ylabel="motor effort (N m or N)",
+        xlabel="t (s)", ylabel=f"effort ({common_unit(motor_units(result.mech))})",
         title=f"Motor efforts: {last.label} (dashed: exact)",
     )  # fmt: skip
-    torque.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    torque.legend(fontsize="small")
     torque.grid(alpha=0.3)
     fig.savefig(path, dpi=120)
     return path

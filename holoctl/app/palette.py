@@ -30,6 +30,7 @@ __all__ = [
     "SKY",
     "SOFT",
     "curve",
+    "dash",
     "rgb",
 ]
 
@@ -77,6 +78,11 @@ CURVES = (BLUE, ORANGE, GREEN, PURPLE, SKY, SOFT)
 def curve(i: int) -> str:
     """The color of curve i, from 0."""
     return CURVES[i % len(CURVES)]
+
+
+def dash(i: int) -> str:
+    """The line style of curve i, by matplotlib's names: two of one style differ in grey."""
+    return ("-", "-", "--", "--", "-.", "-.")[i % len(CURVES)]
 
 
 def rgb(color: str) -> tuple[int, int, int]:

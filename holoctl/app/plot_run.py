@@ -16,14 +16,15 @@ from holoctl.app.figures import (
     matplotlib_or_error,
     new_figure,
 )
-from holoctl.app.palette import FORCE, INK, SOFT, curve
+from holoctl.app.palette import FORCE, INK, SOFT, curve, dash
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_order
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motor_units import common_unit, motor_units
 from holoctl.simulation.run import Run
@@ -48,11 +49,12 @@ FLOOR = 1e-17
 """Value at which a closure error of zero is drawn on its logarithmic axis."""
 
 
+@former_order(Run, "run", "mech")
 def plot_run(
+    mech: Mechanism | None,
     run: Run,
-    mech: Mechanism | None = None,
     *,
-    limits: Limits | None = None,
+    limits: Any = MODEL,
     figure: Figure | None = None,
 ) -> Figure:
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
@@ -66,11 +68,12 @@ def plot_run(
 
     Parameters
     ----------
+    mech : Mechanism or None
+        The simulated mechanism, which is not part of a run; None if it is not known.
     run : Run
-    mech : Mechanism, optional
-        The simulated mechanism, which is not part of a run.
-    limits : Limits, optional
-        Limits of efforts. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of efforts are drawn.
     figure : matplotlib Figure, optional
         Figure to draw in, such as ``plt.figure()``, which ``plt.show()`` shows; if it has no
         layout, it gets the constrained one. Default: a new one; a notebook shows it if it is the
@@ -98,12 +101,12 @@ def plot_run(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.1)
-    >>> [ax.get_ylabel() for ax in hc.plot_run(run=run, mech=mech).axes]
+    >>> [ax.get_ylabel() for ax in hc.plot_run(mech, run).axes]
     ['position (rad)', 'rate (rad/s)', 'effort (N m)', 'closure (scaled)']
     """
     check_run(run, mech)
     matplotlib_or_error()
-    if limits is not None and mech is None:
+    if isinstance(limits, Limits) and mech is None:
         raise InputError("limits need their mechanism: give mech too")
     if figure is not None and not hasattr(figure, "subplots"):
         raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
@@ -229,13 +232,14 @@ def _per_second(unit: str) -> str:
 def draw_curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
     """Curves over time, each with the color of its place among the names."""
     for i, name in enumerate(names):
-        ax.plot(t, values[:, i], color=curve(i), label=name if i < MOST_NAMES else "_")
+        look: dict[str, Any] = {"color": curve(i), "linestyle": dash(i)}
+        ax.plot(t, values[:, i], **look, label=name if i < MOST_NAMES else "_")
     ax.grid(alpha=0.3)
 
 
-def draw_limits(ax: Axes, mech: Mechanism, limits: Limits | None = None) -> None:
+def draw_limits(ax: Axes, mech: Mechanism, limits: Any = MODEL) -> None:
     """Draw limits of efforts as dotted lines."""
-    bounds = bound_limits(mech, limits_of(mech) if limits is None else limits).effort
+    bounds = bound_limits(mech, requested_limits(mech, limits, "plot_run") or Limits()).effort
     label = "limit"
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):

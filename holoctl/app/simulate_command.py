@@ -94,7 +94,7 @@ def _simulate(given: argparse.Namespace) -> int:
         print("\nmotors at the end:")
         write_table(list(zip(names, motors[-1].tolist(), strict=True)))
 
-    answer(given, run, as_dict, as_table, show, lambda run: plot_run(run, mech))
+    answer(given, run, as_dict, as_table, show, lambda run: plot_run(mech, run))
     return 1 if run.ended else 0
 
 

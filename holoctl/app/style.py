@@ -77,8 +77,8 @@ def style(
     """Figures for papers: settings of matplotlib within a ``with`` block. Needs ``holoctl[plot]``.
 
     They apply to the figures of this library and to any other figure that is made and saved within
-    the block: size, fonts, line widths, and colors that are distinct for the color-blind. Fonts are
-    embedded in PDF and PostScript as TrueType.
+    the block: size, fonts, line widths, colors that are distinct for the color-blind, and the
+    constrained layout. Fonts are embedded in PDF and PostScript as TrueType.
 
     Parameters
     ----------
@@ -112,7 +112,6 @@ def style(
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> with hc.style("column", height="60 mm"):
     ...     ax = hc.draw(mech, hc.assemble(mech)[0])
-    ...     ax.figure.savefig("five_bar.pdf")  # doctest: +SKIP
     >>> [round(25.4 * float(size), 1) for size in ax.figure.get_size_inches()]
     [88.9, 60.0]
     """

@@ -3,7 +3,7 @@
 If redundant rows contradict each other by rounding errors, the mechanism with exact rows does not
 close, or closes at another configuration and cannot move. So the guess is examined again with a
 coarse tolerance: if all rows are nearly satisfied there, and leave motions, it is rounded.
-Reference: docs/derivations.md, "Toleranced geometry"; docs/doctor.md.
+Reference: docs/derivations.md, "Toleranced geometry"; docs/rounded-geometry.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 MuJoCo's own compiler reads it, so a file has the same meaning as in MuJoCo. The steps: the file is
 checked, completed and written as one text (`mjcf_text`), compiled (`mjcf_compiled`), its bodies
 become a tree (`mjcf_tree`), followed by `mjcf_equalities`, `mjcf_actuators` and `mjcf_forces`;
-docs/file-formats.md lists the elements in a table.
+docs/file-formats-mjcf.md lists the elements in a table.
 """
 
 from __future__ import annotations

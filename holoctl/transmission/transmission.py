@@ -48,6 +48,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
 from holoctl.transmission.branch import JointBranch
@@ -58,7 +59,7 @@ from holoctl.transmission.table import TransmissionTable, chebyshev_table
 
 __all__ = ["JointGains", "MotorEfforts", "Transmission"]
 
-SAME_POSITION = 1e-6  # rad, m
+SAME_POSITION = 1e-9  # rad, m
 """Largest difference of motor positions that belong to the same posture."""
 
 CONTROL_LOST = 1e3
@@ -271,7 +272,7 @@ class Transmission:
             error.args = (f"{owner} of {listing(names)}: {error}",)
             raise
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
-        self._own = own
+        self._own = read_only(own)
         self._by_motors: JointBranch | None = None  # made when first needed
         self._linkage: LinkageDynamics | None = None
         self.y_start = read_only(self._by_joints.first.copy())
@@ -809,6 +810,29 @@ class Transmission:
         if not (low < high).all():
             raise InputError(f"lower must be below upper; got {low} and {high}")
         return low, high
+
+    # ----------------------------------------------------------------- for exports of the library
+
+    @property
+    def start(self) -> Vector:
+        """The configuration (nq,) of `mech` at the start; read-only."""
+        return self._own
+
+    @property
+    def partition(self) -> Partition:
+        """The rows of the constraints that are kept, chosen at the start."""
+        return self._by_joints.part
+
+    @property
+    def scales(self) -> tuple[Vector, Vector]:
+        """The factors that make ``J * y_scale * u_scale[:, None]`` dimensionless: of motors (nu,)
+        and of joints (p,)."""
+        return self._u_scale, self._y_scale
+
+    @property
+    def det_sign(self) -> float:
+        """The sign of det J on this branch; 1 unless there are as many motors as joints."""
+        return self._sign
 
     # --------------------------------------------------------------------------------- internals
 

@@ -122,7 +122,7 @@ def test_it_is_quieter_than_differences_of_the_same_delay():
 
 
 def test_the_page_tells_its_numbers():
-    page = (ROOT / "docs" / "realtime.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "encoders.md").read_text(encoding="utf-8")
     rows = re.findall(r"\| (\d+) \| (\d+\.\d+) \| (\d+\.\d) \| (0\.\d+) \|", page)
     assert len(rows) == 4
     width = 2.0 * np.pi / 2**14 / np.sqrt(12.0)

@@ -40,6 +40,7 @@ from referee.problem import positions
 from support import ROOT, few
 
 PAGE = ROOT / "docs" / "referee.md"
+PAGES = sorted((ROOT / "docs").glob("referee*.md"))
 LARGEST = 200_000
 """Bytes that the pictures' data may have."""
 QUESTIONS = (*spatial_v2_states.QUESTIONS, *rbdl_states.QUESTIONS, *sympy_motions.QUESTIONS)
@@ -300,8 +301,8 @@ def test_holoctl_simulates_every_reading(key):
 # ----------------------------------------------------------------------------------- the page
 
 
-def test_the_page_is_whole():
-    text = PAGE.read_text(encoding="utf-8")
+def test_the_pages_are_whole():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     firsts = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
     for name in (
         *(q.name for q in QUESTIONS), *(x.name for x in textbook.LINKAGES),
@@ -328,11 +329,13 @@ def test_the_data_of_the_pictures():
 
 
 def test_the_page_is_that_of_what_is_kept():
-    """Its beginning and its section of the histories: `--rewrite` would change nothing."""
+    """Its beginning and the page of the histories: `--rewrite` would change nothing."""
     text = PAGE.read_text(encoding="utf-8")
     rows = json.loads(PAGE.with_suffix(".json").read_text(encoding="utf-8"))["table"]
     kept = histories.kept(PAGE.with_name("referee-histories.json"))
     assert score.rewritten(text, rows, kept) == text
+    histories_page = PAGE.with_name(disagreement.PAGE).read_text(encoding="utf-8")
+    assert disagreement.disagreement(kept) == histories_page
     assert {h.name for h in kept.histories} == set(histories.FILES)
 
 
@@ -344,7 +347,7 @@ def test_the_verdict_at_the_top():
     ]  # fmt: skip
     first, second = opening.verdict(rows)
     assert "at most 1e-06 m in all 3 simulations" in first
-    assert "in 1 of the 2 that others did too, and in 1 of these" in first
+    assert "in 1 of the 2 that others simulated too. In 1 of these another" in first
     assert "in 1 of the 2 another program takes less" in second
     assert opening.verdict(rows[-1:]) == [
         "holoctl's error is at most 1e-09 m in all 1 simulations; no other program was there."
@@ -356,9 +359,12 @@ def test_the_verdict_at_the_top():
 
 def test_a_page_can_be_rewritten():
     kept = histories.kept(PAGE.with_name("referee-histories.json"))
-    page = score.page(score.Found(histories=kept), "make referee", 1.0)
+    pages = score.pages(score.Found(histories=kept), "make referee", 1.0)
+    assert set(pages) == {"referee.md", disagreement.PAGE}
+    page = pages["referee.md"]
     assert "\nWritten by `make referee` in 1 s" in page
+    assert score.rewritten(page, [], kept) == page
     later = replace(kept, date="2100-01-01")
-    assert score.rewritten(page, [], later) == page.replace(kept.date + ". ", "2100-01-01. ")
+    assert "2100-01-01. " in disagreement.disagreement(later)
     with pytest.raises(ValueError, match="no 'Written by"):
         score.rewritten("another page", [], kept)

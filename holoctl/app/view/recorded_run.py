@@ -8,17 +8,18 @@ largest effort of each motor, so that no peak is lost.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from holoctl.app.plot_run import check_run
 from holoctl.app.units import motor_units
-from holoctl.app.view.dragging import drag_model
 from holoctl.base.checks import Array, Indices, Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
@@ -113,15 +114,16 @@ class Recorded:
 
 
 @quiet
-def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorded:
+def recorded(mech: Mechanism, run: Run, limits: Any = MODEL) -> Recorded:
     """The data of a run of a mechanism that a page shows.
 
     Parameters
     ----------
     mech : Mechanism
     run : Run
-    limits : Limits, optional
-        Limits of efforts. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of efforts are drawn.
 
     Raises
     ------
@@ -132,7 +134,7 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     if not run.t.size:
         raise InputError("run has no instant, so there is nothing to show")
     t, u = _thinned(run.t, run.u)
-    bounds = (drag_model(mech).limits if limits is None else bound_limits(mech, limits)).effort
+    bounds = bound_limits(mech, requested_limits(mech, limits, "recorded") or Limits()).effort
     units = sorted({unit or "N m, N" for unit in motor_units(mech)})
     marks = _marks_of(run)
     return Recorded(

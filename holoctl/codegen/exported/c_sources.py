@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -30,7 +29,7 @@ from holoctl.codegen.exported.tables import (
     q_table,
     v_table,
 )
-from holoctl.codegen.exported.write_files import MARK, stack_bytes
+from holoctl.codegen.exported.write_files import MARK, stack_bytes, version_number
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.measurement_model import unit_readings
@@ -117,7 +116,8 @@ def library_values(lib: Library) -> dict[str, object]:
     }  # fmt: skip
     start = "" if sensing is None else arrays(start=sensing.sensing.start)
     return {
-        "weighed": False, **values, "start": start, **_contract(lib), **_kinds(lib),
+        "weighed": False, "transmission": False, **values, "start": start, **_contract(lib),
+        **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
         **(_plant(lib, symbols) if lib.plant else {}),
@@ -156,7 +156,7 @@ def _contract(lib: Library) -> dict[str, object]:
     return {
         "P": lib.prefix, "U": lib.prefix.upper(), "title": comment(mech.name),
         "marker": f"{MARK} {version}: export again instead of editing.",
-        "version": _version(version), "computes": computes, "summary": summary,
+        "version": version_number(version), "computes": computes, "summary": summary,
         "usual_call": f"{lib.prefix}_{call}(&c, {given}, {'t, ' if laws.timed else ''}u);",
         "references": ", ".join(f"const double *{x}" for x in laws.references),
         "references_given": follow, "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
@@ -189,7 +189,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     functions += [] if laws.task is None else [laws.task.function]
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
-    noise = f"c->closure + c->velocity / {number(earlier(E))}"
+    noise = f"c->closure + c->velocity_residual / {number(earlier(E))}"
     known = int(states.tolerance.argmin())  # the state that init looks at
     trial = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
     trial |= {"tolerance": states.tolerance[:, None]}
@@ -239,12 +239,6 @@ def _plant(lib: Library, symbols: Any) -> dict[str, object]:
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
     }
-
-
-def _version(text: str) -> int:
-    """A version as one number, for comparisons by the preprocessor: 0.1.2 is 102."""
-    major, minor, patch = (int(x) for x in (*re.findall(r"\d+", text), "0", "0")[:3])
-    return 10000 * major + 100 * minor + patch
 
 
 def _symbols(E: Expressions, weights: Array | None) -> Any:

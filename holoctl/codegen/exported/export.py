@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import file_path, one_of, quiet, whole
+from holoctl.base.checks import file_path, listing, one_of, quiet, whole
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import HOLD_LIMIT
@@ -24,6 +24,7 @@ from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.self_test_states import golden_states
 from holoctl.codegen.exported.self_test_ticks import golden_ticks
+from holoctl.codegen.exported.transmission import transmission_files
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
@@ -36,10 +37,12 @@ from holoctl.control.limited_inverse_dynamics import WithinLimits
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
+from holoctl.transmission.transmission import Transmission
 
 __all__ = ["export_c"]
 
@@ -60,7 +63,7 @@ _MOST_HELD = 2**32 - 1
     policy="limits=hc.WithinLimits(limits, policy=...)", dt="limits=hc.WithinLimits(limits, dt=...)"
 )
 def export_c(
-    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance,
+    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance | Transmission,
     folder: str | PathLike[str],
     *,
     name: str | None = None,
@@ -72,7 +75,7 @@ def export_c(
     hold_limit: int = HOLD_LIMIT,
     plant: bool = False,
     measured: Iterable[str] | None = None,
-    limits: Limits | WithinLimits | None = None,
+    limits: Limits | WithinLimits | str | None = None,
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -86,11 +89,12 @@ def export_c(
 
     Parameters
     ----------
-    what : Mechanism, ComputedTorque, TaskSpaceControl or Impedance
+    what : Mechanism, ComputedTorque, TaskSpaceControl, Impedance or Transmission
         A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
         both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
         status is then LIMITED, and efforts never exceed theirs. Laws of tasks are exported as far
-        as `compile` accepts them.
+        as `compile` accepts them. A transmission gives positions, rates and efforts of motors and
+        joints, both ways; of the other parameters it takes `name` alone.
     folder : str or path
         Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
@@ -119,8 +123,9 @@ def export_c(
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without these
         functions. Default: the motors, if they determine the state; for a controller with an
         `estimator`, its measured joints.
-    limits : Limits or WithinLimits, optional
-        For a mechanism: the limits of its inverse dynamics; with policy and tick as
+    limits : "model", Limits, WithinLimits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        For the inverse dynamics of a mechanism; with policy and tick as
         ``hc.WithinLimits(limits, policy=..., dt=...)``, else its defaults. Not for a controller,
         which has its own.
 
@@ -157,11 +162,20 @@ def export_c(
     ...     print(hc.export_c(ctl, folder)[0].name)
     holoctl_four_bar.h
     """
-    if not isinstance(what, (Mechanism, ComputedTorque, TaskSpaceControl, Impedance)):
+    if not isinstance(what, (Mechanism, ComputedTorque, TaskSpaceControl, Impedance, Transmission)):
         raise InputError(
-            "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl or an Impedance; got "
-            f"a {type(what).__name__}"
+            "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl, an Impedance or a "
+            f"Transmission; got a {type(what).__name__}"
         )
+    if isinstance(what, Transmission):
+        given = {
+            "partition": partition, "weights": weights, "measured": measured, "limits": limits,
+            "plant": plant or None,
+        }  # fmt: skip
+        if names := [x for x, value in given.items() if value is not None]:
+            raise InputError(f"a Transmission is exported without {listing(names)}: leave it out")
+        prefix = f"holoctl_{identifier(what.mech.name if name is None else name)}"
+        return write_files(file_path("folder", folder), transmission_files(what, prefix))
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {
@@ -221,7 +235,7 @@ def _estimator(
         raise
 
 
-def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) -> LimitsLaw | None:
+def _keeping(what: Any, subject: Subject, limits: Any) -> LimitsLaw | None:
     """The limits law, if it can be exported."""
     law = subject.keeping
     if limits is not None:
@@ -236,7 +250,8 @@ def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) 
                 f"{subject.mech.name}: exported C has no metric, preload or solver of "
                 "hc.WithinLimits; give limits, policy and dt alone"
             )
-        law = limits_law_of(what, within.limits, within.policy, within.dt)
+        requested = requested_limits(what, within.limits, "export_c")
+        law = limits_law_of(what, requested or Limits(), within.policy, within.dt)
     if law is not None and law.policy == "raise":
         raise InputError(
             f"{subject.mech.name}: limits with policy='raise' cannot be exported, because C has "

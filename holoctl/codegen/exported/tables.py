@@ -44,7 +44,7 @@ def motor_table(mech: Mechanism) -> str:
     return "\n".join(lines)
 
 
-def measured_table(sensors: MeasurementModel) -> str:
+def measured_table(sensors: MeasurementModel, letter: str = "q_m") -> str:
     """Sensor by sensor."""
     model, lines, number, rate = plain(sensors.mech.model), list[str](), 0, 0
     length = translational(sensors.mech.model)
@@ -57,11 +57,11 @@ def measured_table(sensors: MeasurementModel) -> str:
             count = joint.count if joint.turning else joint.places.size
         if isinstance(joint, FramePair) or count == joint.count:
             named = zip(labels, units, strict=True)
-            lines += [_line("q_m", number + i, 1, f"{x}, {u}") for i, (x, u) in enumerate(named)]
+            lines += [_line(letter, number + i, 1, f"{x}, {u}") for i, (x, u) in enumerate(named)]
         else:
             kind = model.joints[int(sensors.mech.joint_of[joint.columns[0]])].shortname()
             meaning = _meaning(kind.removeprefix("JointModel"), count, joint.count, "")
-            lines.append(_line("q_m", number, count, f"{joint.name}: {meaning}"))
+            lines.append(_line(letter, number, count, f"{joint.name}: {meaning}"))
         number, rate = number + count, rate + joint.count
     return "\n".join(lines)
 

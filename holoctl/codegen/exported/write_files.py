@@ -14,6 +14,7 @@ __all__ = [
     "MARK",
     "identifier",
     "stack_bytes",
+    "version_number",
     "write_files",
 ]
 
@@ -35,6 +36,12 @@ def identifier(name: str) -> str:
     if not found:
         raise InputError(f"name: nothing of {name!r} can stand in a C identifier; give name=")
     return found
+
+
+def version_number(text: str) -> int:
+    """A version as one number, for comparisons by the preprocessor: 0.1.2 is 102."""
+    major, minor, patch = (int(x) for x in (*re.findall(r"\d+", text), "0", "0")[:3])
+    return 10000 * major + 100 * minor + patch
 
 
 _ENUM = re.compile(r"^enum \{(.*)\};$", re.MULTILINE)

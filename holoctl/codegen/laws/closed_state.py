@@ -32,11 +32,11 @@ from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.projector.partition import most_condition
 
-__all__ = ["ClosedState", "closed_state"]
+__all__ = ["ClosedStateLaw", "closed_state"]
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedState:
+class ClosedStateLaw:
     """CasADi functions, and what the code around them depends on.
 
     Attributes
@@ -63,6 +63,9 @@ class ClosedState:
     square : ``square(q, A, N, t) -> K, S, phi, by_time, left_out, doubt``
         Scaled: K (nv, nv), S (m, nv) where there is an A, and phi_t of the kept rows.
 
+    drifting : ``drifting(q, v, t) -> drift``
+        Of the kept rows, scaled; for a transmission.
+
     Inputs that there are not have no entries; outputs that there are not have one, which is zero.
     """
 
@@ -79,6 +82,7 @@ class ClosedState:
     closing: Any
     seeing: Any
     square: Any
+    drifting: Any
 
     @property
     def bordered(self) -> bool:
@@ -91,7 +95,7 @@ class ClosedState:
         return self.sensing.sensors.columns.size > self.seen
 
 
-def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
+def closed_state(E: Expressions, sensing: Sensing) -> ClosedStateLaw:
     """The functions for the measured joints; all unobserved motions must be idle."""
     ca, mech, part, sensors = casadi_module(), E.mech, E.partition, sensing.sensors
     first, *borders = borders_at(mech, part, sensing, list(E.samples))
@@ -118,6 +122,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     others = np.flatnonzero(~np.isin(E.open, part.rows))
     left_out = [float(mech.row_scale[E.open[i]]) * E.every.error[i] for i in others]
     by_time = [ca.substitute(x, E.v, ca.SX.zeros(mech.nv)) for x in E.rows.rate]
+    drifts = [float(s) * x for s, x in zip(mech.row_scale[part.rows], E.rows.drift, strict=True)]
     moving = [float(s) * x for s, x in zip(mech.row_scale[part.rows], by_time, strict=True)]
     timed = bool(ca.depends_on(column([*phi, *left_out, *by_time]), E.t))
 
@@ -131,7 +136,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     drift = solved([-x for x in by_time], [zero] * b) if timed else zero
     doubt = total([*E.rows.doubt, *K.doubt])
     given, names = [A, N, E.t], ["A", "N", "t"]
-    return ClosedState(
+    return ClosedStateLaw(
         sensing, first, b, idle, known, held_at, timed,
         difference_function(E, sensors),
         reverse_function(E, sensors) if sensors.whole and not known else None,
@@ -152,6 +157,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
              _dense(moving), _dense(left_out), total(E.rows.doubt)],
             ["q", *names], ["K", "S", "phi", "by_time", "left_out", "doubt"],
         ),
+        ca.Function("drifting", [E.q, E.v, E.t], [_dense(drifts)], ["q", "v", "t"], ["drift"]),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ The residual vanishes at the pose, and its derivative is exact, also far away:
     angle of E about n                            one turn, about n
     from m to E m, at right angles to m           two turns, all but that about m
 
-Reference: docs/task-space.md, "Inverse kinematics".
+Reference: docs/inverse-kinematics.md.
 """
 
 from __future__ import annotations

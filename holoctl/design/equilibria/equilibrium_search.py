@@ -3,7 +3,7 @@
     min 1/2 |r(q)|^2,  phi(q) = 0            then both by Newton's method, to the last digit
     min |q - guess|,   phi(q) = 0,  r(q) = 0
 
-Reference: docs/design.md, "Equilibria".
+Reference: docs/equilibria.md.
 """
 
 from __future__ import annotations

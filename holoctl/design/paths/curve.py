@@ -13,7 +13,7 @@ For joints whose steps do not commute
     b_0 = w',  b_k = [w, b_k-1]      e_0 = w'',  e_k = [w', b_k-1] + [w, e_k-1]
 
 [.,.] is the Lie bracket of each joint (tree/lie_bracket.py), here for many nodes at once.
-References: quintic Hermite interpolation; docs/design.md, "Trajectories"; J. Sola, J. Deray and D.
+References: quintic Hermite interpolation; docs/trajectories.md; J. Sola, J. Deray and D.
 Atchuthan, "A micro Lie theory for state estimation in robotics", 2018: the right Jacobian.
 """
 

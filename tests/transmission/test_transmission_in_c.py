@@ -1,0 +1,177 @@
+"""Exported C of transmissions against Python, posture by posture."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from ankles import PITCH_ROLL, alone, cranked, four_barred, pushed
+from exported import compilers, library, run
+
+import holoctl as hc
+
+OK, SINGULAR, LOST = 0, 4, 10
+
+
+def redundant():
+    mech = alone(four_barred)
+    return hc.Mechanism(mech.model, mech.constraints, actuated=["crank", "coupler"], name="two")
+
+
+def one_motor():
+    mech = alone(cranked)
+    return hc.Mechanism(mech.model, mech.constraints, actuated=["left"], name="one")
+
+
+CASES = {
+    "cranked": (lambda: alone(cranked), PITCH_ROLL, [0.35, 0.25]),
+    "turned": (lambda: alone(cranked), PITCH_ROLL[::-1], [0.25, 0.35]),
+    "balls": (lambda: alone(cranked, ball=True), PITCH_ROLL, [0.35, 0.25]),
+    "pushed": (lambda: alone(pushed), PITCH_ROLL, [0.6, 0.4]),
+    "four_barred": (lambda: alone(four_barred), ["knee"], [0.3]),
+    "redundant": (redundant, ["knee"], [0.3]),
+    "one_motor": (one_motor, PITCH_ROLL, [0.35, 0.25]),
+}
+
+
+class InC:
+    """The functions of an exported transmission: arrays in, (status, arrays) out."""
+
+    def __init__(self, tr, folder):
+        self.tr, paths = tr, hc.export_c(tr, folder)
+        self.paths, self.prefix = paths, paths[0].stem
+        self.library = ctypes.CDLL(str(library(paths[:2], folder)))
+        self.c = ctypes.create_string_buffer(1 << 16)
+        self.size = self._size(folder)
+        self.start()
+
+    def _size(self, folder):
+        """The size of the struct, and its content, as a program of C tells them."""
+        program = folder / "size.c"
+        upper = self.prefix.upper()
+        program.write_text(
+            f'#include <stdio.h>\n#include "{self.prefix}.h"\nint main(void) {{ '
+            f'printf("%lu %lu", (unsigned long)sizeof({self.prefix}), {upper}_CONTENT); '
+            "return 0; }\n"
+        )
+        run(compilers()[0], program, "-o", folder / "size", f"-I{folder}")
+        return [int(x) for x in run(folder / "size").split()]
+
+    def start(self):
+        size, content = (ctypes.c_ulong(x) for x in self.size)
+        init = self.library[f"{self.prefix}_init_checked"]
+        assert init(ctypes.byref(self.c), size, content) == OK
+
+    def __call__(self, name, given, sizes):
+        arrays = [np.ascontiguousarray(x, dtype=float) for x in given]
+        found = [np.full(n, np.nan) for n in sizes]
+        pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*arrays, *found)]
+        status = self.library[f"{self.prefix}_{name}"](ctypes.byref(self.c), *pointers)
+        assert all(np.isfinite(x).all() for x in found)
+        return status, found
+
+
+@pytest.fixture(scope="module", params=sorted(CASES))
+def case(request, tmp_path_factory):
+    compilers()
+    make, joints, box = CASES[request.param]
+    tr = hc.Transmission(make(), joints)
+    return InC(tr, tmp_path_factory.mktemp(request.param)), np.array(box)
+
+
+def walk(box, count=300, seed=5):
+    """Joint positions and rates along a smooth motion through the whole box, at 1 kHz."""
+    t = np.arange(count)[:, None] * 0.004
+    w = 2.0 * np.pi * np.array([0.9, 1.7, 0.5])[: box.size]
+    phase = np.random.default_rng(seed).uniform(0.0, 1.0, box.size) * t.clip(0.0, 0.2) / 0.2
+    return box * np.sin(w * t + phase), box * w * np.cos(w * t + phase)
+
+
+def test_c_gives_what_python_gives(case):
+    c, box = case
+    tr, n, p = c.tr, len(c.tr.motors), len(c.tr.joints)
+    c.start()
+    rng = np.random.default_rng(0)
+    for y, yd in zip(*walk(box), strict=True):
+        y = y + tr.y_start  # noqa: PLW2901
+        status, (q_m, v_m, bend) = c("motors", [y, yd], [n, n, n])
+        assert status == OK
+        np.testing.assert_allclose(q_m, tr.motor_positions(y), rtol=0, atol=1e-11)
+        np.testing.assert_allclose(v_m, tr.motor_rates(y, yd), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(bend, tr.curvature(y, yd), rtol=1e-9, atol=1e-9)
+        u = rng.normal(size=n)
+        status, (tau,) = c("joint_efforts", [u], [p])
+        assert status == OK
+        np.testing.assert_allclose(tau, tr.joint_efforts(u, y), rtol=1e-10, atol=1e-10)
+        if n >= p:
+            status, (back,) = c("motor_efforts", [tau], [n])
+            assert status == OK
+            np.testing.assert_allclose(back, tr.motor_efforts(tau, y).u, rtol=1e-9, atol=1e-9)
+
+
+def test_joints_from_motors_along_the_same_motion(case):
+    c, box = case
+    tr, p = c.tr, len(c.tr.joints)
+    c.start()
+    if len(tr.motors) < p:
+        assert f"{c.prefix}_joints(" not in c.paths[0].read_text()
+        assert "do not determine" in c.paths[-1].read_text()
+        return
+    moved = 0.0
+    for y, yd in zip(*walk(box), strict=True):
+        y = y + tr.y_start  # noqa: PLW2901
+        q_m, v_m = tr.motor_positions(y), tr.motor_rates(y, yd)
+        status, (found, rates) = c("joints", [q_m, v_m], [p, p])
+        assert status == OK
+        np.testing.assert_allclose(found, y, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(rates, yd, rtol=1e-9, atol=1e-9)
+        moved = max(moved, np.abs(found - tr.y_start).max())
+    assert moved > 0.2
+
+
+def test_the_self_test_passes_with_strict_warnings(case, tmp_path):
+    c, _ = case
+    for compiler in compilers():
+        program = tmp_path / compiler
+        run(compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion",
+            "-pedantic", "-Werror", c.paths[1], c.paths[2], "-o", program, "-lm")  # fmt: skip
+        assert "all is well" in run(program)
+
+
+def test_far_steps_and_other_branches_are_refused(case):
+    c, box = case
+    tr, n, p = c.tr, len(c.tr.motors), len(c.tr.joints)
+    rng, refused = np.random.default_rng(3), 0
+    for _ in range(300):
+        c.start()
+        y = tr.y_start + rng.uniform(-6.0, 6.0, p) * box
+        status, (q_m, v_m, bend) = c("motors", [y, np.zeros(p)], [n, n, n])
+        if status == OK:
+            np.testing.assert_allclose(q_m, tr.motor_positions(y), atol=1e-9)
+            continue
+        refused += 1
+        assert status in (SINGULAR, LOST)
+        np.testing.assert_allclose(q_m, tr.motor_start, atol=1e-9)
+        assert not v_m.any()
+        assert not bend.any()
+    assert refused > 30
+    if n < p:
+        return
+    for _ in range(300):
+        c.start()
+        q_m = tr.motor_start + rng.uniform(-3.0, 3.0, n)
+        status, (y, _) = c("joints", [q_m, np.zeros(n)], [p, p])
+        if status == OK:
+            np.testing.assert_allclose(tr.motor_positions(y), q_m, atol=1e-9)
+        else:
+            np.testing.assert_allclose(y, tr.y_start, atol=1e-9)
+
+
+def test_what_cannot_be_exported_is_refused(tmp_path):
+    tr = hc.Transmission(alone(cranked), PITCH_ROLL)
+    with pytest.raises(hc.InputError, match="exported without 'plant'"):
+        hc.export_c(tr, tmp_path, plant=True)
+    shipped = hc.load(hc.robot_file("four_bar"))
+    wheel = hc.Transmission(shipped, ["rocker"])
+    assert hc.export_c(wheel, tmp_path / "rocker", name="rocker")[0].stem == "holoctl_rocker"
