@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
     from holoctl.transmission.robot import transmissions
+    from holoctl.transmission.serial_robot import serial_model
     from holoctl.transmission.transmission import Transmission
     from holoctl.tree.numbering import renumbered
 
@@ -199,6 +200,7 @@ _HOMES = {
     "simulation.simulate": ["simulate"],
     "control.realtime": ["realtime", "run_at_rate"],
     "transmission.robot": ["transmissions"],
+    "transmission.serial_robot": ["serial_model"],
     "transmission.transmission": ["Transmission"],
     "tree.numbering": ["renumbered"],
     "methods": ["methods"],

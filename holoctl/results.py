@@ -45,6 +45,7 @@ from holoctl.rows.terms import Terms
 from holoctl.transmission.polytope import Polytope
 from holoctl.transmission.report import TransmissionReport
 from holoctl.transmission.robot import RobotTransmissions
+from holoctl.transmission.serial_robot import SerialRobot
 from holoctl.transmission.table import TransmissionTable
 from holoctl.transmission.transmission import JointGains, MotorEfforts
 
@@ -87,6 +88,7 @@ __all__ = [
     "RepairedGeometry",
     "RobotTransmissions",
     "RowGroup",
+    "SerialRobot",
     "StateFeedback",
     "Sweep",
     "SweepError",

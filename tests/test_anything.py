@@ -227,7 +227,8 @@ def given_by_name(s):
         "impulse": (hc.impulse, state | at | {"restitution": None}),
         "inverse_dynamics": (hc.inverse_dynamics, state | at | loads
                              | {"target": s.one, "coordinates": "actuated", "weights": None}),
-        "relaxed": (hc.methods.inverse_dynamics_relaxed, state | at | {"target": s.one, "stiffness": None}),
+        "relaxed": (hc.methods.inverse_dynamics_relaxed, state | at
+                    | {"target": s.one, "stiffness": None}),
         "joint_motion": (hc.joint_motion, state | {"name": "crank"}),
         "limited": (hc.limited_inverse_dynamics, state
                     | {"target": s.one, "limits": limits, "partition": s.part}),

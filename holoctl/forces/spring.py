@@ -159,14 +159,23 @@ class BoundSpring:
 
     def at(self, kin: Kinematics) -> Efforts:
         """``-J' k (L - l)`` and ``-J' d Ldot``."""
-        s, none = self.description, np.zeros(self.moved.size)
-        line = self._line(kin)
+        none, line = np.zeros(self.moved.size), self._line(kin)
         if self._slack(line.L):
             return Efforts(none, none, none)
-        pull, damp = s.stiffness * (line.L - s.length), s.damping * float(line.row @ kin.v)
-        if s.unilateral:
-            damp = max(damp, -pull)  # a rope does not push
+        pull, damp = self._tensions(kin, line)
         return Efforts(-pull * line.row, -damp * line.row, none)
+
+    def tension(self, kin: Kinematics) -> float:
+        """The tension T, N."""
+        line = self._line(kin)
+        return 0.0 if self._slack(line.L) else sum(self._tensions(kin, line))
+
+    def _tensions(self, kin: Kinematics, line: _Line) -> tuple[float, float]:
+        """The tensions of the spring and of the damper of a line that is not slack."""
+        s = self.description
+        pull, damp = s.stiffness * (line.L - s.length), s.damping * float(line.row @ kin.v)
+        # a rope does not push
+        return pull, max(damp, -pull) if s.unilateral else damp
 
     def energy(self, kin: Kinematics) -> float:
         """``k (L - l)^2 / 2``."""
