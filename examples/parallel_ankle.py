@@ -19,12 +19,8 @@ ankle = hc.Transmission(mech, joints)
 print(ankle)
 
 # The serial robot: pitch, roll and the foot. (A whole-body controller has it from its own URDF.)
-serial = mech.model.copy()
-for i, name in enumerate(serial.names):
-    if name not in joints:
-        serial.inertias[i] = pin.Inertia.Zero()
-serial.armature = np.zeros(serial.nv)
-data, rest = serial.createData(), np.zeros(serial.nv - 2)
+serial = hc.serial_model(mech, masses="none", rotors="none", limits="none").model
+data = serial.createData()
 J_start = ankle.jacobian(ankle.y_start)
 
 
@@ -40,8 +36,7 @@ def controller(linkage, varying=True):
         yd = ankle.joint_rates(y, mech.B.T @ v)
         wanted, rate, ydd = plan(t)
         ydd = ydd + 900.0 * (wanted - y) + 60.0 * (rate - yd)
-        a = np.concatenate([ydd, rest])
-        tau = pin.rnea(serial, data, ankle.configuration(y), np.concatenate([yd, rest]), a)[:2]
+        tau = pin.rnea(serial, data, y, yd, ydd)
         if linkage:
             tau = tau + ankle.linkage_efforts(y, yd, ydd)
         return ankle.motor_efforts(tau, y).u if varying else np.linalg.solve(J_start.T, tau)
