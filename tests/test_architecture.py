@@ -57,6 +57,7 @@ PRINTERS = {
     "app.modes_command",
     "app.new_command",
     "app.simulate_command",
+    "app.transmission_command",
     "app.view_command",
 }
 WITHOUT_CODE = {"robots"}

@@ -42,6 +42,7 @@ from holoctl.app.robot_arguments import (
     typed_whole,
 )
 from holoctl.app.simulate_command import add_simulate
+from holoctl.app.transmission_command import add_transmission
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view_command import add_view
 from holoctl.base.checks import Vector, positive
@@ -134,7 +135,8 @@ def _parser() -> argparse.ArgumentParser:
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
     for add in (
-        add_modes, add_simulate, add_linearize, add_retime, add_map, add_view, add_new,
+        add_modes, add_simulate, add_linearize, add_retime, add_map, add_transmission, add_view,
+        add_new,
     ):  # fmt: skip
         add(commands)
     demo = commands.add_parser(

@@ -154,7 +154,7 @@ def test_motors_of_slides_are_at_the_middle_of_their_travel():
 
 
 @pytest.mark.parametrize("style", [None, "column", "page", "slide"])
-@pytest.mark.parametrize("name", ["delta", "leg", "geared_arm"])
+@pytest.mark.parametrize("name", ["delta", "leg", "geared_arm", "ankle"])
 def test_a_picture_in_space_is_to_scale_on_white_and_its_texts_do_not_overlap(name, style):
     mech = hc.load(hc.robot_file(name))
     with nullcontext() if style is None else hc.style(style):

@@ -29,7 +29,7 @@ pytest.importorskip("casadi")
 
 # ------------------------------------------------------------------------------ the build
 
-ROBOTS = ("four_bar", "five_bar", "leg", "stewart", "delta", "geared_arm")
+ROBOTS = ("four_bar", "five_bar", "leg", "stewart", "delta", "geared_arm", "ankle")
 
 
 @pytest.mark.parametrize("name", few(ROBOTS, ["four_bar"]))
