@@ -4,6 +4,7 @@
 
 Every call continues from the configuration of the last one, and if that fails from the start. A
 result is given only if every step was proved to stay on the branch (closing/continuation.py).
+Whether a posture behind a hole of the workspace is reached may depend on the last one.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from holoctl.rows.evaluate import rows_at
 
 __all__ = ["JointBranch"]
 
-FACTORED_CALL = 1000
-"""Most factorisations in a call: a path across the workspace takes some tens."""
+FACTORED_CALL = 20_000
+"""Most factorisations in a call: a path across the workspace takes some tens, a hundred turns of a
+joint some thousands."""
 
 
 class JointBranch:
@@ -148,6 +150,12 @@ class JointBranch:
 
 def _out_of_reach(branch: JointBranch, x: Vector, tally: Tally) -> HoloctlError:
     """The error for positions that no path from the start leads to."""
+    if tally.factored >= tally.most:
+        return BranchError(
+            f"{branch.mech.name}: the way from the start to these positions is too long for one "
+            f"call ({tally.most} factorisations): are they degrees?",
+            why="reach",
+        )
     wanted = ", ".join(f"{n} = {a:.4g}" for n, a in zip(branch.names, x, strict=True))
     first = ", ".join(f"{a:.4g}" for a in branch.first)
     far = largest(x - branch.first)

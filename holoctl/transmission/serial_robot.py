@@ -254,7 +254,7 @@ def _measure(tr: Transmission, masses: str, rotors: str, errors: dict[str, list[
     armature = np.diag(tr.reflected_inertia(tr.y_start, rotors=True)) * (rotors == "diagonal")
     inertias, missed, size = tr.rotor_inertias, list[tuple[float, float]](), 1e-300
     for y in _postures(tr, rng):
-        yd, ydd = rng.uniform(-RATES, RATES, p), rng.uniform(-ACCELERATIONS, ACCELERATIONS, p)
+        yd, ydd = (tr.scales[1] * rng.uniform(-x, x, p) for x in (RATES, ACCELERATIONS))
         J = tr.jacobian(y)
         exact = J.T @ (inertias * (J @ ydd + tr.curvature(y, yd)))
         of_rods = rods.linkage_efforts(y, yd, ydd)

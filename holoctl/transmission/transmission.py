@@ -269,7 +269,9 @@ class Transmission:
         try:
             self._by_joints = JointBranch(self.mech, names, own)
         except HoloctlError as error:
-            error.args = (f"{owner} of {listing(names)}: {error}",)
+            text = str(error).replace("the measured joints", "the joints")
+            text = text.replace("measure one of these too", "name one of these too")
+            error.args = (f"{owner}: {text.removeprefix(f'{self.mech.name}: ')}",)
             raise
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
         self._own = read_only(own)
@@ -303,8 +305,8 @@ class Transmission:
         InputError
             For a wrong shape, or numbers that are not finite.
         BranchError
-            For positions that are not reached on the branch of the start, or only through a
-            configuration in which the motors lose control of a joint (det J = 0).
+            For positions that are not reached on the branch of the start, or at which the motors do
+            not control the joints as there: det J is zero, or of the other sign.
         """
         return self._checked(y).q.copy()
 
