@@ -35,7 +35,7 @@ SCRIPT = (ROOT / "docs" / "site" / "search.js").read_text("utf-8")
 
 def asked(query: str) -> str:
     """What docs/site/search.js hands to the search."""
-    if re.search(r'["*~^:]|(^|\s)[+-]', query):
+    if re.search(r'["*~^]|\b(title|tags|text):|(^|\s)[+-]', query):
         return query
     words = [word for word in re.split(r"\W+", query.lower()) if word]
     kept = [word for word in words if word not in LEFT_OUT] or words

@@ -38,7 +38,8 @@ NAME = 1.05
 error the page that says what to do comes first."""
 
 WORDS = {
-    "index.html#install": "installation, pip, quick start, getting started, requirements",
+    "index.html#install": "installation, pip, conda, Windows, macOS, quick start, getting started, "
+    "requirements",
     "tutorial-own-robot.html": "CAD export, URDF export, SolidWorks, Onshape, gripper, missing "
     "meshes, mimic joint",
     "tutorial-delta.html": "delta robot, parallel robot, step by step",
@@ -50,34 +51,53 @@ WORDS = {
     "file-formats-sdf.html": "Gazebo, SDFormat",
     "doctor.html": "diagnosis, mechanism does not move, stuck, redundant constraints, "
     "overconstrained",
+    "assembly-modes.html": "wrong configuration, wrong posture, wrong elbow, robot closes the "
+    "other way",
+    "transmissions.html": "knee driven through a four-bar, four-bar knee, ankle motors",
     "view.html": "visualization, viewer, 3D, GUI, browser, slider",
     "simulation.html": "simulator, integrate, integrator",
-    "simulation.html#look-at-it": "plot, results, animation, film, video",
-    "realtime.html": "control loop, 1 kHz, servo, latency, jitter",
-    "encoders.html": "encoders, passive joints, forward kinematics, velocity from positions",
-    "limits.html": "motor limits, joint limits, saturation",
+    "simulation.html#look-at-it": "plot, results, animation, film, video, movie, GIF, MP4, talk, "
+    "figure for a paper, IEEE column, journal, publication figure, vector graphics",
+    "realtime.html": "control loop, 1 kHz, servo, latency, jitter, PD control",
+    "encoders.html": "encoders, passive joints, forward kinematics, velocity from positions, "
+    "state estimation",
+    "limits.html": "motor limits, joint limits, joint velocity limit, saturation",
     "task-space.html": "tool, end effector, pose, operational space",
     "inverse-kinematics.html": "IK, pose to joint angles",
-    "external-forces.html": "contact force, collision, disturbance",
+    "external-forces.html": "contact force sensing, collision detection, disturbance",
     "forces.html": "spring, damper, external force, load",
     "forces.html#friction-in-a-controller": "friction compensation",
     "notation.html": "letters, symbols",
     "notation.html#three-things-are-called-gamma": "gamma, G",
-    "design.html#regulators": "balance, optimal control",
+    "design.html#regulators": "balance, optimal control, inverted pendulum, unstable pose",
     "trajectories.html": "fastest trajectory along a path, retime, time-optimal, pick and place",
-    "sweeps.html": "parallel, cores, cluster, Monte Carlo, parameter study",
+    "sweeps.html": "parallel, cores, cluster, Monte Carlo, parameter study, multiprocessing",
     "equilibria.html": "static equilibrium, statics",
-    "design.html#linear-models": "state space model, poles, linearization",
-    "embedded.html": "microcontroller, board, firmware, STM32, embedded, C code, export",
+    "design.html#linear-models": "state space model, poles, linearization, derivatives of forward "
+    "dynamics, sensitivity",
+    "embedded.html": "microcontroller, board, firmware, STM32, embedded, C code, C++, export",
     "embedded-status.html": "error code, status code, fallback torque",
     "troubleshooting.html": "error message, exception, it fails",
     "troubleshooting.html#without-an-error": "robot shakes, vibrates, oscillates, unstable, sinks, "
     "wrong torque, factor, millimetres",
     "faq.html#which-units": "millimetres, degrees, SI",
     "faq.html#my-encoders-have-another-zero-or-direction": "homing, offset, calibration",
-    "faq.html#how-do-i-cite-it": "citation, license, paper",
+    "faq.html#how-do-i-cite-it": "citation, license",
+    "faq.html#does-it-need-ros": "ROS 2, ros2_control",
+    "faq.html#how-do-i-add-a-payload": "payload, gripper, load at the tool, tool mass",
+    "faq.html#what-does-certified-mean": "certificate, certified",
+    "faq.html#can-i-have-the-forces-in-the-joints": "reaction forces, bearing forces, joint "
+    "reactions, constraint forces, Lagrange multipliers",
+    "faq.html#contacts": "contacts, contact, ground contact",
+    "faq.html#can-two-feet-stand-on-the-ground": "two feet, walking, legged, double support, "
+    "stance, ground reaction force, contact of feet",
     "scope.html": "comparison, compare with Drake, MuJoCo, alternatives, not supported",
+    "scope.html#out": "identify parameters, identify friction, collision checking, self-collision, "
+    "MPC, model-predictive control, GPU, Simulink, FMU, flexible joint, elastic joint, "
+    "backlash, rolling wheels",
     "from-pinocchio.html": "constraintDynamics, RigidConstraintModel",
+    "from-rbdl.html": "ConstraintSet, ForwardDynamicsConstraintsDirect",
+    "derivations-saddle-point.html": "KKT, saddle point, proximal",
     "from-spatial-v2.html": "Featherstone, FDgq, gamma_q, Matlab",
     "benchmarks/RESULTS.html": "benchmark, speed, computation time, performance",
     "reference/index.html": "API, functions, classes",
