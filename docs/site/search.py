@@ -44,7 +44,8 @@ WORDS = {
     "meshes, mimic joint",
     "tutorial-delta.html": "delta robot, parallel robot, step by step",
     "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
-    "closing-axes.html": "closing joint, hinge, ball joint, universal joint, rod, loop axes",
+    "closing-axes.html": "closing joint, hinge, ball joint, universal joint, screw joint, "
+    "prismatic joint, slider, rod, loop axes",
     "file-formats.html": "URDF with loops, robot description, load a robot file, YAML",
     "file-formats-urdf.html": "xacro",
     "file-formats-mjcf.html": "MuJoCo XML, read MJCF",
@@ -54,35 +55,51 @@ WORDS = {
     "assembly-modes.html": "wrong configuration, wrong posture, wrong elbow, robot closes the "
     "other way",
     "transmissions.html": "knee driven through a four-bar, four-bar knee, ankle motors",
+    "doctor.html#a-stewart-platform": "hexapod, Gough platform",
+    "doctor.html#motions": "locked joint",
     "view.html": "visualization, viewer, 3D, GUI, browser, slider",
     "simulation.html": "simulator, integrate, integrator",
+    "simulation.html#what-to-choose": "stiff equations, step size, implicit integrator",
     "simulation.html#look-at-it": "plot, results, animation, film, video, movie, GIF, MP4, talk, "
     "figure for a paper, IEEE column, journal, publication figure, vector graphics",
     "realtime.html": "control loop, 1 kHz, servo, latency, jitter, PD control",
+    "realtime.html#when-there-is-no-torque": "safety, emergency stop, fallback law, watchdog",
+    "realtime.html#threads": "thread-safe, several robots in one process",
     "encoders.html": "encoders, passive joints, forward kinematics, velocity from positions, "
     "state estimation",
     "limits.html": "motor limits, joint limits, joint velocity limit, saturation",
+    "limits.html#more-motors-than-motions": "cable-driven robot, cable tension, redundant "
+    "actuation",
+    "limits.html#what-it-costs": "QP solver, quadratic program, DAQP",
     "task-space.html": "tool, end effector, pose, operational space",
     "inverse-kinematics.html": "IK, pose to joint angles",
     "external-forces.html": "contact force sensing, collision detection, disturbance",
     "forces.html": "spring, damper, external force, load",
+    "forces.html#counterbalances": "counterweight, static balancing",
     "forces.html#friction-in-a-controller": "friction compensation",
     "notation.html": "letters, symbols",
     "notation.html#three-things-are-called-gamma": "gamma, G",
     "design.html#regulators": "balance, optimal control, inverted pendulum, unstable pose",
-    "trajectories.html": "fastest trajectory along a path, retime, time-optimal, pick and place",
-    "sweeps.html": "parallel, cores, cluster, Monte Carlo, parameter study, multiprocessing",
+    "trajectories.html": "fastest trajectory along a path, retime, time-optimal, pick and place, "
+    "way points, spline",
+    "sweeps.html": "parallel, cores, cluster, Monte Carlo, parameter study, multiprocessing, "
+    "design optimization, optimize link lengths",
     "equilibria.html": "static equilibrium, statics",
     "design.html#linear-models": "state space model, poles, linearization, derivatives of forward "
     "dynamics, sensitivity",
     "embedded.html": "microcontroller, board, firmware, STM32, embedded, C code, C++, export",
+    "embedded.html#3-build-and-test": "compiler flags, CMake, Arduino, AVR",
+    "embedded.html#what-it-does-not-do": "single precision, float32",
     "embedded-status.html": "error code, status code, fallback torque",
     "troubleshooting.html": "error message, exception, it fails",
+    "troubleshooting.html#assemblyerror": "does not close, assembly fails",
     "troubleshooting.html#without-an-error": "robot shakes, vibrates, oscillates, unstable, sinks, "
-    "wrong torque, factor, millimetres",
+    "wrong torque, noisy torque, factor, millimetres",
     "faq.html#which-units": "millimetres, degrees, SI",
     "faq.html#my-encoders-have-another-zero-or-direction": "homing, offset, calibration",
     "faq.html#how-do-i-cite-it": "citation, license",
+    "faq.html#q-has-more-entries-than-v-why": "quaternion, continuous joint, nq and nv",
+    "faq.html#where-is-the-tip-for-a-given-q": "tip position, pose from motor angles",
     "faq.html#does-it-need-ros": "ROS 2, ros2_control",
     "faq.html#how-do-i-add-a-payload": "payload, gripper, load at the tool, tool mass",
     "faq.html#what-does-certified-mean": "certificate, certified",
@@ -100,6 +117,8 @@ WORDS = {
     "derivations-saddle-point.html": "KKT, saddle point, proximal",
     "from-spatial-v2.html": "Featherstone, FDgq, gamma_q, Matlab",
     "benchmarks/RESULTS.html": "benchmark, speed, computation time, performance",
+    "reference/constraints.html#holoctl.Coupling": "gears, gear ratio, belt drive, differential, "
+    "coupled joints",
     "reference/index.html": "API, functions, classes",
     "gallery.html": "examples, sample programs, demo code",
 }
