@@ -45,8 +45,8 @@ from holoctl.control.effort_bounds import effort_bounds
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
@@ -657,7 +657,7 @@ class Transmission:
     # --------------------------------------------------------------------------------- polytopes
 
     @quiet
-    def effort_polytope(self, y: Any, yd: Any = None, limits: Any = None) -> Polytope:
+    def effort_polytope(self, y: Any, yd: Any = None, limits: Any = MODEL) -> Polytope:
         """The joint efforts that the motors can give: a zonotope.
 
         Parameters
@@ -665,8 +665,9 @@ class Transmission:
         y : (p,) array_like
         yd : (p,) array_like, optional
             Rates, at which speed-torque curves limit the motors. Default: zero.
-        limits : Limits, optional
-            Default: those of the mechanism (`limits_of`).
+        limits : "model", Limits or None, optional
+            ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no
+            limits.
 
         Returns
         -------
@@ -683,15 +684,16 @@ class Transmission:
         rates = here.J @ (np.zeros(len(self.joints)) if yd is None else self._rates("yd", yd))
         return zonotope(self.joints, here.J, *self.effort_box(rates, limits))
 
-    def effort_box(self, rates: Any = None, limits: Any = None) -> tuple[Vector, Vector]:
+    def effort_box(self, rates: Any = None, limits: Any = MODEL) -> tuple[Vector, Vector]:
         """Lower and upper limits of the motor efforts (nu,) at rates of the motors, N m or N.
 
         Parameters
         ----------
         rates : (nu,) array_like, optional
             Default: zero.
-        limits : Limits, optional
-            Default: those of the mechanism (`limits_of`).
+        limits : "model", Limits or None, optional
+            ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no
+            limits.
 
         Raises
         ------
@@ -707,14 +709,15 @@ class Transmission:
         return lower, upper
 
     @quiet
-    def rate_polytope(self, y: Any, limits: Any = None) -> Polytope:
+    def rate_polytope(self, y: Any, limits: Any = MODEL) -> Polytope:
         """The joint rates at which motors and joints are within their velocity limits.
 
         Parameters
         ----------
         y : (p,) array_like
-        limits : Limits, optional
-            Default: those of the mechanism (`limits_of`).
+        limits : "model", Limits or None, optional
+            ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no
+            limits.
 
         Returns
         -------
@@ -801,7 +804,7 @@ class Transmission:
         InputError
             For joints without position limits if no box is given, and for an empty one.
         """
-        bound, p = self._limits(None), len(self.joints)
+        bound, p = self._limits(MODEL), len(self.joints)
         found = np.repeat([[-np.inf], [np.inf]], self.mech.nv, axis=1)
         found[:, bound.columns] = bound.position[:, : bound.columns.size]
         own = found[:, self._columns]
@@ -921,9 +924,8 @@ class Transmission:
         return here.gamma.T @ (found[6:] - link.forces(here.q, v)), found[:6]
 
     def _limits(self, given: Any) -> BoundLimits:
-        if given is not None and not isinstance(given, Limits):
-            raise InputError(f"limits must be hc.Limits; got {type(given).__name__}")
-        return bound_limits(self.mech, limits_of(self.mech) if given is None else given)
+        asked = requested_limits(self.mech, given, f"{self.mech.name}: transmission")
+        return bound_limits(self.mech, asked or Limits())
 
     def _check_limited(self, limited: Any, what: str) -> None:
         if not limited.all():
