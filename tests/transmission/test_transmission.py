@@ -21,9 +21,12 @@ from ankles import (
     stroke,
 )
 from scipy.spatial import ConvexHull
+from zoo import at
 
 import holoctl as hc
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.transmission.transmission import Transmission
+from holoctl.tree.kinematics import kinematics
 
 BUILDS = {"cranked": cranked, "pushed": pushed, "four_barred": four_barred}
 JOINTS = {"cranked": PITCH_ROLL, "pushed": PITCH_ROLL, "four_barred": ["knee"]}
@@ -149,9 +152,18 @@ def robot():
 CHAINS = [["leg0 pitch", "leg0 roll"], ["leg1 pitch", "leg1 roll"], ["leg0 knee"], ["leg1 knee"]]
 
 
-def test_serial_and_linkages_are_the_whole_afloat():
+FORCES = [
+    hc.Counterbalance(("leg0 coupler", at(0.02, 0.01)), 2.0, name="inside"),
+    hc.Counterbalance("leg1 roll", 1.5),
+    hc.Spring(("leg0 hip", at(0.1)), ("leg0 coupler", at(0.1)), 50.0, 0.1, damping=3.0),
+]
+
+
+@pytest.mark.parametrize("forces", [[], FORCES], ids=["bare", "forces"])
+def test_serial_and_linkages_are_the_whole_afloat(forces):
     """All parallel joints of a robot in free flight, each on the moving body that carries it."""
     mech, start = robot()
+    mech = mech.with_forces(forces)
     trs = [Transmission(mech, names, start) for names in CHAINS]
     linkage = {n for tr in trs for n in own_joints(tr)}
     serial = serial_robot(mech, linkage)
@@ -175,7 +187,9 @@ def test_serial_and_linkages_are_the_whole_afloat():
         P = hc.project(mech, q, v, partition=part)
         assert np.abs(P.terms.rows.error).max() < 1e-12
         a = P.gamma @ ydd + P.bias
-        needed = P.gamma.T @ pin.rnea(mech.model, mech.model.createData(), q, v, a)
+        moving = kinematics(mech.model, mech.model.createData(), q, v, 0.0)
+        F = all_efforts(mech.bound_forces, moving).total
+        needed = P.gamma.T @ (pin.rnea(mech.model, mech.model.createData(), q, v, a) - F)
         rest = np.zeros((2, mech.nv))
         rest[:, columns] = yd, ydd
         tau = pin.rnea(serial, data, q, *rest)
