@@ -3,8 +3,9 @@
     tau = gamma' (M a + h - F)        of the mechanism with its serial bodies weightless
 
 Serial bodies are those that the serial joints alone move; without the loops they are what remains
-of the tree. On a moving base the tree hangs on six more coordinates, whose motion is given. Counterbalances act against the gravity
-of the base, from the outside; all other forces are between bodies of the mechanism and its base.
+of the tree. On a moving base the tree hangs on six more coordinates, whose motion is given.
+Counterbalances act from the outside, against the gravity there; all other forces are between bodies
+of the mechanism and its base.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class LinkageDynamics(NamedTuple):
     carried: tuple[tuple[int, Vector, float], ...]
 
     def needed(self, q: Vector, v: Vector, a: Vector, base: BaseMotion) -> Vector:
-        """``M a + h`` less counterbalances, (6 + nv,): the wrench at the base in its axes, N and N m,
-        then efforts."""
+        """``M a + h`` less counterbalances, (6 + nv,): the wrench at the base in its axes, N and
+        N m, then efforts."""
         self.model.gravity.linear = base.gravity
         x = np.concatenate([self.free, q])
         outside = [pin.Force.Zero() for _ in range(self.model.njoints)]
@@ -136,7 +137,20 @@ def serial_bodies(mech: Mechanism, columns: Indices) -> list[int]:
 
 
 def linkage_of(block: LoopBlock, columns: Indices) -> LinkageDynamics:
-    """The linkage of a block with these serial coordinates."""
+    """The linkage of a block with these serial coordinates.
+
+    Raises
+    ------
+    InputError
+        As `serial_bodies`; for joints that hang on several bodies of the robot.
+    """
+    if len(block.carriers) > 1:
+        raise InputError(
+            f"{block.mech.name}: its joints hang on several bodies of the robot, those of "
+            f"{listing(block.carriers)}, which move against each other, so the linkage has no "
+            "efforts of its own; positions, rates and efforts of motors are valid. Use "
+            "inverse_dynamics of the whole robot"
+        )
     mech, tree, model = block.mech, plain(block.mech.model), pin.Model()
     serial, joints, inertias = serial_bodies(mech, columns), list(tree.joints), list(tree.inertias)
     model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base of the linkage")

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.fft import dctn
 
-from holoctl.base.checks import Array, Vector, freeze, listing, unpickled
+from holoctl.base.checks import Array, Vector, freeze, listing, numbers, unpickled
 from holoctl.base.errors import InputError
 
 __all__ = ["TransmissionTable", "chebyshev_table"]
@@ -122,29 +122,34 @@ class TransmissionTable:
         Raises
         ------
         InputError
-            As `motor_positions`.
+            As `motor_positions`; for rates of another shape.
         """
-        p, total = len(self.joints), 0.0
+        p, total, yd = len(self.joints), 0.0, self._given("yd", yd, "rates")
         for i, j in product(range(p), repeat=2):
             order = tuple(int(a) + int(b) for a, b in zip(_unit(i, p), _unit(j, p), strict=True))
             total = total + self._sum(y, order) * (yd[..., i] * yd[..., j])[..., None]
         return total
 
+    def _given(self, name: str, x: Any, what: str) -> Any:
+        """x (..., p) as an array."""
+        x, p = numbers(name, x) if _arrays(x) is np else x, len(self.joints)
+        if x.ndim < 1 or x.shape[-1] != p:
+            raise InputError(
+                f"{name} must be (..., {p}), {what} of {listing(self.joints)}; got {tuple(x.shape)}"
+            )
+        return x
+
     def _sum(self, y: Any, order: tuple[int, ...]) -> Any:
         """The series, differentiated `order` times by each joint."""
         xp, p = _arrays(y), len(self.joints)
-        y = xp.asarray(y, dtype=float) if xp is np else y
-        if y.ndim < 1 or y.shape[-1] != p:
-            raise InputError(
-                f"y must be (..., {p}), positions of {listing(self.joints)}; got {tuple(y.shape)}"
-            )
+        y = self._given("y", y, "positions")
         middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
         x = [(y[..., i] - float(middle[i])) * float(1.0 / half[i]) for i in range(p)]
-        outside = sum(abs(a) > 1.0 + 1e-12 for a in x)
+        outside = sum(~(abs(a) <= 1.0 + 1e-12) for a in x)
         if xp is np and np.any(outside):
             raise InputError(
-                f"y is outside of the domain of the table, {self.lower} to {self.upper} for "
-                f"{listing(self.joints)}"
+                f"y is not finite or outside of the domain of the table, {self.lower} to "
+                f"{self.upper} for {listing(self.joints)}"
             )
         found = xp.asarray(self.coefficients)
         for i in range(p):  # contract the first axis of the coefficients, joint by joint

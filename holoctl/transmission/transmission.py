@@ -25,6 +25,7 @@ from holoctl.base.checks import (
     known_name,
     listing,
     name_list,
+    numbers,
     positive,
     quiet,
     read_only,
@@ -61,6 +62,9 @@ __all__ = ["JointGains", "MotorEfforts", "Transmission"]
 
 SAME_POSITION = 1e-9  # rad, m
 """Largest difference of motor positions that belong to the same posture."""
+
+IDLE = 1e-6
+"""Rate of a motor in an idle motion from which it is one of its motors."""
 
 CONTROL_LOST = 1e3
 """Motors do not control the joints where the condition number of J (scaled) is larger."""
@@ -183,7 +187,8 @@ class Transmission:
     ----------
     mech : Mechanism
         The closed mechanism, or a whole robot: then the loops that contain the joints are taken,
-        by structure, and all other joints are locked at the reference of the robot.
+        by structure, and all other joints are locked at the reference of the robot. Contacts are
+        left out.
     joints : iterable of str
         The serial joints, coordinates of the tree that determine the motors, in the order of y.
     start : (nq,) array_like, optional
@@ -206,7 +211,8 @@ class Transmission:
     InputError
         For names that are no joints of one coordinate, for joints that do not determine all
         motions (the message names those that are missing), or belong to no loop or to several
-        mechanisms; for constraints that depend on time, and motors without positions.
+        mechanisms; for constraints that depend on time, motors without positions, and motors of
+        idle motions, such as the spin of a rod, which no joints determine.
     NotActuatedError
         If the mechanism has no motors.
     InconsistentError
@@ -282,6 +288,13 @@ class Transmission:
         self._u_scale, self._y_scale = scale, self.mech.column_scale[self._columns]
         self._sign = 0.0
         self._sign = self._det_sign(self._at(self.y_start).J)
+        spun = np.abs(self.mech.B.T @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE
+        if spun.any():
+            raise InputError(
+                f"{owner}: {listing(np.array(self.motors)[spun].tolist())} moves while "
+                f"{listing(names)} are at rest, as a rod that spins about its own axis: leave it "
+                "out of the motors, actuated="
+            )
 
     def __repr__(self) -> str:
         return (
@@ -934,7 +947,7 @@ class Transmission:
 
     def _gain(self, name: str, x: Any, names: tuple[str, ...]) -> Array:
         """A gain as a symmetric matrix."""
-        given, n = np.asarray(x, dtype=float), len(names)
+        given, n = numbers(name, x), len(names)
         if given.shape not in ((), (n,), (n, n)) or not np.isfinite(given).all():
             raise InputError(
                 f"{name} must be a number, ({n},) or ({n}, {n}), for {listing(names)}, and finite; "

@@ -18,10 +18,11 @@ from ankles import (
     four_barred,
     humanoid,
     pushed,
+    rod,
     stroke,
 )
 from scipy.spatial import ConvexHull
-from zoo import at
+from zoo import add_body, at
 
 import holoctl as hc
 from holoctl.forces.sum_of_forces import all_efforts
@@ -423,11 +424,34 @@ def locked_by_geometry():
         (lambda: transmission("cranked").joint_gains([0, 0], [1, 2, 3]), hc.InputError, "finite"),
         (lambda: transmission("cranked").linkage_efforts([0, 0], [0, 0], [0, 0], base=1),
          hc.InputError, "twist"),
+        (lambda: transmission("cranked").joint_gains([0, 0], "stiff"), hc.InputError, "real"),
+        (lambda: transmission("cranked").joint_gains([0, 0], 1j), hc.InputError, "real"),
+        (lambda: transmission("cranked").report([-0.1, -0.1], [0.1, 0.1], 2, seed=-1),
+         hc.InputError, "seed"),
+        (lambda: transmission("cranked").effort_polytope([0, 0], limits=hc.Limits(1.0)).contains(1),
+         hc.InputError, "shape"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(wrong, error, text):
     with pytest.raises(error, match=text):
         wrong()
+
+
+def test_motors_of_idle_motions_are_refused():
+    """A rod on three hinges: no joint determines its spin."""
+    mech = alone(cranked)
+    m = mech.model.copy()
+    add_body(m, "left rod", pin.JointModelRZ(), at(), "spin", rod(0.2))
+    ball = hc.Closure(("spin", at(0, 0, -0.2)), ("roll", at(-0.06, 0.04)), axes="x y z")
+    loops = [ball, *mech.constraints[1:]]
+    driven = hc.Mechanism(hc.renumbered(m), loops, actuated=["left", "right", "spin"], name="spun")
+    with pytest.raises(hc.InputError, match="'spin' moves while 'pitch', 'roll' are at rest"):
+        Transmission(driven, PITCH_ROLL)
+    passive = hc.Mechanism(driven.model, driven.constraints, actuated=["left", "right"])
+    np.testing.assert_allclose(
+        Transmission(passive, PITCH_ROLL).motor_positions([0.2, 0.1]),
+        transmission("cranked").motor_positions([0.2, 0.1]), atol=1e-12,
+    )  # fmt: skip
 
 
 def test_joints_that_hang_on_a_rod_have_no_serial_robot():
@@ -476,5 +500,15 @@ def test_tables_that_cannot_be_made_are_refused():
             tr.table(error, *([] if box is None else [-np.array(box), np.array(box)]))
     with pytest.raises(hc.BranchError, match="not reached"):
         tr.table(1e-6, [-1.4, -0.1], [1.4, 0.1])
-    with pytest.raises(hc.InputError, match="outside of the domain"):
-        tr.table(1e-4, [-0.1, -0.1], [0.1, 0.1]).motor_positions([0.2, 0.0])
+    table = tr.table(1e-4, [-0.1, -0.1], [0.1, 0.1])
+    for wrong, text in [
+        (lambda: table.motor_positions([0.2, 0.0]), "outside of the domain"),
+        (lambda: table.motor_positions([np.nan, 0.0]), "not finite"),
+        (lambda: table.motor_positions("far"), "real numbers"),
+        (lambda: table.curvature(np.zeros((3, 2)), np.ones(3)), "rates of"),
+    ]:
+        with pytest.raises(hc.InputError, match=text):
+            wrong()
+    np.testing.assert_allclose(
+        table.curvature([0.05, 0.0], [1, 2]), table.curvature(np.array([0.05, 0]), np.array([1, 2]))
+    )
