@@ -1,9 +1,12 @@
 """The closed configuration as a function of the positions of some joints, in any order of calls.
 
-    K(q) d = right(q)        along the straight line from a configuration on the branch to x
+    K(q) d = right(q)        along the straight line from the start to x
 
-Every call continues from the configuration of the last one, and if that fails from the start. A
-result is given only if every step was proved to stay on the branch (closing/continuation.py).
+A result is given only if every step was proved to stay on the branch (closing/continuation.py). Two
+paths to the same x may lead to different configurations without passing a singular one, around a
+cusp of the singular curves; so every call begins at the start, whatever was asked before.
+Reference: C. Innocenti and V. Parenti-Castelli, Singularity-free evolution from one configuration
+to another in serial and fully-parallel manipulators, J. Mech. Design 120, 1998.
 """
 
 from __future__ import annotations
@@ -30,8 +33,7 @@ FACTORED_CALL = 1000
 class JointBranch:
     """The closed configurations on the branch of a start, by the positions of some joints.
 
-    It remembers the last configuration, to continue from there, and has workspaces: one for each
-    thread.
+    It has workspaces: one for each thread.
 
     Parameters
     ----------
@@ -82,20 +84,18 @@ class JointBranch:
         Raises
         ------
         BranchError
-            If no path of closed configurations leads to x on this branch.
+            If the straight line from the start does not lead to x on this branch.
         """
         if self._x is not None and np.array_equal(x, self._x):
             return self._last
-        self._x, tally = None, Tally(0)
-        for place in (self._last, self._start):
-            way = self.system.difference(place.q, x, place.cut)
-            tally = Tally(FACTORED_CALL)
-            found = self._follow(place, x, way, 0.0, tally)
-            if found is not None:
-                found = self._refined(found, x)
-                self._check_left_out()
-                self._last, self._x = found, x.copy()
-                return found
+        self._x, tally, place = None, Tally(FACTORED_CALL), self._start
+        way = self.system.difference(place.q, x, place.cut)
+        found = self._follow(place, x, way, 0.0, tally)
+        if found is not None:
+            found = self._refined(found, x)
+            self._check_left_out()
+            self._last, self._x = found, x.copy()
+            return found
         raise _out_of_reach(self, x, tally)
 
     def positions(self, q: Vector) -> Vector:

@@ -217,7 +217,7 @@ def chebyshev_table(
     nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
     middle, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
     values = np.zeros((*[n] * p, len(motors)))
-    for at in _serpentine(n, p):
+    for at in np.ndindex(*[n] * p):
         values[at] = positions(middle + half * nodes[list(at)])
     c = dctn(values, type=2, axes=range(p)) / n**p
     for axis in range(p):
@@ -268,14 +268,6 @@ def _beyond(size: Array, floor: float) -> Array:
         past = np.where(last < before, last * last / (before - last), np.inf)
         total += np.where(last <= floor, 0.0, 2.0 * past)
     return total
-
-
-def _serpentine(n: int, p: int) -> list[tuple[int, ...]]:
-    """All nodes in an order in which neighbours follow each other."""
-    if p == 1:
-        return [(i,) for i in range(n)]
-    inner = _serpentine(n, p - 1)
-    return [(i, *x) for i in range(n) for x in (inner if i % 2 == 0 else inner[::-1])]
 
 
 def _kept(size: Array, error: float) -> list[int]:

@@ -178,10 +178,10 @@ class Transmission:
 
     For an ankle, knee or waist whose motors act through rods: a whole-body controller plans with
     the serial joints, and this value translates its positions, rates and efforts for the motors,
-    and back. All results belong to the branch (assembly mode) of `start`, which is proved for each
-    of them, in any order of calls.
-
-    It remembers the last posture to continue from, and has workspaces: use one for each thread.
+    and back. All results belong to the branch (assembly mode) of `start`: to the postures that the
+    straight line from the start leads to, of joint positions or of motor positions, which is proved
+    for each of them. They do not depend on earlier calls. It has workspaces: use one for each
+    thread.
 
     Parameters
     ----------
@@ -316,8 +316,8 @@ class Transmission:
         InputError
             For a wrong shape, or numbers that are not finite.
         BranchError
-            For positions that are not reached on the branch of the start, or only through a
-            configuration in which the motors lose control of a joint (det J = 0).
+            For positions that the straight line from the start does not reach, and those at which
+            det J is zero or has another sign than there.
         """
         return self._checked(y).q.copy()
 

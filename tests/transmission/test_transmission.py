@@ -22,7 +22,7 @@ from ankles import (
     stroke,
 )
 from scipy.spatial import ConvexHull
-from zoo import add_body, at
+from zoo import add_body, at, bar
 
 import holoctl as hc
 from holoctl.forces.sum_of_forces import all_efforts
@@ -368,10 +368,47 @@ def test_results_do_not_depend_on_what_was_asked_before():
         with suppress(hc.BranchError):
             one.motor_positions(y * 10.0)
         other.jacobian(0.5 * y)
-        np.testing.assert_allclose(one.motor_positions(y), other.motor_positions(y), atol=1e-13)
+        np.testing.assert_array_equal(one.motor_positions(y), other.motor_positions(y))
     copy = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(copy.motor_start, one.motor_start)
     np.testing.assert_allclose(copy.motor_positions(y), one.motor_positions(y), atol=1e-13)
+
+
+PLATFORM = np.array([[0.0, 0.0], [17.04, 0.0], [13.227, 16.106]])
+GROUND = np.array([[0.0, 0.0], [15.91, 0.0], [0.0, 10.0]])
+
+
+def platform_in_the_plane(pose):
+    """The 3-RPR of Innocenti and Parenti-Castelli, whose modes are joined around cusps."""
+    m, loops = pin.Model(), []
+    add_body(m, 0, pin.JointModelPX(), at(), "x", pin.Inertia.Zero())
+    add_body(m, "x", pin.JointModelPY(), at(), "y", pin.Inertia.Zero())
+    add_body(m, "y", pin.JointModelRZ(), at(), "turn", bar(1.0))
+    ends = pose[:2] + PLATFORM @ pin.utils.rotate("z", pose[2])[:2, :2].T - GROUND
+    q = list(pose)
+    for i, (foot, ball, d) in enumerate(zip(GROUND, PLATFORM, ends, strict=True)):
+        add_body(m, 0, pin.JointModelRZ(), at(*foot), f"leg{i}", bar(1.0))
+        add_body(m, f"leg{i}", pin.JointModelPX(), at(), f"stroke{i}", bar(1.0))
+        loops.append(hc.Closure(f"stroke{i}", ("turn", at(*ball)), axes="x y", name=f"pin{i}"))
+        q += [np.arctan2(d[1], d[0]), np.hypot(*d)]
+    motors = [f"stroke{i}" for i in range(3)]
+    mech = hc.Mechanism(m, loops, actuated=motors, reference=q, name="3-RPR")
+    return Transmission(mech, ["x", "y", "turn"])
+
+
+def test_joints_do_not_depend_on_the_way_around_a_cusp():
+    first, other = np.array([-8.715, 12.183, -0.987]), np.array([-13.3727, -6.7489, 0.59])
+    tr = platform_in_the_plane(first)
+    goal = tr.motor_positions(first)
+    s = np.linspace(0.0, 1.0, 60)[:, None]
+    path = first + s * (other - first) + 4.0 * s * (1.0 - s) * np.array([0.0, 0.0, -0.5])
+    sizes = [np.linalg.det(tr.jacobian(y)) / np.linalg.det(tr.jacobian(first)) for y in path]
+    assert min(sizes) > 0.2  # no singular configuration on the way to the same motor positions
+    assert np.abs(tr.motor_positions(other) - goal).max() < 0.02
+    for y in path:
+        with suppress(hc.BranchError):
+            tr.joint_positions(tr.motor_positions(y))
+    np.testing.assert_allclose(tr.joint_positions(goal), first, atol=1e-9)
 
 
 @pytest.mark.slow
