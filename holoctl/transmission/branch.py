@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array, Vector, counted, listing
+from holoctl.base.checks import Array, Vector, counted, listing, read_only
 from holoctl.base.errors import BranchError, HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEFT_OPEN
@@ -50,8 +50,10 @@ class JointBranch:
     Attributes
     ----------
     names : tuple of str
+    start : (nq,) array
+        The start, closed to rounding.
     first : (p,) array
-        The positions at the start.
+        The positions there.
     part : Partition
 
     Raises
@@ -75,7 +77,8 @@ class JointBranch:
         self.system, self._start = made.system, made.place
         self._model, self._last = made.readings, made.place
         self._follow = following(mech, self.system)
-        self.first = self._model.at(self._start.q)
+        self.start = read_only(self._start.q.copy())
+        self.first = self._model.at(self.start)
         self._x: Vector | None = None  # the positions at which the system is factored
 
     def at(self, x: Vector) -> FollowedState:

@@ -278,11 +278,11 @@ class Transmission:
             error.args = (f"{owner} of {listing(names)}: {error}",)
             raise
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
-        self._own = read_only(own)
+        self._own = self._by_joints.start
         self._by_motors: JointBranch | None = None  # made when first needed
         self._linkage: LinkageDynamics | None = None
         self.y_start = read_only(self._by_joints.first.copy())
-        self.motor_start = read_only(self.mech.motor_positions(own))
+        self.motor_start = read_only(self.mech.motor_positions(self._own))
         self._turning = self.mech.motors.turning
         scale, _ = effort_scales(self.mech)
         self._u_scale, self._y_scale = scale, self.mech.column_scale[self._columns]
@@ -337,6 +337,9 @@ class Transmission:
     @quiet
     def joint_positions(self, q_m: Any) -> Vector:
         """The joint positions (p,) at motor positions q_m (nu,), rad or m.
+
+        Positions of continuous motors count up to full turns: a screw that turns by more than half
+        a turn needs a motor with a revolute joint.
 
         Raises
         ------

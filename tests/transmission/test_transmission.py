@@ -427,16 +427,6 @@ def test_no_walk_ends_on_another_branch(name):
     assert reached > 1000
 
 
-def locked_by_geometry():
-    """Rods on hinges that are not parallel to those of the ankle: nothing moves."""
-    m = alone(cranked).model.copy()
-    loops = [
-        hc.Closure(c.frame_a, c.frame_b, joint="revolute", name=c.name)
-        for c in alone(cranked).constraints
-    ]
-    return hc.Mechanism(m, loops, actuated=["left", "right"], name="hinged")
-
-
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [

@@ -205,6 +205,18 @@ def test_every_call_finds_or_keeps_the_posture_that_efforts_belong_to(case):
         np.testing.assert_array_equal(c("joint_efforts", [u], [p])[1][0], tau)
 
 
+def test_a_start_that_is_closed_to_its_tolerance_is_closed_to_rounding(tmp_path):
+    tr = hc.Transmission(alone(cranked), PITCH_ROLL)
+    off = 1e-7 * np.random.default_rng(2).normal(size=tr.mech.nq)
+    other = hc.Transmission(tr.mech, PITCH_ROLL, tr.start + off)
+    np.testing.assert_allclose(
+        other.motor_positions(other.y_start), other.motor_start, rtol=0, atol=1e-12
+    )
+    status, (q_m, *_) = InC(other, tmp_path)("motors", [[0.2, 0.1], [0, 0]], [2, 2, 2])
+    assert status == OK
+    np.testing.assert_allclose(q_m, tr.motor_positions([0.2, 0.1]), rtol=0, atol=1e-11)
+
+
 def test_what_cannot_be_exported_is_refused(tmp_path):
     tr = hc.Transmission(alone(cranked), PITCH_ROLL)
     with pytest.raises(hc.InputError, match="exported without 'plant'"):
