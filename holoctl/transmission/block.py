@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Indices, Vector, listing, read_only
-from holoctl.base.errors import InputError
+from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.constraints.contact import Contact
 from holoctl.forces.counterbalance import Counterbalance
 from holoctl.forces.force_protocol import Force
@@ -84,6 +84,8 @@ def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> LoopBlock:
     InputError
         For coordinates of several blocks, or of none; for forces of which it is not known whether
         they act on the block.
+    NotActuatedError
+        For a part of a robot without motors.
     """
     wanted = set(columns)
     found = [b for b in blocks(mech) if wanted & set(b.tolist())]
@@ -132,10 +134,14 @@ def _block(mech: Mechanism, columns: Indices, owner: str) -> LoopBlock:
             "of its mechanisms are not known; give that mechanism alone, with actuated="
         )
     kept = [_kept(force, mech, names, joints, base, owner) for force in mech.forces]
+    motors = [a for a in mech.actuated if a in names]
+    if not motors:
+        own = listing([mech.coordinate_names[i] for i in columns])
+        raise NotActuatedError(f"{owner}: no motor acts on the loops of {own}")
     small = Mechanism(
         reduced,
         constraints=[c for c, _ in inside],
-        actuated=[a for a in mech.actuated if a in names],
+        actuated=motors,
         reference=_entries(model, joints, q),
         name=f"{mech.name} {model.names[joints[0]]}",
         tolerance=mech.tolerance,

@@ -135,6 +135,17 @@ def coupled_across():
     return hc.Mechanism(m, [tendon], actuated=["j2", "j1"], name="tendon")
 
 
+def test_loops_without_motors_are_refused_whatever_the_limits():
+    mech = humanoid(legs=1, arms=1)
+    q, _ = hc.assemble(mech)
+    limits = hc.Limits(effort=10.0, velocity=[1.0, 2.0], speed_torque=[(0.0, 5.0)])
+    arms = hc.Mechanism(
+        mech.model, mech.constraints, actuated=["arm0 0", "arm0 1"], limits=limits
+    )  # fmt: skip
+    with pytest.raises(hc.NotActuatedError, match="no motor acts on the loops of 'leg0 knee'"):
+        Transmission(arms, ["leg0 knee"], q)
+
+
 def test_joints_that_hang_on_several_bodies_have_no_linkage_of_their_own():
     tr = Transmission(coupled_across(), ["j0"])
     np.testing.assert_allclose(tr.jacobian([0.3]), [[1.0]])
