@@ -20,7 +20,7 @@ import holoctl as hc
 ROBOTS = ("delta", "stewart", "biped")
 STATES, ROUNDS, MOST = 2000, 31, 2.0
 FUNCTIONS = ["inverse_dynamics", "forward_dynamics"]
-NUMBERS = ("closure", "velocity", "acceleration", "dynamics", "redundant")
+NUMBERS = ("closure", "velocity_residual", "acceleration", "dynamics", "redundant")
 AGREEMENT = 1e-12
 
 

@@ -104,7 +104,7 @@ def _loops(mech: hc.Mechanism) -> list[Loop]:
     contacts = [c for c in mech.constraints if isinstance(c, hc.Contact)]
     if len(found) + len(contacts) < len(mech.constraints):
         return []
-    for _, members in groupby(contacts, lambda c: _frame(mech, c.point).joint):
+    for _, members in groupby(contacts, lambda c: _frame(mech, c.frame).joint):
         loops += _held(mech, list(members))
     return loops
 
@@ -113,7 +113,7 @@ def _held(mech: hc.Mechanism, contacts: list[hc.Contact]) -> list[Loop]:
     """The contacts of one body: a point each, or one weld if six rows hold the whole body."""
     rows = sum(1 + len(c.tangents or ()) for c in contacts)
     ground = _frame(mech, ("universe", pin.SE3.Identity()))
-    loops = [Loop(c.default_name, False, ground, _frame(mech, c.point)) for c in contacts]
+    loops = [Loop(c.default_name, False, ground, _frame(mech, c.frame)) for c in contacts]
     return [replace(loops[0], weld=True)] if rows == 6 else loops
 
 

@@ -56,7 +56,7 @@ for title, mech, e in (
     ("both", standing, 0.0),
 ):
     hit = hc.impulse(mech, q, falling, restitution=dict.fromkeys(mech.constraint_names, e))
-    named = hc.by_constraint(mech, hit.impulses)
+    named = hc.methods.by_constraint(mech, hit.impulses)
     told = ", ".join(f"{name} {p.round(2)} N s" for name, p in named.items())
     print(f"{title:<14} {told}; {-hit.energy:.1f} J lost")
 

@@ -56,19 +56,20 @@ try:
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 
-figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-side, curve = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
-draw_mechanism(side, mech, runs["held by its efforts alone"].q[-1], (0, 2), color="0.85")
-draw_mechanism(side, mech, q0, (0, 2), color="tab:orange")
-draw_mechanism(side, mech, rest.q, (0, 2), color="tab:blue")
-side.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", title="start, and upright (blue)")
-for (name, off), style in zip(angles.items(), ("--", "-"), strict=True):
-    for i, motor in enumerate(mech.actuator_names):
-        curve.plot(runs[name].t, off[:, i], style, color=f"C{i}", label=f"{motor}, {name}")
-curve.set(xlabel="t (s)", ylabel="off the equilibrium (rad)", ylim=(-0.15, 0.4))
-curve.set(title="10 % heavier than the model, sampled at 1 kHz")
-curve.grid(alpha=0.3)
-curve.legend(fontsize=8)
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "balance_a_five_bar.png")
-figure.savefig(path, dpi=100)
+with hc.style("page", height="80 mm"):
+    figure = Figure()
+    side, curve = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
+    draw_mechanism(side, mech, runs["held by its efforts alone"].q[-1], (0, 2), color="0.85")
+    draw_mechanism(side, mech, q0, (0, 2), color="C1")
+    draw_mechanism(side, mech, rest.q, (0, 2), color="C0")
+    side.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", title="start, and upright (blue)")
+    for (name, off), style in zip(angles.items(), ("--", "-"), strict=True):
+        for i, motor in enumerate(mech.actuator_names):
+            curve.plot(runs[name].t, off[:, i], style, color=f"C{i}", label=f"{motor}, {name}")
+    curve.set(xlabel="t (s)", ylabel="off the equilibrium (rad)", ylim=(-0.15, 0.4))
+    curve.set(title="10 % heavier than the model, sampled at 1 kHz")
+    curve.legend()
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/balance_a_five_bar.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

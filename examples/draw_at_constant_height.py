@@ -98,18 +98,19 @@ try:
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 
-figure = Figure(figsize=(10.0, 4.4), layout="constrained")
-above, beside = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
-above.plot(1e3 * wanted[:, 0], 1e3 * wanted[:, 1], "k:", linewidth=1, label="wanted")
-corners = 1e3 * np.array([figure_at(phi)[0] for phi in taught])
-above.plot(corners[:, 0], corners[:, 1], "k.", label="taught to the motors")
-for (name, place), color in zip(drawn.items(), ("tab:blue", "tab:red"), strict=True):
-    above.plot(1e3 * place[:, 0], 1e3 * place[:, 1], color=color, linewidth=1.3, label=name)
-    beside.plot(run.t, 1e3 * (place[:, 2] - HEIGHT), color=color, linewidth=1.3, label=name)
-above.set(aspect="equal", xlabel="x (mm)", ylabel="y (mm)", title="from above")
-above.legend(fontsize=8)
-beside.set(xlabel="t (s)", ylabel="height above the plane (mm)", title="the tool's height")
-beside.grid(alpha=0.3)
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "draw_at_constant_height.png")
-figure.savefig(path, dpi=100)
+with hc.style("page", height="80 mm"):
+    figure = Figure()
+    above, beside = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
+    above.plot(1e3 * wanted[:, 0], 1e3 * wanted[:, 1], "k:", linewidth=1, label="wanted")
+    corners = 1e3 * np.array([figure_at(phi)[0] for phi in taught])
+    above.plot(corners[:, 0], corners[:, 1], "k.", label="taught to the motors")
+    for (name, place), color in zip(drawn.items(), ("C0", "C1"), strict=True):
+        above.plot(1e3 * place[:, 0], 1e3 * place[:, 1], color=color, label=name)
+        beside.plot(run.t, 1e3 * (place[:, 2] - HEIGHT), color=color, label=name)
+    above.set(aspect="equal", xlabel="x (mm)", ylabel="y (mm)", title="from above")
+    above.legend()
+    beside.set(xlabel="t (s)", ylabel="height above the plane (mm)", title="the tool's height")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/draw_at_constant_height.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

@@ -78,23 +78,24 @@ try:
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 
-figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-side, curve = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
-last = runs["natural inertia"].q[-1]
-draw_mechanism(side, mech, q0, (0, 2), color="0.8")
-draw_mechanism(side, mech, last, (0, 2), color="tab:blue")
-x, z = home.translation[[0, 2]]
-side.annotate("15 N", (x, z + 0.03), (x - 0.12, z + 0.024), arrowprops={"arrowstyle": "->"})
-side.set(
-    aspect="equal", xlabel="x (m)", ylabel="z (m)", title="before and after", ylim=(-0.02, 0.36)
-)
-for name, x in moved.items():
-    curve.plot(runs[name].t, 1e3 * x, label=name, linewidth=1.5)
-curve.plot(t, 1e3 * answer, "k:", linewidth=1, label="mass, spring, damper")
-curve.axhline(1e3 * PUSH[0] / k, color="0.6", linewidth=1, zorder=0)
-curve.set(xlabel="t (s)", ylabel="x of the platform (mm)", title="pushed from 0.1 s on")
-curve.grid(alpha=0.3)
-curve.legend(fontsize=8)
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "hold_a_pose.png")
-figure.savefig(path, dpi=100)
+with hc.style("page", height="80 mm"):
+    figure = Figure()
+    side, curve = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
+    last = runs["natural inertia"].q[-1]
+    draw_mechanism(side, mech, q0, (0, 2), color="0.8")
+    draw_mechanism(side, mech, last, (0, 2), color="C0")
+    x, z = home.translation[[0, 2]]
+    side.annotate("15 N", (x, z + 0.03), (x - 0.12, z + 0.024), arrowprops={"arrowstyle": "->"})
+    side.set(
+        aspect="equal", xlabel="x (m)", ylabel="z (m)", title="before and after", ylim=(-0.02, 0.36)
+    )
+    for name, x in moved.items():
+        curve.plot(runs[name].t, 1e3 * x, label=name)
+    curve.plot(t, 1e3 * answer, "k:", linewidth=1, label="mass, spring, damper")
+    curve.axhline(1e3 * PUSH[0] / k, color="0.6", linewidth=1, zorder=0)
+    curve.set(xlabel="t (s)", ylabel="x of the platform (mm)", title="pushed from 0.1 s on")
+    curve.legend()
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/hold_a_pose.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

@@ -77,7 +77,7 @@ for i, at in enumerate(stands):
     moves = hc.forward_dynamics(
         standing, q, v, standing.B @ run.u[at], f_ext=push(t, q, v), partition=part
     )
-    ground[i] = hc.by_constraint(standing, moves.multipliers)["ground"][2]
+    ground[i] = hc.methods.by_constraint(standing, moves.multipliers)["ground"][2]
 short = np.array([sole_at(q).translation[2] - q[2] - rest[0] for q in run.q])
 before, after = short[run.t <= 1.2][-1], short[-1]
 print(f"the ground pushes with {ground.min():.0f} to {ground.max():.0f} N: it never pulls")
@@ -96,22 +96,22 @@ try:
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 
-figure = Figure(figsize=(11.0, 4.2), layout="constrained")
-side, curve, line = figure.subplots(1, 3, width_ratios=(0.6, 1.0, 1.0))
-draw_mechanism(side, leg, q0, (0, 2), color="0.8")
-draw_mechanism(side, leg, run.q[short.argmax()], (0, 2), color="tab:blue")
-side.axhline(floor, color="k", linewidth=1)
-side.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", title="let go, and shortest")
-curve.plot(run.t, 1e3 * short, linewidth=1.3)
-curve.set(xlabel="t (s)", ylabel="shorter by (mm)", title="landed, then pushed")
-x = np.array([0.0, short.max()])
-line.plot(1e3 * short[stands], ground, linewidth=1.0, label="in the run")
-weight = 9.81 * sum(body.mass for body in leg.model.inertias)
-line.plot(1e3 * x, weight + STIFFNESS * (x - before), "k:", linewidth=1.2, label="K, at rest")
-line.set(xlabel="shorter by (mm)", ylabel="force of the ground (N)", title="the spring")
-line.legend(fontsize=8)
-for axes in (curve, line):
-    axes.grid(alpha=0.3)
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "leg_as_a_spring.png")
-figure.savefig(path, dpi=100)
+with hc.style("page", height="75 mm"):
+    figure = Figure()
+    side, curve, line = figure.subplots(1, 3, width_ratios=(0.6, 1.0, 1.0))
+    draw_mechanism(side, leg, q0, (0, 2), color="0.8")
+    draw_mechanism(side, leg, run.q[short.argmax()], (0, 2), color="C0")
+    side.axhline(floor, color="k", linewidth=1)
+    side.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", title="let go, and shortest")
+    curve.plot(run.t, 1e3 * short)
+    curve.set(xlabel="t (s)", ylabel="shorter by (mm)", title="landed, then pushed")
+    x = np.array([0.0, short.max()])
+    line.plot(1e3 * short[stands], ground, linewidth=1.0, label="in the run")
+    weight = 9.81 * sum(body.mass for body in leg.model.inertias)
+    line.plot(1e3 * x, weight + STIFFNESS * (x - before), "k:", label="K, at rest")
+    line.set(xlabel="shorter by (mm)", ylabel="force of the ground (N)", title="the spring")
+    line.legend()
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/leg_as_a_spring.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
 print(f"the picture: {path}")

@@ -29,15 +29,17 @@ if __name__ == "__main__":  # other processes import this file
     except ImportError:
         raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 
-    figure = Figure(figsize=(12.0, 4.2), layout="constrained")
-    titles = {
-        "torque": "holding efforts (N m)",
-        "condition": "condition number",
-        "velocity": "velocity per unit of motor rates",
-    }
-    for ax, (what, title) in zip(figure.subplots(1, 3), titles.items(), strict=True):
-        found.plot(what, ax=ax)
-        ax.set_title(title)
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "map_a_workspace.png")
-    figure.savefig(path, dpi=100)
+    with hc.style("page", height="45 mm"):
+        figure = Figure()
+        titles = {
+            "torque": "holding efforts",
+            "condition": "condition number",
+            "velocity": "velocity",
+        }
+        for ax, (what, title) in zip(figure.subplots(1, 3), titles.items(), strict=True):
+            found.plot(what, ax=ax)
+            ax.set_title(title)
+        path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/map_a_workspace.png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
     print(f"the picture: {path}")

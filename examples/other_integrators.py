@@ -48,7 +48,7 @@ for name, x in (("left alone", free), ("put back", held)):
     print(f"{name:>10}: {hc.constraint_errors(mech, q, v)}")
     print(f"            energy changed by {1e3 * (hc.energy(mech, q, v).total - start):.2g} mJ")
 off = hc.constraint_errors(mech, free[: mech.nq])
-for name, rows in hc.by_constraint(mech, off.position).items():
+for name, rows in hc.methods.by_constraint(mech, off.position).items():
     print(f"rows of {name}, left alone: {np.round(1e6 * rows, 3)} micrometres or microradians")
 
 # scipy in pieces: within each its events and its dense output work, then the state is put back

@@ -44,20 +44,24 @@ where = np.array([
     hc.task_terms(hc.project(robot, q, v, partition=there.partition), tip).value
     for q, v in zip(run.q, run.v, strict=True)
 ])  # fmt: skip
-figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-side, curve = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
-draw_mechanism(side, robot, run.q[0], (0, 2), color="0.85")
-draw_mechanism(side, robot, run.q[-1], (0, 2), color="0.55")
-side.plot(where[:, 0], where[:, 2], color="tab:red")
-side.plot(path[:, 0], path[:, 2], "o", color="tab:red", markersize=4)
-side.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", title="through four points")
-for i, motor in enumerate(mech.actuator_names):
-    curve.step(run.t[:-1], run.u[: run.t.size - 1, i], where="post", label=motor)
-for limit in (most, -most):
-    curve.axhline(limit, color="k", linewidth=1, linestyle=":")
-    curve.axhline((1 - MARGIN) * limit, color="0.6", linewidth=1, linestyle=":")
-curve.set(xlabel="t (s)", ylabel="efforts (N m)", title=f"{there.duration:.3f} s, at the limits")
-curve.legend(fontsize=8)
-picture = Path(sys.argv[1] if len(sys.argv) > 1 else "pick_and_place.png")
-figure.savefig(picture, dpi=100)
+with hc.style("page", height="80 mm"):
+    figure = Figure()
+    side, curve = figure.subplots(1, 2, width_ratios=(1.0, 1.5))
+    draw_mechanism(side, robot, run.q[0], (0, 2), color="0.85")
+    draw_mechanism(side, robot, run.q[-1], (0, 2), color="0.55")
+    side.plot(where[:, 0], where[:, 2], color="C1")
+    side.plot(path[:, 0], path[:, 2], "o", color="C1", markersize=4)
+    side.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", title="through four points")
+    for i, motor in enumerate(mech.actuator_names):
+        curve.step(run.t[:-1], run.u[: run.t.size - 1, i], where="post", label=motor)
+    for limit in (most, -most):
+        curve.axhline(limit, color="k", linewidth=1, linestyle=":")
+        curve.axhline((1 - MARGIN) * limit, color="0.6", linewidth=1, linestyle=":")
+    curve.set(
+        xlabel="t (s)", ylabel="efforts (N m)", title=f"{there.duration:.3f} s, at the limits"
+    )
+    curve.legend()
+    picture = Path(sys.argv[1] if len(sys.argv) > 1 else "out/pick_and_place.png")
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, dpi=150)
 print(f"the picture: {picture}")

@@ -1,6 +1,5 @@
 """A four-bar as CAD exports it: one axis off by a millionth. What that does, and what to do."""
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,8 @@ import numpy as np
 import holoctl as hc
 
 drawn = hc.robot_file("four_bar")
-folder = Path(tempfile.mkdtemp())
+folder = Path("out/rounded_by_cad")
+folder.mkdir(parents=True, exist_ok=True)
 rounded = folder / "four_bar.urdf"
 rounded.write_text(drawn.read_text().replace('xyz="0 -1 0"', 'xyz="1e-6 -1 0"', 1))
 rounded.with_suffix(".yaml").write_text(drawn.with_suffix(".yaml").read_text())

@@ -79,32 +79,33 @@ try:
 except ImportError:
     raise SystemExit("(no picture: pip install 'holoctl[plot]')") from None
 
-figure = Figure(figsize=(10.0, 6.4), layout="constrained")
-grid = figure.add_gridspec(2, 3, height_ratios=(1.25, 1.0))
-colors = {"clipped": "tab:red", "nearest": "tab:blue", "scaled": "tab:green"}
-for i, (kind, run) in enumerate(runs.items()):
-    axes, worst = figure.add_subplot(grid[0, i]), int(tilts[kind].argmax())
-    draw_mechanism(axes, mech, q0, (1, 2), color="0.9")
-    draw_mechanism(axes, mech, run.q[worst], (1, 2), color=colors[kind])
-    axes.set(
-        aspect="equal",
-        xlim=(-0.28, 0.28),
-        ylim=(-0.02, 0.39),
-        xlabel="y (m)",
-        title=f"{kind}: {tilts[kind].max():.2f} degrees",
-    )
-curves = [figure.add_subplot(grid[1, i]) for i in range(3)]
-for kind, run in runs.items():
-    look = {"color": colors[kind], "label": kind, "linewidth": 1.3}
-    curves[0].plot(run.t, tilts[kind], **look)
-    curves[1].plot(run.t, run.u[:, 0], **look)
-    curves[2].plot(run.t, 1e3 * (run.q[:, -5] - q0[-5]), **look)
-curves[1].axhline(WEAK, color="k", linestyle=":", linewidth=1)
-curves[2].plot(run.t, [1e3 * height(t) for t in run.t], "k:", linewidth=1, label="wanted")
-for axes, what in zip(curves, ("tilt (degrees)", "leg_1 (N)", "height (mm)"), strict=True):
-    axes.set(xlabel="t (s)", ylabel=what)
-    axes.grid(alpha=0.3)
-curves[2].legend(fontsize=8, loc="lower left")
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "stay_within_limits.png")
-figure.savefig(path, dpi=100)
+with hc.style("page", height="120 mm"):
+    figure = Figure()
+    grid = figure.add_gridspec(2, 3, height_ratios=(1.25, 1.0))
+    colors = {"clipped": "C1", "nearest": "C0", "scaled": "C2"}
+    for i, (kind, run) in enumerate(runs.items()):
+        axes, worst = figure.add_subplot(grid[0, i]), int(tilts[kind].argmax())
+        draw_mechanism(axes, mech, q0, (1, 2), color="0.9")
+        draw_mechanism(axes, mech, run.q[worst], (1, 2), color=colors[kind])
+        axes.set(
+            aspect="equal",
+            xlim=(-0.28, 0.28),
+            ylim=(-0.02, 0.39),
+            xlabel="y (m)",
+            title=f"{kind}: {tilts[kind].max():.2f} degrees",
+        )
+    curves = [figure.add_subplot(grid[1, i]) for i in range(3)]
+    for kind, run in runs.items():
+        look = {"color": colors[kind], "label": kind, "linewidth": 1.3}
+        curves[0].plot(run.t, tilts[kind], **look)
+        curves[1].plot(run.t, run.u[:, 0], **look)
+        curves[2].plot(run.t, 1e3 * (run.q[:, -5] - q0[-5]), **look)
+    curves[1].axhline(WEAK, color="k", linestyle=":", linewidth=1)
+    curves[2].plot(run.t, [1e3 * height(t) for t in run.t], "k:", linewidth=1, label="wanted")
+    for axes, what in zip(curves, ("tilt (degrees)", "leg_1 (N)", "height (mm)"), strict=True):
+        axes.set(xlabel="t (s)", ylabel=what)
+    curves[2].legend(loc="lower left")
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "out/stay_within_limits.png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
 print(f"the picture: {path}")

@@ -37,10 +37,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holoctl import protocols, results
+    from holoctl import methods, protocols, results
     from holoctl.app.animate import animate
     from holoctl.app.draw import draw
     from holoctl.app.plot_run import plot_run
+    from holoctl.app.style import style
     from holoctl.app.view.view import save_view, view
     from holoctl.base.errors import (
         AssemblyError,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         LoadError,
         NotActuatedError,
         SingularityError,
-        SweepError,
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.repaired_geometry import repaired_geometry
@@ -92,7 +92,6 @@ if TYPE_CHECKING:
     from holoctl.dynamics.impacts import impulse
     from holoctl.dynamics.inverse import inverse_dynamics
     from holoctl.dynamics.other_methods.fdgq import fdgq
-    from holoctl.dynamics.relaxed_inverse import inverse_dynamics_relaxed, is_fully_actuated
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -113,7 +112,6 @@ if TYPE_CHECKING:
     from holoctl.projector.projection import project
     from holoctl.projector.state_projection import corrected
     from holoctl.rows.constraint_errors import constraint_errors
-    from holoctl.rows.evaluate import by_constraint
     from holoctl.rows.reactions import constraint_wrenches
     from holoctl.rows.terms import terms
     from holoctl.simulation.events import Event
@@ -122,6 +120,7 @@ if TYPE_CHECKING:
     from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
     from holoctl.transmission.robot import transmissions
+    from holoctl.transmission.serial_robot import serial_model
     from holoctl.transmission.transmission import Transmission
     from holoctl.tree.numbering import renumbered
 
@@ -129,6 +128,7 @@ _HOMES = {
     "app.animate": ["animate"],
     "app.draw": ["draw"],
     "app.plot_run": ["plot_run"],
+    "app.style": ["style"],
     "app.view.view": ["save_view", "view"],
     "closing.assembly": ["assemble"],
     "estimation.momentum_observer": ["MomentumObserver"],
@@ -176,12 +176,11 @@ _HOMES = {
     "dynamics.inverse": ["inverse_dynamics"],
     "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
     "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
-    "dynamics.relaxed_inverse": ["inverse_dynamics_relaxed", "is_fully_actuated"],
     "dynamics.other_methods.fdgq": ["fdgq"],
     "rows.terms": ["terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
-        "LimitError", "LoadError", "NotActuatedError", "SingularityError", "SweepError",
+        "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
     "io.load": ["load", "robot_file", "robot_names"],
     "mechanism.joint_motion": ["joint_motion"],
@@ -193,7 +192,6 @@ _HOMES = {
     "projector.partition": ["partition"],
     "projector.projection": ["project"],
     "rows.constraint_errors": ["constraint_errors"],
-    "rows.evaluate": ["by_constraint"],
     "rows.reactions": ["constraint_wrenches"],
     "simulation.events": ["Event"],
     "simulation.plant": ["Integrator", "Plant"],
@@ -202,12 +200,14 @@ _HOMES = {
     "simulation.simulate": ["simulate"],
     "control.realtime": ["realtime", "run_at_rate"],
     "transmission.robot": ["transmissions"],
+    "transmission.serial_robot": ["serial_model"],
     "transmission.transmission": ["Transmission"],
     "tree.numbering": ["renumbered"],
+    "methods": ["methods"],
     "protocols": ["protocols"],
     "results": ["results"],
 }  # fmt: skip
-_MODULES = {"protocols", "results"}
+_MODULES = {"methods", "protocols", "results"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
@@ -237,7 +237,7 @@ def _present_name(former: str) -> str | None:
         return None
     now: str | None = importlib.import_module("holoctl.base.renamed").RENAMED.get(former)
     if now is None:
-        for place in ("results", "protocols"):
+        for place in sorted(_MODULES):
             if former in importlib.import_module(f"holoctl.{place}").__all__:
                 return f"{place}.{former}"
     return now

@@ -5,6 +5,8 @@ and never makes one.
 from __future__ import annotations
 
 from holoctl.app.view.view import View
+from holoctl.base.errors import SweepError
+from holoctl.closing.closed_state import ClosedMotion, ClosedState
 from holoctl.closing.repaired_geometry import RepairedGeometry
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
@@ -43,6 +45,7 @@ from holoctl.rows.terms import Terms
 from holoctl.transmission.polytope import Polytope
 from holoctl.transmission.report import TransmissionReport
 from holoctl.transmission.robot import RobotTransmissions
+from holoctl.transmission.serial_robot import SerialRobot
 from holoctl.transmission.table import TransmissionTable
 from holoctl.transmission.transmission import JointGains, MotorEfforts
 
@@ -51,6 +54,8 @@ __all__ = [
     "AssemblyModes",
     "BatchCertificate",
     "Certificate",
+    "ClosedMotion",
+    "ClosedState",
     "Compiled",
     "CompiledTasks",
     "ConstraintErrors",
@@ -83,8 +88,10 @@ __all__ = [
     "RepairedGeometry",
     "RobotTransmissions",
     "RowGroup",
+    "SerialRobot",
     "StateFeedback",
     "Sweep",
+    "SweepError",
     "TaskReport",
     "TaskTerms",
     "Terms",

@@ -106,7 +106,7 @@ class Exported:
         ]
         certificate = [
             (x, ctypes.c_double)
-            for x in ("closure", "velocity", "acceleration", "missed", "doubt", "pivot")
+            for x in ("closure", "velocity_residual", "acceleration", "missed", "doubt", "pivot")
         ]
         within = [("scale", ctypes.c_double), ("rates", ctypes.c_double * mech.nu)]
         certificate += within if self.has_limits else []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -116,7 +119,7 @@ class Hand:
     @property
     def words_of_the_run(self):
         """Below the chart."""
-        return self._page._run_text.content
+        return self._page._film_text.content
 
     @property
     def button(self):
@@ -125,7 +128,7 @@ class Hand:
 
     @property
     def plays(self):
-        return self._page._film is not None
+        return self._page._plays
 
     @property
     def red(self):
@@ -144,7 +147,7 @@ class Hand:
     @property
     def motions(self):
         """As the buttons play them."""
-        return self._page._found
+        return tuple(self._page._found.values())
 
     @property
     def values(self):
@@ -156,9 +159,37 @@ class Hand:
         """Held, nothing moves."""
         return self._page._lock
 
-    def renew(self):
-        """What the clock does ten times a second."""
-        self._page._catch_up()
+    @property
+    def singular(self):
+        """Singular values and side, None for those that are not shown."""
+        found = re.search(r'data-values="([^"]*)"', self._page._singular.content)[1]
+        return json.loads(html.unescape(found))
+
+    @property
+    def cursor(self):
+        """The share of the film that the cursor is at; None if it is hidden."""
+        text = self._page._clock.content
+        if not text or "hidden" in text:
+            return None
+        return float(re.search(r"--holoctl-share: ([^;]*);", text)[1])
+
+    @property
+    def examined(self):
+        """The configuration that the doctor's words are of."""
+        return self._page._examined
+
+    @property
+    def time(self):
+        """Of the shown configuration."""
+        return self._page._t
+
+    @property
+    def film(self):
+        return self._page._film
+
+    @property
+    def overlays(self):
+        return self._page._scene.overlays
 
     @property
     def rods(self):
@@ -181,10 +212,16 @@ class Hand:
         self._page._wound(self.BY_HAND)
 
     def play(self, motion):
-        self._page._play(motion, self.BY_HAND)
+        self._page._play(motion)
 
     def play_or_pause(self):
-        self._page._start_or_pause()
+        self._page._play_or_pause()
+
+    def choose(self, name):
+        self._page._choose(name)
+
+    def loop(self, on):
+        self._page._loop._impl.value = on
 
     def back(self):
         self._page._go(self._page._home)
@@ -193,6 +230,11 @@ class Hand:
 def frame_of_film(run, mech, view, shown):
     """Corners of what a film of these instants shows."""
     return film._reached(run, mech, view, shown)
+
+
+def box_of(ax):
+    """The sides of the box that matplotlib draws in space, for the limits of its axes."""
+    return ax._box_aspect
 
 
 def laws_in_numbers(prepared):

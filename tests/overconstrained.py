@@ -207,7 +207,7 @@ def _frames_of(constraint: Any) -> tuple[str, ...]:
     """The fields of a constraint that hold frames."""
     if isinstance(constraint, hc.Closure | hc.Rod):
         return ("a", "b")
-    return ("point",) if isinstance(constraint, hc.Contact) else ()
+    return ("frame",) if isinstance(constraint, hc.Contact) else ()
 
 
 def _measured(mech: hc.Mechanism, c: Any) -> dict[str, Any]:
@@ -222,5 +222,5 @@ def _measured(mech: hc.Mechanism, c: Any) -> dict[str, Any]:
     if isinstance(c, hc.Rod) and c.length is None:
         return {"length": float(np.linalg.norm(at(c.b) - at(c.a)))}
     if isinstance(c, hc.Contact) and c.ground is None:
-        return {"ground": at(c.point)}
+        return {"ground": at(c.frame)}
     return {}

@@ -97,7 +97,7 @@ def s(bench):
 def relaxed(s, **changes):
     """The relaxed inverse dynamics of the four-bar."""
     arguments = {"q": s.q, "v": s.v, "target": s.one, "partition": s.part, **changes}
-    return hc.inverse_dynamics_relaxed(s.mech, **arguments)
+    return hc.methods.inverse_dynamics_relaxed(s.mech, **arguments)
 
 
 def simulated(s, **changes):

@@ -99,9 +99,14 @@ def shared(name, make):
 def public_names():
     """All public names, as after ``hc.``: ``assemble``, ``results.Certificate``."""
     return [
-        *(name for name in hc.__all__ if name not in {"__version__", "results", "protocols"}),
+        *(
+            name
+            for name in hc.__all__
+            if name not in {"__version__", "results", "protocols", "methods"}
+        ),
         *(f"results.{name}" for name in hc.results.__all__),
         *(f"protocols.{name}" for name in hc.protocols.__all__),
+        *(f"methods.{name}" for name in hc.methods.__all__),
     ]
 
 

@@ -211,7 +211,7 @@ def given_by_name(s):
         "assemble": (hc.assemble, {"mech": mech, "q_guess": q, "v_guess": v, "weights": None,
                                    "locked": (), "t": 0.0, "tol": 1e-12, "seed": 0}),
         "assembly_modes": (hc.assembly_modes, {"mech": mech, "motors": crank, "tries": 2}),
-        "by_constraint": (hc.by_constraint, {"mech": mech, "x": np.zeros(2)}),
+        "by_constraint": (hc.methods.by_constraint, {"mech": mech, "x": np.zeros(2)}),
         "constraint_errors": (hc.constraint_errors, state),
         "constraint_wrenches": (hc.constraint_wrenches,
                                 {"mech": mech, "q": q, "multipliers": s.a[:2], "axes": "world"}),
@@ -227,7 +227,8 @@ def given_by_name(s):
         "impulse": (hc.impulse, state | at | {"restitution": None}),
         "inverse_dynamics": (hc.inverse_dynamics, state | at | loads
                              | {"target": s.one, "coordinates": "actuated", "weights": None}),
-        "relaxed": (hc.inverse_dynamics_relaxed, state | at | {"target": s.one, "stiffness": None}),
+        "relaxed": (hc.methods.inverse_dynamics_relaxed, state | at
+                    | {"target": s.one, "stiffness": None}),
         "joint_motion": (hc.joint_motion, state | {"name": "crank"}),
         "limited": (hc.limited_inverse_dynamics, state
                     | {"target": s.one, "limits": limits, "partition": s.part}),
@@ -259,7 +260,7 @@ def given_by_name(s):
         "Closure": (hc.Closure, {"a": "rocker", "b": "coupler", "joint": "revolute", "name": "x",
                                  "axes": None, "t_stab": None, "pitch": None}),
         "Rod": (hc.Rod, {"a": "rocker", "b": "coupler", "length": 1.0, "name": "x"}),
-        "Contact": (hc.Contact, {"point": "rocker", "normal": (0, 0, 1), "tangents": True,
+        "Contact": (hc.Contact, {"frame": "rocker", "normal": (0, 0, 1), "tangents": True,
                                  "ground": None, "t_stab": None}),
         "Coupling": (hc.Coupling, {"coefficients": {"crank": 1.0}, "offset": 0.0}),
         "Custom": (hc.Custom, {"phi": first, "rows": 1, "time": False, "scale": 1.0,
@@ -267,7 +268,7 @@ def given_by_name(s):
         "JointFriction": (hc.JointFriction, {"viscous": 0.1, "coulomb": 0.1, "stribeck": None,
                                              "transition": 0.01}),
         "JointSpring": (hc.JointSpring, {"joint": "crank", "stiffness": 1.0, "rest": 0.0}),
-        "Spring": (hc.Spring, {"frame_a": "universe", "frame_b": "rocker", "stiffness": 1.0,
+        "Spring": (hc.Spring, {"a": "universe", "b": "rocker", "stiffness": 1.0,
                                "length": 1.0, "unilateral": False}),
         "FrameTask": (hc.FrameTask, {"frame": "rocker", "axes": "x", "local": False}),
         "PostureTask": (hc.PostureTask, {"coordinates": "motors"}),

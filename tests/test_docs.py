@@ -233,6 +233,13 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, r"q \oplus s v, t + s | {} / max(1, abs(v)) s |", "tolerances.FIRST_DIFFERENCE"),
     (DERIVATIONS, "along the same path, twice | {} / max", "callbacks.SECOND_DIFFERENCE"),
     (DERIVATIONS, "which is refused above {} (1 + max", "explicit_chart.IDEMPOTENT"),
+    (DERIVATIONS, "if both agree to {}, the result is on",
+     "transmission.transmission.SAME_POSITION"),
+    (DERIVATIONS, "of J, in scaled units, must be below {}.",
+     "transmission.transmission.CONTROL_LOST"),
+    (DERIVATIONS, "{} points for one joint, {} along each of two, {} along each of three.",
+     ("transmission.table.POINTS[1]", "transmission.table.POINTS[2]",
+      "transmission.table.POINTS[3]")),
     (DERIVATIONS, "at {} seeded states near the reference. Along", "tolerances.DIFFERENCE_STATES"),
     (DERIVATIONS, r"must be G_c \dot y and g_s, to {} of their size",
      "constraints.derivative_check.DERIVATIVES_AGREE"),
@@ -341,7 +348,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DECISIONS, "Lengths up to {} m and speeds up to {} m/s",
      ("mechanism.checks.FARTHEST", "tolerances.FASTEST")),
     (REALTIME, "the condition number is above {}, a tenth", "rows.state_limits.MOST_CONDITION"),
-    (REALTIME, "the certificate's `closure` ({} by default) and `velocity` ({}),",
+    (REALTIME, "the certificate's `closure` ({} by default) and `velocity_residual` ({}),",
      ("tolerances.CLOSURE_LIMIT", "tolerances.VELOCITY_LIMIT")),
     (REALTIME, "(a scaled multiplier above {}, a scaled pivot below {})",
      ("elimination.GROWTH", "codegen.elimination.LEAST_PIVOT")),
@@ -734,6 +741,6 @@ def test_troubleshooting_quotes_what_is_really_said():
             pattern = r"[^\n]*?".join(re.escape(part.strip()) for part in words.split("..."))
             assert any(error in s and re.search(pattern, s) for s in sources), (title, words)
             quoted += 1
-    members = {x for x in dir(hc) if x.endswith("Error")} - {"HoloctlError"}
+    members = {x for x in [*dir(hc), *dir(hc.results)] if x.endswith("Error")} - {"HoloctlError"}
     assert errors - {""} == members
     assert quoted > 60

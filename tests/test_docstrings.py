@@ -18,7 +18,7 @@ TRIVIAL = {"robot_names", "ForwardDynamics", "InverseDynamics", "Certificate", "
 """These raise nothing: a list of names, results that the library makes, and protocols."""
 
 WITHOUT_EXAMPLES = {
-    "SweepError": "a worker process has to die",
+    "results.SweepError": "a worker process has to die",
     "protocols.FrameMotion": "made for `BoundTask.expression`, by the code generator",
     "protocols.LiveMotion": "made for `tick` of rows, forces and tasks, by the prepared dynamics",
     "protocols.TaskExpression": "returned by `BoundTask.expression`, for machine code",

@@ -35,6 +35,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capfd):
     out, err = capfd.readouterr()
     assert out.strip()
     assert err == ""
+    assert {x.name for x in tmp_path.iterdir()} <= {"out"}
 
 
 @pytest.mark.parametrize(

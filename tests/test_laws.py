@@ -295,7 +295,7 @@ def test_a_certificate_is_lost_when_a_solution_is_spoilt(name):
     assert "dynamics" in worse_lambda.failures
     off = hc.project(mech, pin.integrate(mech.model, q, 0.01 * np.arange(mech.nv)), v + 0.01,
                      partition=part)  # fmt: skip
-    assert {"closure", "velocity"} <= set(
+    assert {"closure", "velocity_residual"} <= set(
         certify(off.terms, off.partition, res.a, efforts, res.multipliers, 1.0).failures
     )
 

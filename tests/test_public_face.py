@@ -18,7 +18,13 @@ from support import closed_states, mechanism, public, public_names, shared_parti
 import holoctl as hc
 from holoctl.base.renamed import RENAMED
 
-LAWS = [hc.forward_dynamics, hc.inverse_dynamics, hc.inverse_dynamics_relaxed, hc.impulse, hc.fdgq]
+LAWS = [
+    hc.forward_dynamics,
+    hc.inverse_dynamics,
+    hc.methods.inverse_dynamics_relaxed,
+    hc.impulse,
+    hc.fdgq,
+]
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -29,6 +35,70 @@ def test_what_comes_after_the_target_is_given_by_name(law):
     assert kinds[positional:] == [inspect.Parameter.KEYWORD_ONLY] * (len(kinds) - positional)
     with pytest.raises(TypeError, match="positional"):
         law(*[None] * (positional + 1))
+
+
+PLANS_AND_SHOWS = {"motor_map", "inverse_kinematics", "retime", "plot_run"}
+"""What has the limits of the mechanism by default. What commands or simulates motors has none."""
+
+DESCRIBE = {"Mechanism"}
+"""What is given limits to have them."""
+
+
+def test_limits_have_one_meaning_and_two_defaults():
+    found = set()
+    for name in public_names():
+        given = public(name)
+        if not callable(given) or name in DESCRIBE:
+            continue
+        try:
+            limits = inspect.signature(given).parameters.get("limits")
+        except ValueError:  # without a signature
+            continue
+        if limits is None or name.startswith("results."):
+            continue
+        found.add(name)
+        default = "model" if name in PLANS_AND_SHOWS else None
+        assert limits.default in (default, inspect.Parameter.empty), name
+        text = " ".join(inspect.getdoc(given).split())
+        if name not in {"TaskSpaceControl", "Impedance"}:  # "As in `ComputedTorque`."
+            assert (
+                '``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no'
+                in text
+            ), name
+    assert found >= {*PLANS_AND_SHOWS, "ComputedTorque", "Plant", "export_c", "WithinLimits"}
+
+
+def test_limits_of_the_mechanism_are_those_of_its_description():
+    mech = hc.load(hc.robot_file("four_bar"))
+    own, q = hc.limits_of(mech), hc.assemble(mech)[0]
+    for law in (
+        lambda limits: hc.ComputedTorque(mech, 400.0, 40.0, limits=limits),
+        lambda limits: hc.Impedance(
+            mech, hc.FrameTask("rocker", "rz", local=True), 400.0, 40.0, limits=limits
+        ),
+    ):
+        assert law("model").limits == own
+        assert law(None).limits is None
+        with pytest.raises(hc.InputError, match='limits must be "model", None or'):
+            law("none")
+    low = hc.Limits(effort=0.1)
+    for limits, most in (("model", own), (low, low)):
+        found = [
+            hc.limited_inverse_dynamics(mech, q, np.zeros(mech.nv), [9e4], x).u
+            for x in (limits, most, hc.WithinLimits(limits))
+        ]
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
+    free = hc.limited_inverse_dynamics(mech, q, np.zeros(mech.nv), [9e4], None)
+    assert free.saturated == ()
+    here = mech.motor_positions(q)
+    with pytest.raises(hc.InputError, match='limits="model"'):
+        hc.retime(mech, [here, here + 0.1], None)
+    with pytest.raises(hc.InputError, match="limits must be"):
+        hc.simulate(
+            mech, lambda t, q, v: np.zeros(1), q, np.zeros(mech.nv), 0.01,
+            plant=hc.Plant(limits="all"),
+        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +112,7 @@ def results():
         "orthonormal": hc.project(mech, q, v, "orthonormal", partition=part),
         "terms": hc.terms(mech, q, v, t_stab=0.1),
         "inverse": hc.inverse_dynamics(mech, q, v, [1.0], partition=part),
-        "relaxed": hc.inverse_dynamics_relaxed(mech, q, v, [1.0], partition=part),
+        "relaxed": hc.methods.inverse_dynamics_relaxed(mech, q, v, [1.0], partition=part),
         "forward": hc.forward_dynamics(mech, q, v, np.zeros(mech.nv), partition=part),
         "open": hc.forward_dynamics(mech, q + 0.1, v, np.zeros(mech.nv), partition=part),
         "impact": hc.impulse(mech, q, np.ones(mech.nv), partition=part),
@@ -88,13 +158,16 @@ def test_former_names_serve_and_say_the_name_of_now():
         assert former not in hc.__all__
 
 
-@pytest.mark.parametrize("name", ["Certificate", "Rows", "kinds", "Loop"])
+@pytest.mark.parametrize(
+    "name", ["Certificate", "Rows", "SweepError", "kinds", "Loop", "by_constraint"]
+)
 def test_names_that_moved_to_a_module_serve_and_say_where(name):
-    place = "results" if name in hc.results.__all__ else "protocols"
+    places = {"results": hc.results, "protocols": hc.protocols, "methods": hc.methods}
+    (place,) = (place for place, module in places.items() if name in module.__all__)
     with pytest.warns(DeprecationWarning, match=rf"holoctl\.{place}\.{name} now"):
         assert getattr(hc, name) is public(f"{place}.{name}")
     assert name not in hc.__all__
-    assert len(hc.__all__) <= 93  # 90, the two modules and the version
+    assert len(hc.__all__) <= 94  # 90, the three modules and the version
 
 
 def test_what_remembers_and_what_measures_print_themselves():
@@ -149,6 +222,36 @@ def test_a_result_prints_a_sentence(results, name):
     assert "\n" not in said
     assert "array" not in said
     assert str(result) == said
+
+
+def test_closed_states_have_names_and_unpack():
+    mech = mechanism("four_bar")
+    closed = hc.assemble(mech)
+    q, v = closed
+    assert q is closed.q is closed[0]
+    assert v is closed.v is closed[1]
+    assert repr(closed) == "<ClosedState: 3 coordinates, at rest>"
+    off = hc.corrected(mech, q + 1e-4, np.ones(mech.nv))
+    assert isinstance(off, hc.results.ClosedState)
+    assert (
+        repr(off)
+        == f"<ClosedState: 3 coordinates, rates up to {np.abs(off.v).max():.3g} rad/s or m/s>"
+    )
+    for state in (closed, off):
+        copied = pickle.loads(pickle.dumps(state))
+        assert type(copied) is type(state)
+        np.testing.assert_array_equal(copied.q, state.q)
+    found = hc.inverse_kinematics(
+        mech, [(hc.PostureTask("motors"), mech.motor_positions(q))], a=[1.0]
+    )
+    assert isinstance(found, hc.results.ClosedMotion)
+    q, v, a = found
+    assert a is found.a
+    said = f"at rest, accelerations up to {np.abs(a).max():.3g} rad/s^2 or m/s^2>"
+    assert repr(found) == f"<ClosedMotion: 3 coordinates, {said}"
+    eq = hc.equilibrium(mech)
+    q, v, u = eq
+    assert (q is eq.q, v is eq.v, u is eq.u) == (True, True, True)
 
 
 TABLES = {

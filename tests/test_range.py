@@ -47,13 +47,13 @@ def general_calls(mech, part, q, v, target, tau):
         "inverse, all": lambda: hc.inverse_dynamics(
             mech, q, v, tau, coordinates="all", partition=part, inconsistent="project"
         ),
-        "relaxed": lambda: hc.inverse_dynamics_relaxed(mech, q, v, target, partition=part),
+        "relaxed": lambda: hc.methods.inverse_dynamics_relaxed(mech, q, v, target, partition=part),
         "impulse": lambda: hc.impulse(mech, q, v, partition=part),
         "joint_motion": lambda: hc.joint_motion(mech, mech.model.names[1], q, v),
         "constraint_wrenches": lambda: hc.constraint_wrenches(mech, q, many),
         "assemble": lambda: hc.assemble(mech, q, v, restarts=0),
         "partition": lambda: hc.partition(mech, q),
-        "is_fully_actuated": lambda: hc.is_fully_actuated(mech, q, partition=part),
+        "is_fully_actuated": lambda: hc.methods.is_fully_actuated(mech, q, partition=part),
         "simulate": lambda: hc.simulate(mech, lambda t, q, v: 0.0 * target, q, v, 1e-3),
     }
 
@@ -190,16 +190,16 @@ MASKED = {
     "f_ext, a pair": lambda s: hc.inverse_dynamics(
         s.mech, s.q, s.v, s.one, f_ext={"rocker": (masked([1] * 3), [0, 0, 0])}
     ),
-    "relaxed": lambda s: hc.inverse_dynamics_relaxed(s.mech, s.q, s.v, masked(s.one)),
-    "stiffness": lambda s: hc.inverse_dynamics_relaxed(
+    "relaxed": lambda s: hc.methods.inverse_dynamics_relaxed(s.mech, s.q, s.v, masked(s.one)),
+    "stiffness": lambda s: hc.methods.inverse_dynamics_relaxed(
         s.mech, s.q, s.v, s.one, stiffness=masked([[1.0]])
     ),
     "forward_dynamics": lambda s: hc.forward_dynamics(s.mech, s.q, s.v, masked(s.v)),
     "impulse": lambda s: hc.impulse(s.mech, s.q, s.v, v_plus=masked([1.0, 1.0])),
     "joint_motion": lambda s: hc.joint_motion(s.mech, "crank", masked(s.q)),
     "constraint_wrenches": lambda s: hc.constraint_wrenches(s.mech, s.q, masked([1.0, 1.0])),
-    "by_constraint": lambda s: hc.by_constraint(s.mech, masked([1.0, 1.0])),
-    "by_constraint, bool": lambda s: hc.by_constraint(
+    "by_constraint": lambda s: hc.methods.by_constraint(s.mech, masked([1.0, 1.0])),
+    "by_constraint, bool": lambda s: hc.methods.by_constraint(
         s.mech, np.ma.array([True, True], mask=[True, False])
     ),
     "mobility": lambda s: hc.mobility(s.mech, masked(s.q)),

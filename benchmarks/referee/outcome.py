@@ -101,7 +101,7 @@ def stored(mech: hc.Mechanism, q: Array, v: Array) -> tuple[float, float]:
     kinetic = pin.computeKineticEnergy(model, data, q, v)
     potential = pin.computePotentialEnergy(model, data, q)
     for s in mech.forces:
-        (p_a, p_b) = positions(model, q, (s.frame_a, s.frame_b))[0]
+        (p_a, p_b) = positions(model, q, (s.a, s.b))[0]
         potential += 0.5 * s.stiffness * (np.linalg.norm(p_b - p_a) - s.length) ** 2
     return float(kinetic), float(potential)
 

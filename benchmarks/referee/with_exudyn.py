@@ -42,7 +42,7 @@ class Model:
             self._tie(c)
         for s in self.mech.forces:
             ends = [self._marker(resolve_frame(self.model, f, "spring"), False)
-                    for f in (s.frame_a, s.frame_b)]  # fmt: skip
+                    for f in (s.a, s.b)]  # fmt: skip
             self.mbs.AddObject(
                 exu.itemInterface.ObjectConnectorSpringDamper(
                     markerNumbers=ends, stiffness=s.stiffness, damping=s.damping,

@@ -34,7 +34,7 @@ def mjcf(mech: hc.Mechanism, step: float) -> str:
             tendons.append((len(loops) - 1, ""))
             held += f'<tendon tendon1="t{len(loops) - 1}" polycoef="{longer} 0 0 0 0"/>\n'
     for s in mech.forces:
-        ends = (resolve_frame(mech.model, f, "spring") for f in (s.frame_a, s.frame_b))
+        ends = (resolve_frame(mech.model, f, "spring") for f in (s.a, s.b))
         loops.append(Loop(s.default_name, False, *ends))
         springy = f'stiffness="{s.stiffness}" damping="{s.damping}" springlength="{s.length}"'
         tendons.append((len(loops) - 1, springy))

@@ -55,8 +55,7 @@ class Springs:
     def __init__(self, mech: hc.Mechanism) -> None:
         self.model, self.springs = mech.model, mech.forces
         self.ends = [
-            [resolve_frame(mech.model, f, "spring") for f in (s.frame_a, s.frame_b)]
-            for s in mech.forces
+            [resolve_frame(mech.model, f, "spring") for f in (s.a, s.b)] for s in mech.forces
         ]
 
     def efforts(self, data: Any, q: Array, v: Array) -> Array:

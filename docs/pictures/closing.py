@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from style import (
     BLUE,
+    BODY,
+    CLOSURE,
     FAINT,
     GREEN,
     INK,
@@ -26,8 +28,6 @@ from style import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-GREY = "#9aa5b1"
 
 
 def cut_joint() -> Figure:
@@ -147,7 +147,7 @@ def which_way() -> Figure:
     up, down, side = np.pi / 2, -np.pi / 2, 0.0
     for ax, title, ways in zip(panels, titles, ((up, up), (up, down), (side, side)), strict=True):
         sketch(ax, margin=0.14).set_title(title)
-        ax.plot([0, 0], [-0.75, 0.75], color=GREY, linewidth=9, solid_capstyle="butt", zorder=2)
+        ax.plot([0, 0], [-0.75, 0.75], color=BODY, linewidth=9, solid_capstyle="butt", zorder=2)
         bar(ax, (-1.3, 0.18), (0, 0.18), BLUE, 10)
         bar(ax, (0, -0.18), (1.3, -0.18), GREEN, 10)
         right = title.startswith("across")
@@ -175,9 +175,9 @@ def where() -> Figure:
             bar(ax, at[names[i]], at[names[i + 1]], BLUE if i < k else GREEN)
         for name, place in at.items():
             motor = name.startswith("motor")
-            hinge(ax, place, RED if name == cut else INK, motor=motor, ground=motor)
+            hinge(ax, place, CLOSURE if name == cut else INK, motor=motor, ground=motor)
             if name == cut:
-                ax.plot(*place, "x", color=RED, markersize=17, markeredgewidth=2.2, zorder=8)
+                ax.plot(*place, "x", color=CLOSURE, markersize=17, markeredgewidth=2.2, zorder=8)
     return fig
 
 

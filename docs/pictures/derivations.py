@@ -63,8 +63,8 @@ def cut_loop() -> Figure:
 
     turned = np.array([[np.cos(0.16), -np.sin(0.16)], [np.sin(0.16), np.cos(0.16)]])
     b = tip + turned @ (top - tip)
-    bar(right, tip, b, ORANGE)
-    bar(right, p, top)
+    bar(right, tip, b, GREEN)
+    bar(right, p, top, BLUE)
     hinge(right, tip)
     frame(right, top, -0.3, 0.55)
     frame(right, b, 0.35, 0.55)
@@ -73,7 +73,7 @@ def cut_loop() -> Figure:
     note(right, b, "b", RED, offset=(-13, 5), weight="bold")
     note(right, 0.5 * (top + b), "open by d", RED, offset=(22, 0))
     note(right, 0.6 * p + 0.4 * top, "body 1", BLUE, offset=(10, -4))
-    note(right, 0.6 * tip + 0.4 * b, "body 2", ORANGE, offset=(-30, 12))
+    note(right, 0.6 * tip + 0.4 * b, "body 2", GREEN, offset=(-30, 12))
     right.set_title("A tree, and rows that hold b at a")
     return fig
 
@@ -92,9 +92,9 @@ def rows_and_signs() -> Figure:
         ax.set_axis_off()
         ax.set_aspect("equal")
         body(ax, (-0.75, -0.2), BLUE, 15.0)
-        body(ax, (1.85, 0.95), ORANGE, 20.0)
+        body(ax, (1.85, 0.95), GREEN, 20.0)
         note(ax, (-1.4, -0.35), "body 1", BLUE, offset=(0, 0))
-        note(ax, (2.1, 1.1), "body 2", ORANGE, offset=(0, 0))
+        note(ax, (2.1, 1.1), "body 2", GREEN, offset=(0, 0))
         ax.set_xlim(-2.1, 3.2)
         ax.set_ylim(-1.05, 1.75)
     frame(left, a, 0.0, 0.75)

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from style import (
     BLUE,
+    CLOSURE,
     FAINT,
     GREEN,
     INK,
@@ -32,7 +33,7 @@ def at(start: np.ndarray, angle: float, length: float) -> np.ndarray:
 def cut(ax: Axes, where: np.ndarray) -> None:
     """The joint that closes the loop: a hinge with a ring around it."""
     hinge(ax, where)
-    ax.plot(*where, "o", markersize=15, markerfacecolor="none", color=RED, zorder=6)
+    ax.plot(*where, "o", markersize=15, markerfacecolor="none", color=CLOSURE, zorder=6)
 
 
 def meeting(a: np.ndarray, b: np.ndarray, r: float, s: float) -> np.ndarray:
@@ -154,7 +155,7 @@ def rbdl_loop() -> Figure:
     sketch(ax)
     tip, end = np.array([1.0, 0.55]), np.array([1.3, 0.75])
     bar(ax, (0.0, 0.0), tip, BLUE)
-    bar(ax, (2.3, 0.0), end, ORANGE)
+    bar(ax, (2.3, 0.0), end, GREEN)
     hinge(ax, (0.0, 0.0), ground=True)
     hinge(ax, (2.3, 0.0), ground=True)
     frame(ax, tip, 0.3, 0.42, "a")
@@ -163,7 +164,7 @@ def rbdl_loop() -> Figure:
     arrow(ax, end, end + np.array([0.45, 0.42]), PURPLE, width=2.2)
     note(ax, end + np.array([0.45, 0.42]), "$\\lambda$ acts on b", PURPLE, offset=(5, -2))
     note(ax, (0.35, 0.2), "predecessor", BLUE, offset=(12, -14))
-    note(ax, (2.0, 0.25), "successor", ORANGE, offset=(8, 4))
+    note(ax, (2.0, 0.25), "successor", GREEN, offset=(8, 4))
     ax.plot(*np.array([tip, end]).T, color=RED, linestyle=":", linewidth=1.6)
     note(ax, (1.02, 0.22), "error, along\nthe axes of a", RED, offset=(0, 0))
     return fig

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from style import (
     BLUE,
+    CLOSURE,
     FAINT,
     GREEN,
     INK,
@@ -162,7 +163,7 @@ def words() -> Figure:
     ):
         hinge(ax, point, motor=motor, ground=held)
     hinge(ax, tip)
-    ax.plot(*tip, "o", markersize=16, markerfacecolor="none", color=RED, zorder=6)
+    ax.plot(*tip, "o", markersize=16, markerfacecolor="none", color=CLOSURE, zorder=6)
     frame(ax, tip, 0.5, 0.3)
     turn(ax, ground, 0.2, 0.2, 1.9, ORANGE)
     turn(ax, far, 0.2, 0.2, 1.2, ORANGE)
@@ -171,7 +172,7 @@ def words() -> Figure:
         (far, "motor, independent:\n$y_2$", ORANGE, (34, 2)),
         (left, "passive joint,\ndependent", BLUE, (-88, 0)),
         (right, "passive joint", PURPLE, (14, 0)),
-        (tip, "cut joint: a closure\nwith frames a and b", RED, (-135, 14)),
+        (tip, "cut joint: a closure\nwith frames a and b", CLOSURE, (-135, 14)),
         (tip, "rows: x, y count;\nz, rx, ry are redundant", INK, (62, 12)),
         ((0.02, 0.95), "tree: two chains", SOFT, (30, -20)),
         ((0.4, 0.0), "ground, universe", SOFT, (-42, -22)),

@@ -11,7 +11,7 @@ import pinocchio as pin
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from style import BLUE, FAINT, GREEN, ORANGE, RED, SOFT, bar, figure, hinge, note, sketch, space
+from style import BODY, CLOSURE, FAINT, GREEN, bar, figure, hinge, note, sketch, space
 
 import holoctl as hc
 
@@ -68,13 +68,13 @@ def five_bar_draws(ax: Axes) -> None:
         posture(ax, places(mech, q, JOINTS), FAINT, 2.5, 1)
     ax.plot(*way.T, color=GREEN, linewidth=2.0, zorder=2)
     points = places(mech, run.q[0], JOINTS)
-    posture(ax, points, BLUE, 5.0, 3)
+    posture(ax, points, BODY, 5.0, 3)
     for i in (0, 4):
         hinge(ax, points[i], motor=True, ground=True)
     for i in (1, 3):
         hinge(ax, points[i])
-    hinge(ax, points[2], RED)
-    note(ax, points[2], "closed here", RED, offset=(-9, 5), ha="right")
+    hinge(ax, points[2], CLOSURE)
+    note(ax, points[2], "closed here", CLOSURE, offset=(-9, 5), ha="right")
 
 
 def first_look() -> Figure:
@@ -95,10 +95,6 @@ def first_look() -> Figure:
     return fig
 
 
-OURS = {"0.55": BLUE, "tab:blue": ORANGE, "tab:orange": RED, "tab:brown": SOFT}
-"""Colors of `holoctl.draw`, and what they are here."""
-
-
 def small_robot(fig: Figure, place: Any, name: str) -> None:
     """One of the robots, beside the figure."""
     robot(space(fig, place, 18.0, -65.0), name, 0.55)
@@ -111,10 +107,8 @@ def robot(ax: Any, name: str, size: float) -> None:
     hc.draw(mech, q, ax)
     for line in ax.lines:
         line.set_markersize(size * line.get_markersize())
+        line.set_markeredgewidth(size * line.get_markeredgewidth())
         line.set_linewidth((0.25 + size) * line.get_linewidth())
-        for part in ("color", "markeredgecolor", "markerfacecolor"):
-            was = str(getattr(line, f"get_{part}")())
-            getattr(line, f"set_{part}")(OURS.get(was, was))
     ax.set_title(name, fontsize=8.5, y=1.02)
 
 
@@ -123,7 +117,7 @@ def one_robot(name: str) -> Figure:
     if name in ("five_bar", "four_bar"):
         fig, ax = figure(3.0, 2.4)
         robot(ax, name, 1.0)
-        sketch(ax, margin=0.12)
+        sketch(ax, margin=0.17)
     else:
         fig = plt.figure(figsize=(3.0, 2.4))
         ax = space(fig, 111, 18.0, -65.0)

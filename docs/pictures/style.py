@@ -24,46 +24,54 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-INK = "#1f2a37"
-"""Text, lines, the first thing seen."""
-SOFT = "#6b7786"
-"""Axes, notes, what is beside the point."""
-FAINT = "#d5dbe2"
-"""Grids, bodies in the background, other postures."""
-BLUE = "#2f5fb3"
-"""The mechanism, the first curve."""
-ORANGE = "#d9772b"
-"""Motors and what they do; the second curve."""
-GREEN = "#2f8f6b"
-"""What is allowed, or held: gamma, a reference."""
-RED = "#c8373f"
-"""What is wrong, open, past a limit."""
-PURPLE = "#7a55b0"
-"""What remains: loads, forces from outside."""
-CYCLE = (BLUE, ORANGE, GREEN, PURPLE, RED, SOFT)
-"""The colors of curves, in order."""
+from holoctl.app.palette import (
+    BLUE,
+    BODY,
+    CLOSURE,
+    FAINT,
+    GREEN,
+    INK,
+    MOTOR,
+    ORANGE,
+    PURPLE,
+    RED,
+    SOFT,
+)
+from holoctl.app.style import look
+
+__all__ = [
+    "BLUE",
+    "BODY",
+    "CLOSURE",
+    "FAINT",
+    "GREEN",
+    "INK",
+    "LOOK",
+    "MOTOR",
+    "ORANGE",
+    "PURPLE",
+    "RED",
+    "SOFT",
+    "arrow",
+    "bar",
+    "figure",
+    "frame",
+    "hinge",
+    "note",
+    "sketch",
+    "space",
+    "turn",
+]
 
 LOOK = {
-    "axes.edgecolor": SOFT,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.prop_cycle": mpl.cycler(color=CYCLE),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
+    **look(),
     "axes.titlelocation": "left",
     "axes.titlesize": 10.0,
-    "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "figure.constrained_layout.use": False,  # sketches place their axes themselves
     "font.size": 9.0,
-    "grid.color": FAINT,
     "grid.linewidth": 0.6,
     "legend.fontsize": 8.0,
-    "legend.frameon": False,
     "lines.linewidth": 1.6,
-    "mathtext.fontset": "dejavusans",
-    "text.color": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
 }
 """matplotlib's settings while a picture is drawn; `python docs/pictures` sets them."""
 
@@ -97,7 +105,7 @@ def sketch(ax: Axes, *, margin: float = 0.08) -> Axes:
 
 
 def bar(
-    ax: Axes, a: Point, b: Point, color: str = BLUE, width: float = 5.0, **options: Any
+    ax: Axes, a: Point, b: Point, color: str = BODY, width: float = 5.0, **options: Any
 ) -> None:
     """A body between two points."""
     ends = np.array([a, b])
@@ -110,7 +118,7 @@ def hinge(
     """A hinge: a ring; filled where a motor drives it; on a triangle where the world holds it."""
     if ground:
         ax.plot(at[0], at[1], marker=(3, 0, 0), markersize=17, color=FAINT, zorder=3)
-    face = ORANGE if motor else "white"
+    face = MOTOR if motor else "white"
     ax.plot(at[0], at[1], "o", markersize=8, color=color, markerfacecolor=face, zorder=5)
 
 

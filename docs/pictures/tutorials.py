@@ -15,6 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from style import (
     BLUE,
+    BODY,
+    CLOSURE,
     FAINT,
     GREEN,
     INK,
@@ -81,13 +83,13 @@ def delta_drawing() -> Figure:
 
     sketch(side).set_title("one arm, from the side; mm")
     bar(side, (0, 0), (base, 0), FAINT, 9)
-    bar(side, (base, 0), (base + arm, 0), BLUE, 6)
-    bar(side, (base + arm, 0), (balls, low), BLUE, 3.5)
-    bar(side, (0, low), (balls, low), BLUE, 6)
-    bar(side, (0, low), (0, low - tip), BLUE, 2.5)
+    bar(side, (base, 0), (base + arm, 0), BODY, 6)
+    bar(side, (base + arm, 0), (balls, low), BODY, 3.5)
+    bar(side, (0, low), (balls, low), BODY, 6)
+    bar(side, (0, low), (0, low - tip), BODY, 2.5)
     hinge(side, (base, 0), motor=True)
     hinge(side, (base + arm, 0))
-    hinge(side, (balls, low), RED)
+    hinge(side, (balls, low), CLOSURE)
     side.plot([0, 0], [25, low - tip - 15], color=SOFT, linewidth=0.8, linestyle="-.")
     length(side, (0, 0), (base, 0), f"{base:.0f}", (0, 26))
     length(side, (base, 0), (base + arm, 0), f"{arm:.0f}", (0, 26))
@@ -97,7 +99,7 @@ def delta_drawing() -> Figure:
     note(side, (base, 0), "motor", ORANGE, offset=(-40, -20))
     note(side, (base + arm, 0), "elbow,\nuniversal", offset=(2, -32))
     cut = "ball, cut here:\nend on the rod,\nseat on the platform"
-    note(side, (balls, low), cut, RED, offset=(18, -16))
+    note(side, (balls, low), cut, CLOSURE, offset=(18, -16))
     frame(side, (-0.9 * base, -0.35 * rod), 0.0, 34)
     note(side, (-0.9 * base, -0.35 * rod), "x out", RED, offset=(12, -12))
     note(side, (-0.9 * base, -0.35 * rod), "z up", BLUE, offset=(-24, 8))
@@ -108,11 +110,11 @@ def delta_drawing() -> Figure:
         c, s = np.cos(2 * np.pi * n / 3), np.sin(2 * np.pi * n / 3)
         out, across = np.array([c, s]), np.array([-s, c])
         end, half = (base + arm) * out, pair / 2 * across
-        bar(above, base * out, end, BLUE, 6)
-        bar(above, end - half, end + half, BLUE, 4)
+        bar(above, base * out, end, BODY, 6)
+        bar(above, end - half, end + half, BODY, 4)
         for y in (pair / 2, -pair / 2):
             bar(above, end + y * across, balls * out + y * across, SOFT, 2)
-            above.plot(*(balls * out + y * across), "o", color=RED, markersize=4, zorder=6)
+            above.plot(*(balls * out + y * across), "o", color=CLOSURE, markersize=4, zorder=6)
             corners.append(balls * out + y * across)
         bar(above, np.zeros(2), base * out, FAINT, 9, zorder=1)
         hinge(above, base * out, motor=True)
@@ -145,7 +147,7 @@ def delta_run() -> Figure:
     import holoctl as hc
 
     d = page("tutorial-delta", "## 9.")
-    return hc.plot_run(d.run, d.mech, figure=plt.figure(figsize=(7.0, 5.0)))
+    return hc.plot_run(d.mech, d.run, figure=plt.figure(figsize=(7.0, 5.0)))
 
 
 # ---------------------------------------------------------------------------------- the five-bar
@@ -162,14 +164,14 @@ def five_bar_points(f: SimpleNamespace, q: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def five_bar(ax: Axes, f: SimpleNamespace, q: Any, color: str = BLUE) -> dict[str, np.ndarray]:
+def five_bar(ax: Axes, f: SimpleNamespace, q: Any, color: str = BODY) -> dict[str, np.ndarray]:
     at = five_bar_points(f, q)
     for side in ("left", "right"):
         bar(ax, at[f"motor_{side}"], at[f"elbow_{side}"], color, 6)
         bar(ax, at[f"elbow_{side}"], at["tip"], color, 4)
         hinge(ax, at[f"motor_{side}"], motor=True, ground=True)
         hinge(ax, at[f"elbow_{side}"])
-    hinge(ax, at["tip"], RED)
+    hinge(ax, at["tip"], CLOSURE)
     return at
 
 
@@ -189,7 +191,7 @@ def five_bar_drawing() -> Figure:
     note(ax, at["motor_right"], "motor_right", ORANGE, offset=(14, -16))
     note(ax, at["elbow_left"], "elbow_left", offset=(-58, 0))
     note(ax, at["elbow_right"], "elbow_right", offset=(14, -3))
-    note(ax, at["tip"], "tip: the joint that is cut", RED, offset=(16, 12))
+    note(ax, at["tip"], "tip: the joint that is cut", CLOSURE, offset=(16, 12))
     frame(ax, (-0.30, 0.06), 0.0, 0.05)
     note(ax, (-0.30, 0.06), "x", RED, offset=(24, -11))
     note(ax, (-0.30, 0.06), "y", BLUE, offset=(-10, 18))
@@ -207,7 +209,7 @@ def five_bar_circle() -> Figure:
     for i in (len(f.run.t) // 3, len(f.run.t) // 2):
         five_bar(ax, f, f.run.q[i], FAINT)
     five_bar(ax, f, f.start)
-    ax.plot(*f.path.T, color=RED, linewidth=2, zorder=8)
+    ax.plot(*f.path.T, color=GREEN, linewidth=2, zorder=8)
     ax.set_title(f"once around in {f.DURATION:g} s")
     for i, name in enumerate(f.mech.actuator_names):
         curve.plot(f.run.t, f.run.u[:, i], label=name)

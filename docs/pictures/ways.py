@@ -252,7 +252,8 @@ def house() -> Figure:
     fig, ax = board(7.0, 3.7)
     layers = (
         ("app, simulation, design", "command line, view; simulation; offline design", PURPLE),
-        ("control, codegen, doctor", "controllers; machine code; explanations", GREEN),
+        ("codegen, transmission", "machine code; parallel joints between motors and joints", GREEN),
+        ("control, doctor", "controllers; explanations", GREEN),
         ("dynamics, estimation", "u, a, impacts, certificates; the state from encoders", GREEN),
         ("projector, closing, rows", "gamma and bias; closed states, rank; G and drift", BLUE),
         ("io, mechanism", "files; tree, constraints, motors, all checked", BLUE),
@@ -260,8 +261,8 @@ def house() -> Figure:
         ("tree, laws, base", "a plain pin.Model; each law once; errors, linear algebra", SOFT),
     )
     for i, (name, what, color) in enumerate(layers):
-        y = 3.35 - 0.48 * i
-        box(ax, 1.25, y, 2.2, 0.38, name, color)
+        y = 3.4 - 0.43 * i
+        box(ax, 1.25, y, 2.2, 0.34, name, color)
         ax.text(2.5, y, what, va="center", fontsize=8.5)
     arrow(ax, (6.75, 3.4), (6.75, 0.4), SOFT)
     ax.text(6.65, 1.9, "imports", rotation=90, ha="right", va="center", color=SOFT, fontsize=8.5)

@@ -34,6 +34,7 @@ DRAWN_BY = {
     "draw_the_robots": "robots.png",
     "leg_as_a_spring": "leg-spring.png",
     "map_a_workspace": "workspace.png",
+    "parallel_ankle": "ankle.png",
     "pick_and_place": "fastest-way.png",
     "stay_within_limits": "limits.png",
 }

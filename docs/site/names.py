@@ -15,11 +15,13 @@ import holoctl as hc
 PLACES = {name: f"holoctl.{name}" for name in hc.__all__}
 PLACES |= {name: f"holoctl.results.{name}" for name in hc.results.__all__}
 PLACES |= {name: f"holoctl.protocols.{name}" for name in hc.protocols.__all__}
-NAMES = "|".join(sorted(PLACES.keys() - {"__version__", "results", "protocols"}, key=len)[::-1])
+PLACES |= {name: f"holoctl.methods.{name}" for name in hc.methods.__all__}
+MODULES = {"__version__", "methods", "protocols", "results"}
+NAMES = "|".join(sorted(PLACES.keys() - MODULES, key=len)[::-1])
 IN_DOCSTRINGS = re.compile(rf"(?<![`\[\w])`({NAMES})`(?![`\w])")
 PAGE = re.compile(r"(?<![\w/`])docs/([\w-]+)\.md(?![`\w])")
 IN_PAGES = re.compile(
-    rf"(?<![`\[\w])`hc\.(?:results\.|protocols\.)?({NAMES})(\([^`\n]*\))?`(?![`\w])"
+    rf"(?<![`\[\w])`hc\.(?:results\.|protocols\.|methods\.)?({NAMES})(\([^`\n]*\))?`(?![`\w])"
 )
 SEE_ALSO = re.compile(r"(?<=^See Also\n--------\n)(?:[\w.]+ : .+\n?)+", re.MULTILINE)
 ENTRY = re.compile(r"^((?:\w+\.)?(\w+)) : ", re.MULTILINE)

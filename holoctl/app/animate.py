@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holoctl.app.figures import AS_WRITTEN, check_color, legend_below, matplotlib_or_error
 from holoctl.app.gif import LONGEST, write_gif
+from holoctl.app.palette import BODY
 from holoctl.app.plot_run import check_run
 from holoctl.app.skeleton import skeleton
 from holoctl.app.skeleton_lines import (
-    AS_WRITTEN,
     SkeletonLines,
-    check_color,
     frame,
     label,
-    matplotlib_or_error,
+    new_axes,
     view_of,
     view_points,
 )
 from holoctl.base.checks import Array, flag, one_of, positive, quiet
 from holoctl.base.errors import InputError
 from holoctl.base.progress import progress_bar
-from holoctl.base.renamed import former_names
+from holoctl.base.renamed import former_names, former_order
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
@@ -52,17 +52,18 @@ MOST_PICTURES = 100_000
 """Largest number of pictures of a film, about an hour."""
 
 
+@former_order(Run, "run", "path")
 @former_names(frequency="rate")
 @quiet
 def animate(
-    run: Run,
-    path: str | Path,
-    *,
     mech: Mechanism,
+    path: str | Path,
+    run: Run,
+    *,
     plane: str | None = None,
     speed: float = 1.0,
     frequency: float = 25.0,
-    color: str = "0.55",
+    color: str = BODY,
     progress: bool = False,
 ) -> Path:
     """Write a run as a film, by default in real time. Needs ``holoctl[plot]``.
@@ -73,11 +74,11 @@ def animate(
 
     Parameters
     ----------
-    run : Run
-    path : str or Path
-        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is created.
     mech : Mechanism
         The simulated mechanism, which is not part of a run.
+    path : str or Path
+        A file ``.gif``, or ``.mp4``, which needs the program ffmpeg. Its folder is created.
+    run : Run
     plane : str, optional
         As in `draw`.
     speed : float, optional
@@ -115,7 +116,7 @@ def animate(
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.02)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     hc.animate(run=run, path=pathlib.Path(folder, "swing.gif"), mech=mech).suffix
+    ...     hc.animate(mech, pathlib.Path(folder, "swing.gif"), run).suffix
     '.gif'
     """
     if not isinstance(path, (str, Path)):
@@ -136,11 +137,13 @@ def animate(
         rate = HUNDREDTHS / _stay(rate)
     view, names = view_of(mech, run.q[0], plane)
     figure = new_figure(figsize=SIZE, layout="constrained")
-    ax = figure.add_subplot(projection="3d" if len(view) == 3 else None)
+    ax = new_axes(figure, view)
     label(ax, names)
     lines = SkeletonLines(ax, view, color)
     shown = _shown(run, speed / rate)
     frame(ax, _reached(run, mech, view, shown))
+    lines.put(skeleton(mech, run.q[0], float(run.t[0])), rescale=False)
+    legend_below(figure, *lines.legend())
     with progress_bar(len(shown), "animating", "pictures", show=progress) as bar:
         decimals = max(2, min(9, ceil(-log10(speed / rate))))
         pictures = _pictures(run, mech, lines, ax, shown, decimals, bar)

@@ -1,5 +1,4 @@
-"""The command line: ``holoctl doctor``, ``assemble``, ``torque``, ``export``, ``linearize``,
-``retime``, ``map``, ``view``, ``demo``, ``--version``.
+"""The command line: ``holoctl COMMAND``; each command has a file of its own, or is here.
 
 Every command prints what a call of the public face returns, and nothing else.
 """
@@ -34,6 +33,7 @@ from holoctl.app.robot_arguments import (
     folder,
     gains_of,
     names_of,
+    out_files,
     positions,
     robot_command,
     robot_held,
@@ -42,6 +42,7 @@ from holoctl.app.robot_arguments import (
     typed_whole,
 )
 from holoctl.app.simulate_command import add_simulate
+from holoctl.app.transmission_command import add_transmission
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view_command import add_view
 from holoctl.base.checks import Vector, positive
@@ -104,24 +105,26 @@ def _parser() -> argparse.ArgumentParser:
         "does not close, or only with axes in opposite directions.",
         "holoctl doctor five_bar.urdf",
         [("--measured", "the sensors, joints separated by commas (default: the motors): are they "
-          "sufficient, and which additional one would help most", {"metavar": "NAMES"})],
-        [("--json", "for programs", FLAG),
-         ("--snap", "instead, move rounded axes and points until they are exact, and write the "
-          "YAML file that does so, for --closures; an existing file is not overwritten",
-          {"metavar": "YAML", "type": Path})],
+          "sufficient, and which additional one would help most", {"metavar": "NAMES"}),
+         ("--json", "print as JSON, for programs", FLAG),
+         *out_files({
+             ".json": "the report", ".yaml .yml": "in the place of the report: the YAML file, for "
+             "--closures, that moves rounded axes and points until they are exact (an existing "
+             "file is not overwritten)",
+         }, "--snap")],
     )  # fmt: skip
     robot_command(
         commands, "assemble", _assemble,
         "find the closed configuration next to the reference",
         "Close all loops and print the positions of the joints. Joints named by --set keep them.",
-        "holoctl assemble five_bar --set motor_left=2.0 --json", (), FORMATS,
+        "holoctl assemble five_bar --set motor_left=2.0 --json", _TABLE, FORMATS,
     )  # fmt: skip
     robot_command(
         commands, "torque", _torque,
         "print the motor efforts that hold the robot at rest, with their certificate",
         "Close the robot and hold it at rest against gravity. The exit code is 1 if the efforts "
         "are not certified, for example if gravity acts on a motion without motor.",
-        "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv", (), FORMATS,
+        "holoctl torque robot.urdf --closures robot.yaml --set hip=0.3 --csv", _TABLE, FORMATS,
     )  # fmt: skip
     robot_command(
         commands, "export", _export,
@@ -132,7 +135,8 @@ def _parser() -> argparse.ArgumentParser:
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
     for add in (
-        add_modes, add_simulate, add_linearize, add_retime, add_map, add_view, add_new,
+        add_modes, add_simulate, add_linearize, add_retime, add_map, add_transmission, add_view,
+        add_new,
     ):  # fmt: skip
         add(commands)
     demo = commands.add_parser(
@@ -152,6 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     ])  # fmt: skip
     return parser
 
+
+_TABLE = out_files({".json": "all numbers", ".csv": "the table"})
 
 _EXPORT: list[Option] = [
     ("--out", "to write to", {"type": folder, "required": True, "metavar": "FOLDER"}),
@@ -188,34 +194,45 @@ _EXPORT: list[Option] = [
 def _doctor(given: argparse.Namespace) -> int:
     mech, q = robot_held(given)
     measured = names_of(given.measured)
-    if given.snap is not None:
-        if measured is not None:
-            raise InputError("--measured is for the report, which --snap replaces: leave one out")
-        return _snap(given, mech, q)
+    repaired = [path for path in given.out if path.suffix.lower() in (".yaml", ".yml")]
+    if repaired:
+        if measured is not None or given.json or len(given.out) > 1:
+            raise InputError(
+                f"--out {repaired[0]} replaces the report, which --measured, --json and other "
+                "files of --out are for: leave one out"
+            )
+        return _write_repaired(given, mech, q, repaired[0])
     large = sys.stderr.isatty() and mech.nv > _LARGE
     report = mobility(mech, q, progress=large, measured=measured)
-    print(json.dumps(report.to_dict(), indent=2) if given.json else report)
+    text = json.dumps(report.to_dict(), indent=2)
+    for path in given.out:
+        _write(path, f"{text}\n", "w")
+    print(text if given.json else report)
+    for path in () if given.json else given.out:
+        print(f"\nwritten: {path}")
     return 0 if report.ok else 1
+
+
+def _write(path: Path, text: str, mode: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(f"--out: {path} cannot be written: {error.strerror or error}") from None
 
 
 _LARGE = 60
 """The examination of mechanisms with more coordinates shows a progress bar."""
 
 
-def _snap(given: argparse.Namespace, mech: Mechanism, q: Vector) -> int:
+def _write_repaired(given: argparse.Namespace, mech: Mechanism, q: Vector, path: Path) -> int:
     repaired_yaml(given.file, (), given.closures)  # refuses wrong files before the computation
-    if given.snap.exists():
-        raise InputError(f"--snap: {given.snap} exists already; give the name of a new file")
+    if path.exists():
+        raise InputError(f"--out: {path} exists already; give the name of a new file")
     result = repaired_geometry(mech, q)
-    text = repaired_yaml(given.file, result.moves, given.closures)
-    try:
-        with given.snap.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise InputError(
-            f"--snap: {given.snap} cannot be written: {error.strerror or error}"
-        ) from None
-    print(f"{result}\n\nwritten: {given.snap}")
+    _write(path, repaired_yaml(given.file, result.moves, given.closures), "x")
+    print(f"{result}\n\nwritten: {path}")
     return 0
 
 

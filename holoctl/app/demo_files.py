@@ -9,8 +9,10 @@ import numpy as np
 
 from holoctl.app.demo import Demo
 from holoctl.app.draw import draw_mechanism
-from holoctl.app.skeleton_lines import new_figure
+from holoctl.app.figures import legend_below, new_figure
+from holoctl.app.palette import FAINT, INK, SOFT, curve
 from holoctl.base.errors import HoloctlError
+from holoctl.mechanism.motor_units import common_unit, motor_units
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,27 +60,27 @@ def _tracking_picture(result: Demo, path: Path) -> Path:
         side.set(title="The robot from the side")
     _draw_figure(where, result, plane)
     where.set(title=f"{result.mech.name}: the figure and what was drawn")
-    fig.legend(*where.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    legend_below(fig, *where.get_legend_handles_labels())
     error, torque = fig.add_subplot(grid[0, 1]), fig.add_subplot(grid[1, 1])
-    for s in result.scenarios:
-        error.semilogy(s.run.t, np.maximum(s.error, 1e-16), linewidth=1.0, label=s.label)
-    error.axvline(result.transient, color="0.6", linestyle=":", linewidth=1)
+    for i, s in enumerate(result.scenarios):
+        error.semilogy(
+            s.run.t, np.maximum(s.error, 1e-16), color=curve(i), linewidth=1.0, label=s.label
+        )
+    error.axvline(result.transient, color=SOFT, linestyle=":", linewidth=1)
     error.set(xlabel="t (s)", ylabel="distance from the figure (m)", title="Tracking error")
     error.grid(alpha=0.3)
     last, first = result.scenarios[-1], result.scenarios[0]
     for i, motor in enumerate(result.mech.actuator_names):
-        (line,) = torque.plot(last.run.t, last.run.u[:, i], linewidth=1.2, label=motor)
-        torque.plot(
-            first.run.t, first.run.u[:, i], color=line.get_color(), linewidth=0.8, linestyle="--"
-        )
+        torque.plot(last.run.t, last.run.u[:, i], color=curve(i), linewidth=1.2, label=motor)
+        torque.plot(first.run.t, first.run.u[:, i], color=curve(i), linewidth=0.8, linestyle="--")
     for most in (-last.most, last.most):
         if -np.inf < most < np.inf:
-            torque.axhline(most, color="k", linestyle=":", linewidth=1)
+            torque.axhline(most, color=INK, linestyle=":", linewidth=1)
     torque.set(
-        xlabel="t (s)", ylabel="motor effort (N m or N)",
+        xlabel="t (s)", ylabel=f"effort ({common_unit(motor_units(result.mech))})",
         title=f"Motor efforts: {last.label} (dashed: exact)",
     )  # fmt: skip
-    torque.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    torque.legend(fontsize="small")
     torque.grid(alpha=0.3)
     fig.savefig(path, dpi=120)
     return path
@@ -87,15 +89,15 @@ def _tracking_picture(result: Demo, path: Path) -> Path:
 def _draw_robot(axes: Axes, result: Demo, plane: tuple[int, int]) -> None:
     """The robot at the start, and at half time in a lighter grey."""
     q = result.scenarios[-1].run.q
-    draw_mechanism(axes, result.mech, q[len(q) // 2], plane, color="0.85")
+    draw_mechanism(axes, result.mech, q[len(q) // 2], plane, color=FAINT)
     draw_mechanism(axes, result.mech, q[0], plane)
 
 
 def _draw_figure(axes: Axes, result: Demo, plane: tuple[int, int]) -> None:
     """The figure, and the path of the tip in each scenario."""
     x, y = plane
-    axes.plot(*result.figure[:, [x, y]].T, color="k", linewidth=4, alpha=0.25, label="figure")
-    for s in result.scenarios:
-        axes.plot(*s.tip[:, [x, y]].T, linewidth=1.2, label=s.label)
+    axes.plot(*result.figure[:, [x, y]].T, color=INK, linewidth=4, alpha=0.25, label="figure")
+    for i, s in enumerate(result.scenarios):
+        axes.plot(*s.tip[:, [x, y]].T, color=curve(i), linewidth=1.2, label=s.label)
     axes.set(aspect="equal", xlabel=f"{'xyz'[x]} (m)", ylabel=f"{'xyz'[y]} (m)")
     axes.locator_params(nbins=5)

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holoctl.app.skeleton_lines import new_figure
-from holoctl.base.errors import InputError
+from holoctl.app.figures import AS_WRITTEN, default_size, legend_below, new_figure
+from holoctl.app.palette import BLUE, FAINT, OPEN, PALE, SOFT
+from holoctl.app.plot_run import PANEL, draw_curves, draw_legend, draw_limits
+from holoctl.app.style import look
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear.model import Linearization
 from holoctl.design.maps.result import MotorMap
 from holoctl.design.paths.trajectory import Trajectory
-from holoctl.mechanism.bound_limits import bound_limits
-from holoctl.mechanism.default_limits import limits_of
+from holoctl.mechanism.motor_units import common_unit, motor_units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_result", "save"]
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
-    try:
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--picture: {path} cannot be written: {error}") from None
+__all__ = ["draw_result"]
 
 
 @singledispatch
@@ -47,23 +33,26 @@ def draw_result(result: Any) -> Figure:
 def _modes(lin: Linearization) -> Figure:
     """Eigenvalues in the complex plane, each with a number and a sentence."""
     modes = lin.modes()
-    figure = new_figure(7.0, 5.0 + 0.22 * len(modes))
+    size = default_size()[0]
+    figure = new_figure(height=0.75 * size + 0.22 * len(modes))
     ax = figure.add_subplot()
     for i, mode in enumerate(modes, start=1):
         at = mode.value
         x, y = (at.real, at.real), (at.imag, -at.imag)
-        color = "tab:red" if mode.damping < -NOT_DAMPED else "tab:blue"
+        color = OPEN if mode.damping < -NOT_DAMPED else BLUE
         ax.plot(
             x, y, "x", color=color, markersize=9, markeredgewidth=2, label=f"{i}  {mode.sentence}"
         )
         aside = (9, -4) if i % 2 else (-15, -4)
         ax.annotate(f"{i}", (x[0], y[0]), xytext=aside, textcoords="offset points")
-    ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
-    ax.axhline(0.0, color="0.8", linewidth=1, zorder=0)
+    ax.axvline(0.0, color=SOFT, linewidth=1, zorder=0)
+    ax.axhline(0.0, color=FAINT, linewidth=1, zorder=0)
     reach = 1.2 * max([1.0, *(abs(mode.value) for mode in modes if np.isfinite(mode.value))])
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    ax.set(xlabel="growth, 1/s", ylabel="swing, rad/s", title=f"{lin.mech.name}: modes at rest")
-    figure.legend(loc="outside lower left", fontsize=8, frameon=False)
+    ax.set(xlabel="real part (1/s)", ylabel="imaginary part (rad/s)")
+    ax.axvspan(0.0, reach, color=PALE, zorder=-1, label="not stable")
+    ax.set_title(f"{lin.mech.name}: eigenvalues at rest", **AS_WRITTEN)
+    legend_below(figure, *ax.get_legend_handles_labels())
     return figure
 
 
@@ -71,34 +60,34 @@ def _modes(lin: Linearization) -> Figure:
 def _trajectory(trajectory: Trajectory) -> Figure:
     """Positions, rates and efforts of the motors over time, efforts with their limits."""
     mech, t = trajectory.mech, trajectory.t
-    figure = new_figure(8.0, 8.0)
+    figure = new_figure(height=3 * PANEL * default_size()[1])
     axes = figure.subplots(3, 1, sharex=True)
     times = np.union1d(t, np.linspace(0.0, trajectory.duration, 400))
     motion = np.array([np.concatenate(trajectory.reference(x)[:2]) for x in times])
     positions, rates = np.split(motion, [motion.shape[1] - mech.nu], axis=1)
-    bounds = bound_limits(mech, limits_of(mech))
-    for i, name in enumerate(mech.actuator_names):
-        color = f"C{i}"
-        if positions.shape[1] == mech.nu:
-            axes[0].plot(times, positions[:, i] - positions[0, i], color=color, label=name)
-        axes[1].plot(times, rates[:, i], color=color)
-        axes[2].plot(t, trajectory.u[:, i], color=color)
-        for limit in bounds.effort[:, i]:
-            if np.isfinite(limit):
-                axes[2].axhline(limit, color=color, linewidth=1, linestyle=":")
-    axes[0].set(ylabel="motors, rad or m", title=f"{mech.name}: {trajectory.duration:.4g} s")
-    axes[0].legend(fontsize=8)
-    axes[1].set(ylabel="their rates, 1/s")
-    axes[2].set(ylabel="efforts, N m or N", xlabel="s")
+    names, unit = mech.actuator_names, common_unit(motor_units(mech))
+    moved = {"N m": "rad", "N": "m"}.get(unit, "rad or m")
+    if positions.shape[1] == mech.nu:
+        draw_curves(axes[0], times, names, positions - positions[0])
+    draw_curves(axes[1], times, names, rates)
+    draw_curves(axes[2], t, names, trajectory.u)
+    draw_limits(axes[2], mech)
+    axes[0].set_ylabel(f"from start ({moved})")
+    axes[0].set_title(f"{mech.name}: {trajectory.duration:.4g} s", **AS_WRITTEN)
+    axes[1].set_ylabel(f"rate ({'rad/s or m/s' if ' or ' in moved else f'{moved}/s'})")
+    axes[2].set(ylabel=f"effort ({unit})", xlabel="t (s)")
+    draw_legend(figure, axes, [(), names])
     return figure
 
 
 @draw_result.register(MotorMap)
 def _map(found: MotorMap) -> Figure:
     """All quantities of the map, side by side."""
+    from matplotlib import rc_context
+
     figure = new_figure(4.5 * len(found.what), 4.2)
-    for ax, what in zip(
-        figure.subplots(1, len(found.what), squeeze=False)[0], found.what, strict=True
-    ):
+    with rc_context({"axes.prop_cycle": look()["axes.prop_cycle"]}):
+        panels = figure.subplots(1, len(found.what), squeeze=False)[0]
+    for ax, what in zip(panels, found.what, strict=True):
         found.plot(what, ax=ax)
     return figure

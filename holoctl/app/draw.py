@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.skeleton import skeleton
-from holoctl.app.skeleton_lines import (
+from holoctl.app.figures import (
     AS_WRITTEN,
-    SkeletonLines,
     check_axes,
     check_color,
-    label,
+    legend_below,
     matplotlib_or_error,
+)
+from holoctl.app.palette import AXES, BODY
+from holoctl.app.skeleton import skeleton
+from holoctl.app.skeleton_lines import (
+    SkeletonLines,
+    label,
+    new_axes,
+    scales,
     view_of,
     view_points,
 )
@@ -33,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["draw", "draw_mechanism"]
 
 
-_COLORS = ("tab:red", "tab:green", "tab:blue")
-"""Colors of the axes of a frame: x, y, z."""
+ROOM = 1.2
+"""Room above and below axes in space, whose names the layout does not see, in sizes of the font."""
 
 FRAME_SHARE = 0.12
 """Length of the axes of a frame, as a share of the size of the picture."""
@@ -48,14 +54,14 @@ def draw(
     plane: str | None = None,
     *,
     frames: FrameTask | FrameLike | Iterable[FrameTask | FrameLike] = (),
-    color: str = "0.55",
+    color: str = BODY,
     t: float = 0.0,
 ) -> Axes:
     """Draw a mechanism at a configuration, closed or not. Needs ``holoctl[plot]``.
 
     Bodies are lines between joints and the frames of closures; a body that ends there shows its
     fixed frames, or its centre of mass. Prismatic joints are thin lines along their travel. Motors
-    are filled circles, closures are rings, and triangles are fixed to the world. Constraints that
+    are filled circles, closures are rings, and triangles are the ground. Constraints that
     do not hold at q are red: both ends, with a dashed line between them, and a sentence that names
     them. A constraint without frames, such as a `Coupling`, appears in that sentence alone.
 
@@ -91,6 +97,7 @@ def draw(
     animate : a whole run, as a film.
     plot_run : a run over time.
     view : in the browser, with sliders.
+    style : sizes and fonts for papers.
 
     Examples
     --------
@@ -116,18 +123,15 @@ def draw(
     size = FRAME_SHARE * float(np.ptp(found.points, axis=0).max(initial=0.0) or 1.0)
     for one in shown:
         X = place(mech.model, q, one)
-        for axis, line_color in zip(X.rotation.T, _COLORS, strict=True):
+        for axis, line_color in zip(X.rotation.T, AXES, strict=True):
             ends = view_points(np.array([X.translation, X.translation + size * axis]), view)
             ax.plot(*ends.T, color=line_color, linewidth=1.5, zorder=8)
         at: list[Any] = view_points(X.translation[None], view)[0].tolist()
-        ax.text(*at, f" {one.name}", fontsize=8, **AS_WRITTEN)  # type: ignore[call-arg] # of three in space
+        ax.text(*at, f" {one.name}", fontsize="small", **AS_WRITTEN)  # type: ignore[call-arg] # of three in space
     label(ax, names)
     if own:
         ax.set_title(mech.name, **AS_WRITTEN)
-        ax.figure.legend(
-            *ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8,
-            frameon=False,
-        )  # fmt: skip
+        legend_below(ax.figure, *lines.legend())  # type: ignore[arg-type]
     return ax
 
 
@@ -146,14 +150,20 @@ def _new_axes(view: Array) -> Axes:
     from matplotlib import pyplot as plt
 
     figure = plt.figure(layout="constrained")
-    return figure.add_subplot(projection="3d" if len(view) == 3 else None)
+    if len(view) == 3 and (engine := figure.get_layout_engine()) is not None:
+        engine.set(h_pad=ROOM * plt.rcParams["font.size"] / 72.0)  # type: ignore[call-arg]
+    return new_axes(figure, view)
 
 
 def draw_mechanism(
     axes: Axes, mech: Mechanism, q: Vector, plane: tuple[int, int], **style: object
 ) -> None:
     """Draw bodies and prismatic joints as `draw` does, with lines alone."""
-    look: dict[str, object] = {"color": "0.55", "marker": "o", "markersize": 4, "linewidth": 2.5}
+    times = scales()
+    look: dict[str, object] = {
+        "color": BODY, "marker": "o", "markersize": 4.0 * times["markersize"],
+        "linewidth": 2.5 * times["linewidth"],
+    }  # fmt: skip
     found = skeleton(mech, q)
     for line in (*found.bodies, *found.slides):
         axes.plot(*line[:, list(plane)].T, **{**look, **style})  # type: ignore[arg-type]

@@ -10,9 +10,10 @@ import numpy as np
 from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
+    PICTURES,
     names_of,
     numbers_of,
-    picture,
+    out_files,
     positions,
     robot_command,
     robot_of,
@@ -43,7 +44,10 @@ def add_linearize(commands: Any) -> None:
           "(default: x)", {"metavar": "NAMES"}),
          ("--dt", "in discrete time, with this tick",
           {"type": typed_number, "metavar": "SECONDS"}),
-         picture("the modes in the complex plane")], FORMATS,
+         *out_files({
+             ".json": "all numbers", ".csv": "A and B",
+             PICTURES: "the modes in the complex plane",
+         }, "--picture")], FORMATS,
     )  # fmt: skip
 
 

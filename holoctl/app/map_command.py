@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
+    PICTURES,
     decimal,
-    picture,
+    out_files,
     robot_command,
     robot_held,
 )
@@ -42,7 +43,10 @@ def add_map(commands: Any) -> None:
           "(%(default)s)", {"metavar": "WORDS", "default": "torque,condition"}),
          ("--jobs", "number of worker processes (default: this process alone)",
           {"type": int, "metavar": "COUNT"}),
-         picture("the map, if the grid has one or two axes")], FORMATS,
+         *out_files({
+             ".json": "all numbers", ".csv": "a row for each point",
+             PICTURES: "the map, if the grid has one or two axes",
+         }, "--picture")], FORMATS,
     )  # fmt: skip
 
 
@@ -62,8 +66,8 @@ def _map(given: argparse.Namespace) -> int:
     if given.frame is not None:
         grid = FrameTask(given.frame, axes=" ".join(axes)), *axes.values()
     wide = [name for name, values in axes.items() if np.size(values) > 1]
-    if given.picture is not None and len(wide) > 2:
-        raise InputError(f"--picture: one or two axes can be drawn, not {listing(wide)}")
+    if len(wide) > 2 and any(path.suffix.lower() in PICTURES.split() for path in given.out):
+        raise InputError(f"--out: one or two axes can be drawn, not {listing(wide)}")
     what = [word.strip() for word in given.what.split(",")]
     jobs = None if given.jobs is None else whole("--jobs", given.jobs, 1)
     found = motor_map(mech, grid, what, start=q, executor=jobs)

@@ -7,7 +7,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from holoctl.app.printing import answer, write_table
-from holoctl.app.robot_arguments import FORMATS, positions, robot_command, robot_of, typed_whole
+from holoctl.app.robot_arguments import (
+    FORMATS,
+    out_files,
+    positions,
+    robot_command,
+    robot_of,
+    typed_whole,
+)
 from holoctl.closing.assembly import assemble
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -28,7 +35,8 @@ def add_modes(commands: Any) -> None:
         "starts may miss modes.",
         "holoctl modes five_bar --set motor_left=2.0 --json",
         [("--tries", "random starts (%(default)s)", {"type": typed_whole, "default": 200}),
-         ("--seed", "of the random starts (%(default)s)", {"type": typed_whole, "default": 0})],
+         ("--seed", "of the random starts (%(default)s)", {"type": typed_whole, "default": 0}),
+         *out_files({".json": "all numbers", ".csv": "a row for each mode"})],
         FORMATS,
     )  # fmt: skip
 

@@ -31,7 +31,8 @@ def add_new(commands: Any) -> None:
     add_options(parser, [
         ("name", "of the robot", {}),
         ("--chain", "joints from the base to the tip: 'hip knee'; 'slide=prismatic' (revolute, "
-         "continuous, prismatic, ball, universal); 'knee: crank rod' for a chain on the bar of the "
+         "continuous, prismatic, ball, universal); 'yaw=revolute:z' turns about z and not y; "
+         "'knee: crank rod' for a chain on the bar of the "
          "joint knee; may be repeated",
          {"action": "append", "default": [], "metavar": "JOINTS"}),
         ("--loop", "two joints whose bars meet at their ends: 'rod knee', 'rod knee=ball' "

@@ -9,42 +9,52 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holoctl.app.drawing_tolerance import closure_limit
-from holoctl.app.skeleton_lines import AS_WRITTEN, matplotlib_or_error
+from holoctl.app.figures import (
+    AS_WRITTEN,
+    default_size,
+    legend_below,
+    matplotlib_or_error,
+    new_figure,
+)
+from holoctl.app.palette import FORCE, INK, SOFT, curve, dash
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_order
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.motor_units import common_unit, motor_units
 from holoctl.simulation.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_run", "plot_run"]
+__all__ = ["check_run", "draw_curves", "draw_legend", "draw_limits", "plot_run"]
 
 
-SIZE = 8.0, 2.3
-"""Width of a picture, and height of a panel, inches."""
+PANEL = 0.48
+"""Height of a panel, as a share of the usual height of a figure."""
 
-LONGEST_LINE = 80
-"""Largest number of letters in a line of the title."""
+LETTERS_PER_INCH = 100.0
+"""Number of letters in an inch of the title, times their size in points."""
 
 MOST_NAMES = 12
-"""Largest number of names in a legend; more would hide the curves."""
+"""Largest number of names in a legend; more would take the place of the curves."""
 
 FLOOR = 1e-17
 """Value at which a closure error of zero is drawn on its logarithmic axis."""
 
 
+@former_order(Run, "run", "mech")
 def plot_run(
+    mech: Mechanism | None,
     run: Run,
-    mech: Mechanism | None = None,
     *,
-    limits: Limits | None = None,
+    limits: Any = MODEL,
     figure: Figure | None = None,
 ) -> Figure:
     """Draw a run over time: positions, rates, efforts, closure errors. Needs ``holoctl[plot]``.
@@ -58,11 +68,12 @@ def plot_run(
 
     Parameters
     ----------
+    mech : Mechanism or None
+        The simulated mechanism, which is not part of a run; None if it is not known.
     run : Run
-    mech : Mechanism, optional
-        The simulated mechanism, which is not part of a run.
-    limits : Limits, optional
-        Limits of efforts. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of efforts are drawn.
     figure : matplotlib Figure, optional
         Figure to draw in, such as ``plt.figure()``, which ``plt.show()`` shows; if it has no
         layout, it gets the constrained one. Default: a new one; a notebook shows it if it is the
@@ -90,12 +101,12 @@ def plot_run(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("four_bar"))
     >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.1)
-    >>> [ax.get_ylabel() for ax in hc.plot_run(run=run, mech=mech).axes]
+    >>> [ax.get_ylabel() for ax in hc.plot_run(mech, run).axes]
     ['position (rad)', 'rate (rad/s)', 'effort (N m)', 'closure (scaled)']
     """
     check_run(run, mech)
-    new_figure = matplotlib_or_error()
-    if limits is not None and mech is None:
+    matplotlib_or_error()
+    if isinstance(limits, Limits) and mech is None:
         raise InputError("limits need their mechanism: give mech too")
     if figure is not None and not hasattr(figure, "subplots"):
         raise InputError(f"figure must be one of matplotlib; got {type(figure).__name__}")
@@ -103,25 +114,28 @@ def plot_run(
     if figure is None:
         from matplotlib import pyplot as plt  # noqa: F401 (a notebook then shows figures)
 
-        figure = new_figure(figsize=(SIZE[0], SIZE[1] * (len(panels) + 1)), layout="constrained")
+        figure = new_figure(height=PANEL * default_size()[1] * (len(panels) + 1))
     elif hasattr(figure, "set_layout_engine") and figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")  # otherwise legends are outside the figure
     axes = figure.subplots(len(panels) + 1, 1, sharex=True, squeeze=False)[:, 0].tolist()
     for ax, (what, names, values) in zip(axes, panels, strict=False):
-        _curves(ax, run.t, names, values)
+        draw_curves(ax, run.t, names, values)
         ax.set_ylabel(what)
         if mech is not None and what.startswith("effort"):
-            _limits(ax, mech, limits)
-    axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color="0.3", linewidth=1.0)
+            draw_limits(ax, mech, limits)
+    axes[-1].semilogy(run.t, np.maximum(run.closure, FLOOR), color=INK)
     most = _most_open(run, mech)
-    axes[-1].axhline(most, color="0.3", linewidth=1.0, linestyle=":")  # limit of a certificate
+    axes[-1].axhline(most, color=INK, linewidth=1.0, linestyle=":")  # limit of a certificate
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
+    axes[-1].grid(alpha=0.3)
     _marks(axes, run)
+    draw_legend(figure, axes, [names for _, names, _ in panels])
     name = "" if mech is None else f"{mech.name}, "
     ended = f", ended by {run.ended}" if run.ended else ""
     last = f"{run.t[-1]:.4g} s" if run.t.size else "no time"
-    title = fill(f"{name}{last}{ended}", LONGEST_LINE)  # errors have long messages
-    axes[0].set_title(title, fontsize="medium", **AS_WRITTEN)
+    size = axes[0].title.get_size()  # errors have long messages
+    letters = max(20, int(LETTERS_PER_INCH * figure.bbox.width / figure.dpi / size))
+    axes[0].set_title(fill(f"{name}{last}{ended}", letters), fontsize="medium", **AS_WRITTEN)
     return figure
 
 
@@ -156,12 +170,12 @@ def _check_instants(run: Run) -> None:
 def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[str], Array]]:
     """The panels over time: label, names of the curves, and (N, n) values."""
     n, nq, nu = run.v.shape[1], run.q.shape[1], run.u.shape[1]
-    own = "q (rad, m)" if nq == n else "q (as in the model)"  # with cosines, sines, quaternions
+    own = "q (rad or m)" if nq == n else "q (as in the model)"  # with cosines, sines, quaternions
     if mech is None:
-        yield own, [f"q[{i}]" for i in range(nq)], run.q
-        yield "v (rad/s, m/s)", [f"v[{i}]" for i in range(n)], run.v
+        yield own, [f"[{i}]" for i in range(nq)], run.q
+        yield "v (rad/s or m/s)", [f"[{i}]" for i in range(n)], run.v
         if nu:
-            yield "effort (N m, N)", [f"u[{i}]" for i in range(nu)], run.u
+            yield "effort (N m or N)", [f"[{i}]" for i in range(nu)], run.u
         return
     if not nu:
         unit = _unit(mech, np.eye(mech.nv))
@@ -178,8 +192,7 @@ def _panels(run: Run, mech: Mechanism | None) -> Iterator[tuple[str, Sequence[st
         positions[:, turns] = _turned(run.t, positions[:, turns], (run.v @ mech.B)[:, turns])
         yield f"position ({unit})", mech.actuator_names, positions
     yield f"rate ({_per_second(unit)})", mech.actuator_names, run.v @ mech.B
-    effort = {"rad": "N m", "m": "N"}.get(unit, "N m, N")
-    yield f"effort ({effort})", mech.actuator_names, run.u
+    yield f"effort ({common_unit(motor_units(mech))})", mech.actuator_names, run.u
 
 
 def _most_open(run: Run, mech: Mechanism | None) -> float:
@@ -209,50 +222,64 @@ def _unit(mech: Mechanism, B: Array) -> str:
     moved = (B != 0.0).any(axis=1)
     if not (moved & length).any():
         return "rad"
-    return "rad, m" if (moved & ~length).any() else "m"
+    return "rad or m" if (moved & ~length).any() else "m"
 
 
 def _per_second(unit: str) -> str:
-    return ", ".join(f"{one}/s" for one in unit.split(", "))
+    return " or ".join(f"{one}/s" for one in unit.split(" or "))
 
 
-def _curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
+def draw_curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> None:
+    """Curves over time, each with the color of its place among the names."""
     for i, name in enumerate(names):
-        ax.plot(t, values[:, i], linewidth=1.2, label=name if i < MOST_NAMES else "_")
-    named, lines = list(names[:MOST_NAMES]), list(ax.lines[:MOST_NAMES])
-    if len(names) > MOST_NAMES:
-        lines += ax.plot([], [], " ", label="_")
-        named.append(f"({len(names) - MOST_NAMES} more)")
+        look: dict[str, Any] = {"color": curve(i), "linestyle": dash(i)}
+        ax.plot(t, values[:, i], **look, label=name if i < MOST_NAMES else "_")
     ax.grid(alpha=0.3)
-    _legend(ax, lines, named)
 
 
-def _legend(ax: Axes, lines: Sequence[Any], names: Sequence[str]) -> None:
-    """A legend next to the axes, with all names, also those with "_", which matplotlib skips."""
-    words = ["."] * len(lines)
-    legend = ax.legend(lines, words, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set(text=name, **AS_WRITTEN)
-
-
-def _limits(ax: Axes, mech: Mechanism, limits: Limits | None) -> None:
+def draw_limits(ax: Axes, mech: Mechanism, limits: Any = MODEL) -> None:
     """Draw limits of efforts as dotted lines."""
-    bounds = bound_limits(mech, limits_of(mech) if limits is None else limits).effort
+    bounds = bound_limits(mech, requested_limits(mech, limits, "plot_run") or Limits()).effort
+    label = "limit"
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):
             if np.isfinite(most):
-                ax.axhline(most, color=f"C{i % 10}", linewidth=1.0, linestyle=":", zorder=1)
+                ax.axhline(
+                    most, color=curve(i), linewidth=1.0, linestyle=":", zorder=1, label=label
+                )
+                label = "_"
+
+
+def draw_legend(figure: Figure, axes: Sequence[Axes], names: Sequence[Sequence[str]]) -> None:
+    """One legend below the figure, with the names of the curves of each of the first axes; names
+    that differ between axes appear one after the other."""
+    lines, shown = list[Any](), list[str]()
+    for ax, there in zip(axes, names, strict=False):
+        fresh = [i for i, name in enumerate(there[:MOST_NAMES]) if name not in shown]
+        lines += [ax.lines[i] for i in fresh]
+        shown += [there[i] for i in fresh]
+    more = max((len(there) for there in names), default=0) - MOST_NAMES
+    if more > 0:
+        lines += axes[0].plot([], [], " ", label="_")
+        shown.append(f"({more} more)")
+    for ax in axes:
+        for line, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            if name not in shown:
+                lines.append(line)
+                shown.append(name)
+    if lines:
+        legend_below(figure, lines, shown)
 
 
 def _marks(axes: Sequence[Axes], run: Run) -> None:
     """Draw events and other instants as vertical lines, with one legend."""
     marks = [
-        (run.crossings, "tab:purple", "-.", "singular configuration crossed"),
-        (run.repartitions, "0.7", ":", "other rows or coordinates"),
+        (run.crossings, FORCE, "-.", "singular configuration crossed"),
+        (run.repartitions, SOFT, ":", "other rows or coordinates"),
     ]
     for k in np.unique(run.events[:, 1]).astype(int) if len(run.events) else ():
         at = run.events[run.events[:, 1] == k, 0]
-        marks.append((at, f"C{(k + 3) % 10}", "--", f"event {k}"))
+        marks.append((at, curve(k + 3), "--", f"event {k}"))
     shown = [mark for mark in marks if len(mark[0])]
     for instants, color, style, what in shown:
         for ax in axes:  # one line for all of them: thousands would take long
@@ -263,6 +290,3 @@ def _marks(axes: Sequence[Axes], run: Run) -> None:
                 where, up, color=color, linestyle=style, linewidth=1.0, label=name, zorder=0,
                 transform=ax.get_xaxis_transform(),
             )  # fmt: skip
-    axes[-1].grid(alpha=0.3)
-    if shown:
-        axes[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

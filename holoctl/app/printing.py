@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from holoctl.base.errors import InputError
 from holoctl.doctor.report import plain
 
 __all__ = ["answer", "write_table"]
@@ -24,20 +25,48 @@ def answer(
     show: Callable[[Any], None],
     draw: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Print a result in the requested format, and draw it if a picture was requested."""
-    if getattr(given, "picture", None) is not None:
-        from holoctl.app.design_plot import draw_result, save
+    """Print a result in the requested format, and write the files of ``--out``.
 
-        save((draw or draw_result)(result), given.picture)
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    for path in given.out:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix.lower() == ".json":
+                path.write_text(_json(as_dict(result)), "utf-8")
+            elif path.suffix.lower() == ".csv":
+                with path.open("w", newline="", encoding="utf-8") as file:
+                    _write_csv(file, as_table(result))
+            elif path.suffix.lower() == ".npz":
+                result.save(path)
+            else:
+                from holoctl.app.design_plot import draw_result
+
+                (draw or draw_result)(result).savefig(path, dpi=120)
+        except (OSError, ValueError) as error:
+            raise InputError(f"--out: {path} cannot be written: {error}") from None
     if given.json:
-        print(json.dumps(plain(as_dict(result)), indent=2))
+        sys.stdout.write(_json(as_dict(result)))
     elif given.csv:
-        header, rows = as_table(result)
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        _write_csv(sys.stdout, as_table(result))
     else:
         show(result)
+    for path in () if given.json or given.csv else given.out:
+        print(f"written: {path}")
+
+
+def _json(found: dict[str, Any]) -> str:
+    return json.dumps(plain(found), indent=2) + "\n"
+
+
+def _write_csv(file: Any, table: Table) -> None:
+    header, rows = table
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
 
 
 def write_table(rows: Sequence[tuple[Any, ...]], units: Sequence[str] = ()) -> None:

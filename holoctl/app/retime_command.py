@@ -13,8 +13,10 @@ import numpy as np
 from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
+    PICTURES,
     decimal,
-    picture,
+    former_option,
+    out_files,
     robot_command,
     robot_held,
     typed_number,
@@ -37,19 +39,24 @@ def add_retime(commands: Any) -> None:
         "the fastest motion through way-points within the limits of the robot",
         "Find the fastest motion along a smooth path through way-points, at rest at both ends, "
         "within the limits of the file. The first row of the CSV file names its columns: the "
-        "motors, or with --frame x, y, z of a frame (m). --csv prints the motion at --rate.",
-        "holoctl retime delta --path pick.csv --margin 0.03 --picture pick.png",
+        "motors, or with --frame x, y, z of a frame (m). --csv prints the motion at --frequency.",
+        "holoctl retime delta --path pick.csv --margin 0.03 --out pick.png",
         [("--path", "the way-points", {"metavar": "CSV", "type": Path, "required": True}),
          ("--frame", "the frame whose positions the way-points are", {"metavar": "NAME"}),
          ("--method", "a cone program (default), or toppra, which is faster",
           {"choices": ["cvxpy", "toppra"], "default": "cvxpy"}),
-         ("--points", "number of intervals (%(default)s)", {"type": int, "default": 200}),
+         ("--points", "number of intervals (%(default)s)",
+          {"type": int, "default": 200, "metavar": "COUNT"}),
          ("--margin", "share of the limits that is left to a controller (%(default)s)",
           {"type": typed_number, "default": 0.0, "metavar": "SHARE"}),
          ("--payload", "a mass at the origin of a frame, kg", {"metavar": "FRAME=MASS"}),
-         ("--rate", "rows of --csv per second (%(default)g)",
+         ("--frequency", "rows of the table per second, Hz (%(default)g)",
           {"type": typed_number, "default": 1000.0, "metavar": "HZ"}),
-         picture("motors and efforts over time")], FORMATS,
+         former_option("--rate", "--frequency", typed_number, dest="frequency", default=1000.0),
+         *out_files({
+             ".json": "all numbers", ".csv": "the motion, for a controller",
+             PICTURES: "motors and efforts over time",
+         }, "--picture")], FORMATS,
     )  # fmt: skip
 
 
@@ -57,12 +64,12 @@ def _retime(given: argparse.Namespace) -> int:
     from holoctl.design.retiming.retime import retime
 
     mech, q = robot_held(given)
-    rate = positive("--rate", given.rate, "1/s")
+    frequency = positive("--frequency", given.frequency, "Hz")
     trajectory = retime(
         mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,
         start=q, payload=_payload(given.payload), margin=given.margin,
     )  # fmt: skip
-    answer(given, trajectory, _nodes, partial(_motion, rate=rate), _print_trajectory)
+    answer(given, trajectory, _nodes, partial(_motion, frequency=frequency), _print_trajectory)
     return 0
 
 
@@ -124,9 +131,9 @@ def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     return head | {"at_limits": trajectory.at_limits} | found
 
 
-def _motion(trajectory: Trajectory, rate: float) -> tuple[list[str], list[list[Any]]]:
+def _motion(trajectory: Trajectory, frequency: float) -> tuple[list[str], list[list[Any]]]:
     """The reference of a controller at every tick."""
-    dt, names = 1.0 / rate, trajectory.mech.actuator_names
+    dt, names = 1.0 / frequency, trajectory.mech.actuator_names
     header = ["t", *names, *(f"d {x}" for x in names), *(f"dd {x}" for x in names)]
     rows = []
     for i in range(int(np.ceil(trajectory.duration / dt - 1e-9)) + 1):

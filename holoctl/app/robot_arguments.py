@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,16 @@ __all__ = [
     "FLAG",
     "FORMATS",
     "GAINS",
+    "PICTURES",
     "Option",
     "add_options",
     "decimal",
     "folder",
+    "former_option",
     "gains_of",
     "names_of",
     "numbers_of",
-    "picture",
+    "out_files",
     "positions",
     "robot_command",
     "robot_held",
@@ -58,9 +60,12 @@ Option = tuple[str, str, dict[str, Any]]
 FLAG = {"action": "store_true"}
 
 FORMATS: tuple[Option, ...] = (
-    ("--json", "for programs", FLAG),
-    ("--csv", "for spreadsheets", FLAG),
+    ("--json", "print as JSON, for programs", FLAG),
+    ("--csv", "print as CSV, for spreadsheets", FLAG),
 )
+
+PICTURES = ".png .pdf .svg .jpg"
+"""Endings of pictures, as a key of `out_files`."""
 
 
 GAINS: tuple[Option, ...] = (
@@ -100,9 +105,44 @@ def add_options(parser: Any, options: Iterable[Option]) -> None:
         parser.add_argument(name, help=text, **arguments)
 
 
-def picture(what: str) -> Option:
-    """The option ``--picture``."""
-    return "--picture", f"also draw {what}", {"metavar": "PNG", "type": Path}
+def out_files(endings: Mapping[str, str], *former: str) -> list[Option]:
+    """The option ``--out`` of a command that writes files: endings, and what a file has that ends
+    so; and its former names."""
+    said = "; ".join(f"{ending}: {what}" for ending, what in endings.items())
+    valid = tuple(ending for key in endings for ending in key.split())
+    arguments = {"dest": "out", "action": "append", "default": []}
+    shown = f"write a file, whose ending says what. {said}. May be repeated"
+    return [
+        ("--out", shown, {**arguments, "type": _out_file(valid), "metavar": "FILE"}),
+        *(former_option(name, "--out", _out_file(valid), **arguments) for name in former),
+    ]
+
+
+def former_option(name: str, now: str, kind: Callable[[str], Any], **arguments: Any) -> Option:
+    """An option that is not shown, and works for one version with a warning."""
+
+    def typed(text: str) -> Any:
+        log.warning("%s is called %s now, and this name goes with the next version", name, now)
+        return kind(text)
+
+    return name, argparse.SUPPRESS, {**arguments, "type": typed}
+
+
+def _out_file(valid: tuple[str, ...]) -> Callable[[str], Path]:
+    """The type of ``--out``: a path with a valid ending."""
+
+    def checked(text: str) -> Path:
+        path = Path(text)
+        if not path.suffix and ".npz" in valid and path.name:
+            log.warning("--out %s: the ending is missing; %s.npz is written", text, text)
+            path = path.with_name(f"{path.name}.npz")
+        if path.suffix.lower() not in valid:
+            raise argparse.ArgumentTypeError(
+                f"the ending of a file must be one of {', '.join(valid)}; got {text!r}"
+            )
+        return path
+
+    return checked
 
 
 def folder(text: str) -> Path:

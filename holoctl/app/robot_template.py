@@ -1,8 +1,8 @@
 """URDF and YAML of a new robot, from the names of its joints, loops and motors.
 
-Bars lie in the x-z plane and hinges turn about y. The drawing is the zero configuration: all frames
-are parallel to those of the world, and every loop closes exactly. Lengths and masses are
-placeholders, to be replaced by those of the robot.
+Bars lie in the x-z plane; hinges turn about y, or another axis that is given. The drawing is the
+zero configuration: all frames are parallel to those of the world, and every loop closes exactly.
+Lengths and masses are placeholders, to be replaced by those of the robot.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from holoctl.base.errors import InputError
 __all__ = ["Chain", "DrawnJoint", "RobotTemplate", "chain_of", "loop_of"]
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "ball", "universal")
+ONE_AXIS = JOINT_TYPES[:3]
+AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 LOOP_TYPES = {"revolute": "revolute", "ball": "3d", "weld": "6d", "universal": "universal"}
 """What closes a loop -> the word of the YAML file."""
 
@@ -36,7 +38,9 @@ class DrawnJoint:
 
     Attributes
     ----------
-    name, type : str
+    name : str
+    type : str
+        One of `JOINT_TYPES`; with an axis of the world, ``"revolute:x"``.
     parent : str
         The joint whose bar carries it; empty: the base.
     start, end : (3,) array
@@ -67,15 +71,22 @@ class Chain:
 
 
 def chain_of(text: str) -> Chain:
-    """A chain as it is typed: ``"hip knee"``, ``"slide=prismatic"``, ``"knee: crank rod"``."""
-    on, colon, rest = text.rpartition(":")
+    """A chain as it is typed: ``"hip knee"``, ``"slide=prismatic"``, ``"yaw=revolute:z"``,
+    ``"knee: crank rod"``."""
+    on, colon, rest = text.partition(":")
+    if "=" in on or not colon:  # the colon of an axis, or none
+        on, colon, rest = "", "", text
     if colon and not on.strip():
         raise InputError(f"chain {text!r}: the joint before ':' carries the chain; it has no name")
     joints = []
     for word in rest.replace(",", " ").split():
         name, _, kind = word.partition("=")
-        one_of(f"chain {text!r}: the type of {name!r}", kind or "revolute", JOINT_TYPES)
-        joints.append((_checked(name), kind or "revolute"))
+        kind, colon, axis = (kind or "revolute").partition(":")
+        one_of(f"chain {text!r}: the type of {name!r}", kind, JOINT_TYPES)
+        if colon:
+            one_of(f"chain {text!r}: {name!r}: a type with an axis", kind, ONE_AXIS)
+            one_of(f"chain {text!r}: the axis of {name!r}", axis, list(AXES))
+        joints.append((_checked(name), f"{kind}{colon}{axis}"))
     if not joints:
         raise InputError(f"chain {text!r}: names of joints are needed, from the base to the tip")
     return Chain(on.strip(), tuple(joints))
@@ -244,9 +255,10 @@ _HEAD = """<?xml version="1.0" encoding="utf-8"?>
 <!--
   {name}: a template. Replace lengths (origin), masses and inertias by those of the robot.
 
-  x to the right, z upwards, gravity along -z; hinges turn about y. The zero of every joint is the
-  drawing, and all frames are parallel there. A URDF is a tree, so each loop is cut open: the links
-  ..._end are the two halves of its joint, z along its axis, and {name}.yaml closes them.
+  x to the right, z upwards, gravity along -z; axes of joints are given in these axes. The zero of
+  every joint is the drawing, and all frames are parallel there. A URDF is a tree, so each loop is
+  cut open: the links ..._end are the two halves of its joint, z along its axis, and {name}.yaml
+  closes them.
   Inertias are those of round rods of steady thickness.
 -->
 <robot name="{name}">
@@ -296,7 +308,7 @@ name_mot: [{motors}]
 # Where to start closing, rad or m; the joints left out are at zero. The drawing is closed.
 # reference: {{joint: 0.3}}
 
-# What motors give and joints may do; the URDF's limits count where nothing stands here.
+# Limits of motors and joints; those of the URDF hold for what is left out.
 # limits: {{effort: {{motor: 40}}, velocity: {{joint: 12}}, position: {{joint: [-1.5, 1.5]}}}}
 
 # Friction and springs.
@@ -310,7 +322,8 @@ def _joint_text(joint: DrawnJoint, place: Mapping[str, DrawnJoint], motor: bool)
     bar = joint.end - joint.start
     length = float(np.linalg.norm(bar))
     mass, along = DENSITY * length, bar / length
-    slides, kind = joint.type == "prismatic", joint.type
+    kind, _, axis = joint.type.partition(":")
+    slides = kind == "prismatic"
     inertia = mass * (length**2 / 12.0 + RADIUS**2 / 4.0) * (np.eye(3) - np.outer(along, along))
     inertia += mass * RADIUS**2 / 2.0 * np.outer(along, along)
     limit = ""
@@ -321,9 +334,10 @@ def _joint_text(joint: DrawnJoint, place: Mapping[str, DrawnJoint], motor: bool)
             f'velocity="{velocity}"/>'
         )
     return _JOINT.format(
-        name=joint.name, type=kind if kind in JOINT_TYPES[:3] else "revolute",
+        name=joint.name, type=kind if kind in ONE_AXIS else "revolute",
         xyz=_three(joint.start - origin), parent=f"{joint.parent}_link" if joint.parent else "base",
-        axis=_three(along) if slides else "0 1 0", limit=limit, middle=_three(0.5 * bar),
+        axis=_three(along) if slides and not axis else AXES[axis or "y"], limit=limit,
+        middle=_three(0.5 * bar),
         mass=mass, length=length, radius=RADIUS, tilt=float(np.arctan2(bar[0], bar[2])),
         I=(inertia[0, 0], inertia[0, 2], inertia[1, 1], inertia[2, 2]),
     )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
     GAINS,
+    PICTURES,
     decimal,
     gains_of,
-    picture,
+    out_files,
     robot_command,
     robot_of,
     typed_number,
@@ -40,7 +40,7 @@ def add_simulate(commands: Any) -> None:
         "Close the robot and simulate it from rest: without --kp and --kd its motors give nothing, "
         "so it falls; with them computed torque holds it, or moves motors to where --to says, in "
         "the whole time, by a polynomial of fifth degree.",
-        "holoctl simulate five_bar --kp 400 --kd 40 --to motor_left=2.4 --picture run.png",
+        "holoctl simulate five_bar --kp 400 --kd 40 --to motor_left=2.4 --out run.png",
         [("--duration", "s (%(default)g)",
           {"type": typed_number, "default": 2.0, "metavar": "SECONDS"}),
          *GAINS,
@@ -48,8 +48,10 @@ def add_simulate(commands: Any) -> None:
           {"metavar": "MOTOR=VALUE", "action": "append", "default": []}),
          ("--frequency", "of the controller, Hz (%(default)g)",
           {"type": typed_number, "default": 1000.0, "metavar": "HZ"}),
-         ("--out", "also write the whole run, for numpy", {"metavar": "NPZ", "type": Path}),
-         picture("the run")], FORMATS,
+         *out_files({
+             ".npz": "the whole run (numpy, holoctl view --run)", ".json": "all numbers",
+             ".csv": "motors and efforts", PICTURES: "a picture",
+         }, "--picture")], FORMATS,
     )  # fmt: skip
 
 
@@ -73,11 +75,6 @@ def _simulate(given: argparse.Namespace) -> int:
     run = simulate(
         mech, controller, q, v, duration, frequency=frequency, progress=sys.stderr.isatty()
     )
-    if given.out is not None:
-        try:
-            run.save(given.out)
-        except OSError as error:
-            raise InputError(f"--out: {given.out} cannot be written: {error.strerror}") from None
     motors = np.array([mech.motor_positions(x) for x in run.q])
     names = list(mech.actuator_names)
 
@@ -97,7 +94,7 @@ def _simulate(given: argparse.Namespace) -> int:
         print("\nmotors at the end:")
         write_table(list(zip(names, motors[-1].tolist(), strict=True)))
 
-    answer(given, run, as_dict, as_table, show, lambda run: plot_run(run, mech))
+    answer(given, run, as_dict, as_table, show, lambda run: plot_run(mech, run))
     return 1 if run.ended else 0
 
 

@@ -40,7 +40,8 @@ class Skeleton:
     bodies, slides, rods, gaps : (n, 2, 3) arrays
         Lines. Gaps are between ends that should meet and do not.
     joints, motors, closures, ground, open_ends : (n, 3) arrays
-        Points. Motors are joints too; ground are the points that are fixed to the world.
+        Points. Motors are joints too, of a prismatic joint the middle of its travel; ground are the
+        points that are fixed to the world.
     off : str
         The constraints that do not hold, and their errors, in words; empty if all hold.
     """
@@ -73,6 +74,9 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
     held, rods, gaps, ends, ground = _closures(mech, kin, off)
     bodies, slides, hung = _bodies(mech, kin)
     origin = np.array([X.translation for X in kin.placements])
+    middle = origin.copy()
+    for j, (start, end) in zip(fastened(mech), slides, strict=True):
+        middle[j] = 0.5 * (start + end)
     driven = mech.joint_of[np.abs(mech.B).max(axis=1, initial=0.0) > 0.0]
     return Skeleton(
         bodies=_lines(bodies),
@@ -80,7 +84,7 @@ def skeleton(mech: Mechanism, q: Vector, t: float = 0.0) -> Skeleton:
         rods=_lines(rods),
         gaps=_lines(gaps),
         joints=origin[1:],
-        motors=origin[np.unique(driven)],
+        motors=middle[np.unique(driven)],
         closures=_points(held),
         ground=_points([*hung, *ground]),
         open_ends=_points(ends),

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holoctl.app.figures import AS_WRITTEN
+from holoctl.app.palette import BODY, CLOSURE, FAINT, GROUND, JOINT, MOTOR, OPEN, ROD, SOFT
 from holoctl.app.skeleton import Skeleton, normal_of_plane
-from holoctl.base.checks import Array, Vector, quoted, shown
+from holoctl.base.checks import Array, Vector, quoted
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import LETTERS
@@ -16,56 +18,59 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "AS_WRITTEN",
-    "SkeletonLines",
-    "check_axes",
-    "check_color",
-    "frame",
-    "label",
-    "matplotlib_or_error",
-    "new_figure",
-    "view_of",
-    "view_points",
-]
+__all__ = ["SkeletonLines", "frame", "label", "new_axes", "scales", "view_of", "view_points"]
 
+
+_SUPPORT = ((0.0, 0.0), (-0.62, -1.0), (0.62, -1.0), (0.0, 0.0))
+"""The marker of the ground: a triangle below the point."""
 
 _LOOKS: dict[str, dict[str, Any]] = {
-    "bodies": {"color": "0.55", "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
-    "slides": {"color": "0.55", "linewidth": 1.2, "zorder": 2, "label": "slide"},
-    "rods": {"color": "tab:brown", "linewidth": 1.2, "zorder": 2, "label": "rod"},
+    "bodies": {"color": BODY, "linewidth": 2.5, "solid_capstyle": "round", "zorder": 2},
+    "slides": {"color": BODY, "linewidth": 1.2, "zorder": 2, "label": "slide"},
+    "rods": {"color": ROD, "linewidth": 1.2, "zorder": 2, "label": "rod"},
     "ground": {
-        "marker": "^", "color": "0.35", "markersize": 11, "linestyle": "", "zorder": 1,
-        "label": "fastened to the world",
+        "marker": _SUPPORT, "color": GROUND, "markersize": 24, "linestyle": "", "zorder": 1,
+        "label": "ground", "markeredgewidth": 0.0,
     },
     "joints": {
-        "marker": "o", "markersize": 5, "markerfacecolor": "w", "markeredgecolor": "0.25",
-        "linestyle": "", "zorder": 3, "label": "joint",
+        "marker": "o", "markersize": 5, "markerfacecolor": "w", "markeredgecolor": JOINT,
+        "markeredgewidth": 1.0, "linestyle": "", "zorder": 3, "label": "joint",
     },
     "motors": {
-        "marker": "o", "markersize": 8, "color": "tab:blue", "linestyle": "", "zorder": 4,
-        "label": "motor",
+        "marker": "o", "markersize": 8, "color": MOTOR, "markeredgecolor": JOINT,
+        "markeredgewidth": 1.0, "linestyle": "", "zorder": 4, "label": "motor",
     },
     "closures": {
-        "marker": "o", "markersize": 9, "markerfacecolor": "none", "linestyle": "",
-        "markeredgecolor": "tab:orange", "markeredgewidth": 1.8, "zorder": 5, "label": "closure",
+        "marker": "o", "markersize": 10, "markerfacecolor": "none", "linestyle": "",
+        "markeredgecolor": CLOSURE, "markeredgewidth": 2.0, "zorder": 5, "label": "closure",
     },
-    "gaps": {"color": "tab:red", "linewidth": 1.2, "linestyle": "--", "zorder": 6},
+    "gaps": {"color": OPEN, "linewidth": 1.2, "linestyle": "--", "zorder": 6},
     "open_ends": {
-        "marker": "X", "markersize": 8, "color": "tab:red", "linestyle": "", "zorder": 7,
+        "marker": "X", "markersize": 8, "color": OPEN, "linestyle": "", "zorder": 7,
         "label": "does not meet",
     },
 }  # fmt: skip
-"""Style of each part of a skeleton, by matplotlib's names."""
+"""Style of each part of a skeleton, by matplotlib's names, at its default sizes."""
 
-AS_WRITTEN: dict[str, Any] = {"parse_math": False, "usetex": False}
-"""Style of texts with names, in which `$` and `_` are not mathematics."""
+USUAL = {"linewidth": 1.5, "markersize": 6.0}
+"""Line width and marker size of matplotlib, points. Those of the user, or of `style`, scale
+pictures."""
 
 ALONG_AN_AXIS = 1.0 - 1e-6
 """Cosine of the normal and a world axis above which a plane is seen along that axis."""
 
 THINNEST = 0.4
 """Smallest side of a box in space, as a share of its longest side."""
+
+TICK, MARGIN = 6.0, 3.0
+"""Room of a number along a side of a box in space, and around a box for numbers and the names of
+axes, in sizes of the font."""
+
+NUMBERS, NAME = 0.8, 2.4
+"""Distances of the numbers and of the name of an axis from a box in space, in sizes of the font."""
+
+_TO_NUMBERS, _TO_NAME = 8.0, 21.0
+"""What matplotlib adds to these distances, before it scales them with the box."""
 
 
 # ----------------------------------------------------------------------- the view of it
@@ -122,6 +127,17 @@ def view_points(points: Array, view: Array) -> Array:
     return seen
 
 
+def new_axes(figure: Figure, view: Array) -> Axes:
+    """Axes of a figure for a view: flat, or in space with a faint grid on white."""
+    from matplotlib import rc_context
+
+    if len(view) == 2:
+        return figure.add_subplot()
+    with rc_context({"grid.color": FAINT, "grid.linewidth": 0.6}):
+        space: Axes = figure.add_subplot(projection="3d")
+    return space
+
+
 def label(ax: Axes, names: tuple[str, ...]) -> None:
     """Names and units of the axes, and one scale for all."""
     for letter, name in zip(LETTERS, names, strict=False):
@@ -135,7 +151,6 @@ def label(ax: Axes, names: tuple[str, ...]) -> None:
         return
     limits = np.array([getattr(ax, f"get_{letter}lim")() for letter in LETTERS])
     frame(ax, limits.T)
-    ax.locator_params(nbins=5)
 
 
 def frame(ax: Axes, points: Array) -> None:
@@ -146,27 +161,67 @@ def frame(ax: Axes, points: Array) -> None:
     for letter, m, h in zip(LETTERS, middle, half, strict=False):
         getattr(ax, f"set_{letter}lim")(m - h, m + h)
     ax.set_aspect("equal", adjustable="box")
+    if len(half) == 3:
+        _space(ax, half / half.max())
+
+
+def _space(ax: Any, sides: Vector) -> None:
+    """White walls, ticks that fit along each side, and names of axes beside the ticks."""
+    from matplotlib import rcParams
+
+    font = float(rcParams["font.size"])
+    length = 72.0 * min(ax.bbox.width, ax.bbox.height) / ax.figure.dpi / font  # of the box
+    ax.set_box_aspect(sides, zoom=max(0.5, 1.0 - MARGIN / length))
+    for letter, side in zip(LETTERS, sides, strict=True):
+        axis = getattr(ax, f"{letter}axis")
+        axis.pane.set(fill=False, edgecolor=FAINT)
+        axis.line.set_color(SOFT)
+        ax.locator_params(axis=letter, nbins=max(1, round(side * length / TICK)))
+        across = float(sides[[x != letter for x in LETTERS]].mean())
+        ax.tick_params(axis=letter, labelsize="small", pad=NUMBERS * font / across - _TO_NUMBERS)
+        axis.labelpad = NAME * font / across - _TO_NAME
+
+
+def scales() -> dict[str, float]:
+    """Factors of sizes of lines and markers, by the settings of matplotlib."""
+    from matplotlib import rcParams
+
+    settings: Any = rcParams
+    found = {name: settings[f"lines.{name}"] / usual for name, usual in USUAL.items()}
+    return {**found, "markeredgewidth": found["markersize"]}
 
 
 class SkeletonLines:
     """The lines of one mechanism in one picture, drawn again as it moves."""
 
-    def __init__(self, ax: Axes, view: Array, color: str = "0.55") -> None:
+    def __init__(self, ax: Axes, view: Array, color: str = BODY) -> None:
+        scale = scales()
         self.ax, self.view, self.had_data = ax, view, ax.has_data()
         nothing: list[list[float]] = [[]] * len(view)
         self.lines: dict[str, Any] = {}
         for part, look in _LOOKS.items():
             own = look | ({"color": color} if part in ("bodies", "slides") else {})
-            (self.lines[part],) = ax.plot(*nothing, **{**own, "label": "_"})
+            sizes = {name: own[name] * times for name, times in scale.items() if name in own}
+            (self.lines[part],) = ax.plot(*nothing, **{**own, **sizes, "label": "_"})
         where: dict[str, Any] = {
             "transform": ax.transAxes,
-            "color": "tab:red",
-            "fontsize": 8,
+            "color": OPEN,
+            "fontsize": "small",
             "in_layout": False,
             **AS_WRITTEN,
         }
         text: Any = ax.text2D if len(view) == 3 else ax.text  # type: ignore[attr-defined]
         self.message = text(0.01, 0.01, "", **where)
+
+    def legend(self) -> tuple[list[Any], list[str]]:
+        """The parts that are there, as a legend shows them, and their names."""
+        from matplotlib.lines import Line2D
+
+        there = [x for x in self.lines.values() if not str(x.get_label()).startswith("_")]
+        size = self.lines["ground"].get_markersize() / 2.0
+        support = Line2D([], [], marker="^", color=GROUND, markersize=size, linestyle="")
+        shown = [support if x is self.lines["ground"] else x for x in there]
+        return shown, [str(x.get_label()) for x in there]
 
     def put(self, found: Skeleton, rescale: bool = True) -> None:
         """Draw a skeleton; with `rescale` the limits of the axes follow it."""
@@ -195,46 +250,3 @@ def _joined(x: Array) -> Array:
         return x
     cut = np.full((len(x), 1, 3), np.nan)
     return np.concatenate([x, cut], axis=1).reshape(-1, 3)
-
-
-# --------------------------------------------------------------------------- matplotlib
-
-
-def check_axes(ax: Any) -> None:
-    """Raise `InputError` for a value that is not axes, and for axes that are not to scale."""
-    if not hasattr(ax, "has_data"):
-        raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
-    kind = getattr(ax, "name", "")
-    if kind not in ("rectilinear", "3d"):
-        raise InputError(f"ax must be flat, or have projection='3d'; got {quoted(kind)}")
-    for letter in LETTERS[: 3 if kind == "3d" else 2]:
-        if (scale := getattr(ax, f"get_{letter}scale")()) != "linear":
-            raise InputError(
-                f"a mechanism is drawn to scale, on linear axes; that of {letter} is {scale!r}"
-            )
-
-
-def matplotlib_or_error() -> type[Figure]:
-    """Matplotlib's class Figure; `InputError` if matplotlib is missing."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "pictures need matplotlib, which is not installed: pip install 'holoctl[plot]'"
-        ) from None
-    return Figure
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """A figure of a width and a height in inches; `InputError` if matplotlib is missing."""
-    return matplotlib_or_error()(figsize=(width, height), layout="constrained")
-
-
-def check_color(color: Any) -> None:
-    """Raise `InputError` for a value that is not a color of matplotlib."""
-    from matplotlib.colors import is_color_like
-
-    if not isinstance(color, str) or not is_color_like(color):
-        raise InputError(
-            f"color must be a color of matplotlib, as 'tab:blue' or '0.8'; got {shown(color)!r}"
-        )

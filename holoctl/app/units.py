@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from holoctl.base.linalg import largest
 from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.tree.coordinates import translational
+from holoctl.mechanism.motor_units import motor_units
 
-__all__ = ["motor_units", "unbalanced_words"]
+__all__ = ["motor_units", "position_units", "unbalanced_words"]
 
 
-def motor_units(mech: Mechanism) -> list[str]:
-    """The unit of each motor: N if it drives lengths alone, N m for angles alone, else empty."""
-    length = translational(mech.model)
-    found = []
-    for column in (mech.B != 0.0).T:
-        kinds = set(np.where(length[column], "N", "N m").tolist())
-        found.append(kinds.pop() if len(kinds) == 1 else "")
-    return found
+def position_units(mech: Mechanism) -> list[str]:
+    """The unit of the position of each motor: m, rad, or empty if it drives both."""
+    return [{"N": "m", "N m": "rad"}.get(unit, "") for unit in motor_units(mech)]
 
 
 def unbalanced_words(found: InverseDynamics) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from holoctl.app.robot_arguments import FLAG, robot_command, robot_held
+from holoctl.app.robot_arguments import FLAG, out_files, robot_command, robot_held
 
 __all__ = ["add_view"]
 
@@ -23,8 +23,8 @@ def add_view(commands: Any) -> None:
         "holoctl view stewart",
         [("--run", "a saved run (Run.save), which can be played",
           {"dest": "recording", "metavar": "NPZ", "type": Path}),
-         ("--save", "instead, write a standalone page: the run, or each motion in turn",
-          {"metavar": "HTML", "type": Path}),
+         *out_files({".html .htm": "a standalone page, in the place of a server: the run, or each "
+                     "motion in turn"}, "--save"),
          ("--host", "the address to serve at: this computer alone (%(default)s); 0.0.0.0 for every "
           "computer that reaches it", {"default": "127.0.0.1"}),
          ("--port", "the port to serve at (%(default)s, or the next free one)",
@@ -39,9 +39,10 @@ def _view(given: argparse.Namespace) -> int:
 
     mech, q = robot_held(given)
     run = None if given.recording is None else Run.read(given.recording)
-    if given.save is not None:
-        path = save_view(mech, given.save, run, q=q, geometry=given.file)
+    for path in given.out:
+        save_view(mech, path, run, q=q, geometry=given.file)
         print(f"{mech.name}: written: {path}")
+    if given.out:
         return 0
     with view(mech, run, q=q, geometry=given.file, host=given.host, port=given.port) as page:
         for word in page.words:

@@ -299,7 +299,7 @@ class NotActuatedError(HoloctlError):
 
     See Also
     --------
-    is_fully_actuated : whether motors determine every motion.
+    methods.is_fully_actuated : whether motors determine every motion.
     mobility : names the motions that no motor drives.
 
     Examples

@@ -6,11 +6,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 from holoctl.base.errors import InputError
 
-__all__ = ["RENAMED", "former_names", "formerly"]
+__all__ = ["RENAMED", "former_names", "former_order", "formerly"]
 
 _C = TypeVar("_C", bound=Callable[..., Any])
 
@@ -65,6 +66,26 @@ def former_names(**names: str) -> Callable[[_C], _C]:
     return decorated
 
 
+def former_order(first: type, *names: str) -> Callable[[_C], _C]:
+    """Decorator of a function whose parameters stood in another order, `names`: that order is taken
+    if the first argument is a `first`. Its `mech` could be left out."""
+
+    def decorated(function: _C) -> _C:
+        now = list(signature(function).parameters)[: len(names)]
+
+        @wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if args and isinstance(args[0], first):
+                owner = function.__name__
+                _warn(f"{owner}({', '.join(names)})", f"{owner}({', '.join(now)})", 3)
+                return function(**{"mech": None, **dict(zip(names, args, strict=False)), **options})
+            return function(*args, **options)
+
+        return call  # type: ignore[return-value]
+
+    return decorated
+
+
 def formerly(**now: str) -> Callable[[_C], _C]:
     """Decorator of public functions: a keyword that was removed raises an `InputError` which names
     its replacement."""
@@ -90,9 +111,9 @@ def _attribute(owner: str, former: str, name: str) -> property:
     return property(read)
 
 
-def _warn(former: str, present: str) -> None:
+def _warn(former: str, present: str, level: int = 4) -> None:
     warnings.warn(
         f"{former} is called {present} now, and this name goes with the next version",
         DeprecationWarning,
-        stacklevel=4,
+        stacklevel=level,
     )

@@ -55,7 +55,7 @@ or constant, at all of them."""
 
 TOLERANCES = {
     "closure": 1e-6,
-    "velocity": 1e-6,
+    "velocity_residual": 1e-6,
     "acceleration": 1e-8,
     "dynamics": 1e-8,
     "redundant": 1e-6,

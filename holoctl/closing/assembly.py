@@ -31,6 +31,7 @@ from holoctl.base.errors import AssemblyError, InputError, LimitError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSURE_LIMIT, SAME_LEAST
 from holoctl.closing.axis_sign import axis_sign_rows, flipped
+from holoctl.closing.closed_state import ClosedState
 from holoctl.closing.damped_start import damped_start
 from holoctl.closing.least_squares import distance, least_squares_point
 from holoctl.closing.nearest_state import nearest_configuration, nearest_velocity
@@ -71,7 +72,7 @@ def assemble(
     restarts: int = 20,
     seed: int = 0,
     within_limits: bool = False,
-) -> tuple[Vector, Vector]:
+) -> ClosedState:
     """Close the mechanism: the nearest q with phi(q) = 0, and the nearest v with G v + phi_t = 0.
 
     "Nearest" is a local minimum of ``sum w_i d_i^2`` with d the difference from the guess (for q,
@@ -119,8 +120,8 @@ def assemble(
 
     Returns
     -------
-    q : (nq,) array
-    v : (nv,) array
+    ClosedState
+        ``q, v``, or with names: ``.q``, ``.v``.
 
     Raises
     ------
@@ -166,10 +167,10 @@ def assemble(
     between = damped_start(problem, axis_sign_rows(mech))
     if (as_meant := _as_meant(problem, between, restarts, seed)) is not None:
         held, q = as_meant
-        return q, nearest_velocity(held, q, v0)
+        return ClosedState(q, nearest_velocity(held, q, v0))
     q = nearest_configuration(problem, _closed(problem, between, restarts, seed))
     _warn_if_bent(problem, q)
-    return q, nearest_velocity(problem, q, v0)
+    return ClosedState(q, nearest_velocity(problem, q, v0))
 
 
 # ------------------------------------------------------------------------- weights and locks
@@ -267,11 +268,11 @@ def _as_meant(
 
 def _within_limits(
     mech: Mechanism, guess: Vector, v0: Vector, restarts: int, seed: int, options: dict[str, Any]
-) -> tuple[Vector, Vector]:
+) -> ClosedState:
     """`assemble` with positions within their limits."""
     first, v = assemble(mech, guess, v0, restarts=restarts, seed=seed, **options)
     if not (outside := beyond_limits(mech, first, options["t"])):
-        return first, v
+        return ClosedState(first, v)
     tried = _held_at_limits(mech, guess, outside, options)
     rng = np.random.default_rng(seed)
     for i in range(restarts + 1):

@@ -14,7 +14,7 @@ import numpy as np
 from holoctl.base.tolerances import CLOSED, LEFT_OPEN
 from holoctl.codegen.c_text import arrays, filled, number
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.closed_state import ClosedState
+from holoctl.codegen.laws.closed_state import ClosedStateLaw
 
 __all__ = ["laws_of", "memory_type", "state_values"]
 
@@ -22,13 +22,13 @@ NEARLY_SETTLED = 2e-7  # scaled
 """After a correction of this size compiled code expects the rows to be closed, and checks them."""
 
 
-def laws_of(law: ClosedState) -> list[object]:
+def laws_of(law: ClosedStateLaw) -> list[object]:
     """The functions that the driver calls."""
     found = [law.difference, law.moving, law.closing, law.seeing, law.square]
     return [*found, *([] if law.reverse is None else [law.reverse])]
 
 
-def state_values(E: Expressions, law: ClosedState, P: str) -> dict[str, object]:
+def state_values(E: Expressions, law: ClosedStateLaw, P: str) -> dict[str, object]:
     """What the templates of the closed state are filled with; `P` begins the name of the memory,
     the type of what a loop remembers."""
     sensors, sizes, one = law.sensing.sensors, _sizes(E, law), max(law.idle, 1)
@@ -53,7 +53,7 @@ def state_values(E: Expressions, law: ClosedState, P: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def memory_type(E: Expressions, law: ClosedState) -> np.dtype[Any]:
+def memory_type(E: Expressions, law: ClosedStateLaw) -> np.dtype[Any]:
     """What a loop remembers, as numpy has it: read off the struct of C."""
     text = filled("closed_state_memory.h", {"P": "", **_sizes(E, law)})
     kinds = {"double": "f8", "int": "i4"}
@@ -64,7 +64,7 @@ def memory_type(E: Expressions, law: ClosedState) -> np.dtype[Any]:
     ], align=True)  # fmt: skip
 
 
-def _sizes(E: Expressions, law: ClosedState) -> dict[str, int]:
+def _sizes(E: Expressions, law: ClosedStateLaw) -> dict[str, int]:
     """Of arrays; what there is not has one entry."""
     m = law.sensing.sensors.columns.size
     return {

@@ -11,6 +11,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, entries, positive, quiet, quoted, vector
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_names
 from holoctl.constraints.kinds import linear
 from holoctl.constraints.wrench_rows import WrenchRows, wrench_rows
 from holoctl.tree.frames import Frame, FrameLike, default_pair_name, own_frame, resolve_frame
@@ -19,6 +20,7 @@ from holoctl.tree.kinematics import place
 __all__ = ["Contact"]
 
 
+@former_names(frame="point")
 @dataclass(frozen=True, eq=False)
 class Contact:
     """A point of a body that stays at a point of the ground, or slides along it.
@@ -30,7 +32,7 @@ class Contact:
 
     Parameters
     ----------
-    point : str or (str, pin.SE3)
+    frame : str or (str, pin.SE3)
         The frame whose origin touches the ground: as in `Closure`.
     normal : (3,) array_like, optional
         Direction out of the ground, world axes, of any length. Default: up, (0, 0, 1).
@@ -67,7 +69,7 @@ class Contact:
     1
     """
 
-    point: FrameLike
+    frame: FrameLike
     normal: Any = (0.0, 0.0, 1.0)
     tangents: bool | Sequence[Any] = True
     ground: Any = None
@@ -78,7 +80,7 @@ class Contact:
     def __post_init__(self) -> None:
         """Check the arguments, once."""
         owner = f"Contact {quoted(self.default_name)}"
-        object.__setattr__(self, "point", own_frame(self.point))
+        object.__setattr__(self, "frame", own_frame(self.frame))
         object.__setattr__(self, "normal", tuple(_unit(owner, "normal", self.normal)))
         object.__setattr__(self, "tangents", _tangents(owner, self.normal, self.tangents))
         if self.ground is not None:
@@ -90,12 +92,12 @@ class Contact:
     @property
     def default_name(self) -> str:
         """The name as given, or that of the frame."""
-        return self.name if self.name is not None else default_pair_name(self.point)
+        return self.name if self.name is not None else default_pair_name(self.frame)
 
     def bind(self, model: pin.Model, name: str, reference: Vector) -> WrenchRows:
         """The rows of this contact on `model`: normal first."""
         owner = f"Contact {name!r}"
-        touching = resolve_frame(model, self.point, owner)
+        touching = resolve_frame(model, self.frame, owner)
         if touching.joint == 0:
             raise InputError(
                 f"{owner}: {touching.name!r} is fixed to the world, it cannot touch it"

@@ -45,6 +45,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.laws.computed_torque import TorqueLaw, base, computed_torque, feedback
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
@@ -115,10 +116,10 @@ class ComputedTorque:
         The estimator of the state in `torque_from_motors`, if only some joints are measured. Each
         loop continues from a copy of its start. Default: the motors are measured, and the start is
         assembled from ``mech.reference``.
-    limits : Limits, optional
-        Limits of motors and joints: see `limited_inverse_dynamics`. Efforts never exceed theirs.
-        ``hc.limits_of(mech)`` are those of a description. Default: none, also if the mechanism
-        carries some.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits,
+        also if the mechanism has some. Of motors and joints: see `limited_inverse_dynamics`.
+        Efforts never exceed theirs.
     policy : str, optional
         What to do beyond a limit: ``"nearest"``, ``"scale"`` or ``"raise"``, as in
         `limited_inverse_dynamics`.
@@ -168,7 +169,7 @@ class ComputedTorque:
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
     estimator: ClosedStateEstimator | None = None
-    limits: Limits | None = None
+    limits: Limits | str | None = None
     policy: str = "nearest"
     ki: Any = 0.0
     dt: float = 1e-3
@@ -208,9 +209,11 @@ class ComputedTorque:
         put("_law", MotorFeedback(law, position_error(mech), motor_rates(mech), np.zeros(mech.nu)))
         check_integral(mech, prepared.partition, self.ki)
         put("_limited", None)
-        if self.limits is not None:
-            limits = limits_law_of(mech, self.limits, self.policy, self.dt)
-            put("_limited", LimitedTick(limits, self.partition))
+        limits = requested_limits(mech, self.limits, "ComputedTorque")
+        put("limits", limits)
+        if limits is not None:
+            kept = limits_law_of(mech, limits, self.policy, self.dt)
+            put("_limited", LimitedTick(kept, self.partition))
         put("_local", threading.local())
         check_estimator(mech, self.estimator, "controller")
 

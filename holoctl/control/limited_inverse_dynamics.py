@@ -41,6 +41,7 @@ from holoctl.dynamics.tick.inverse_by_projection import general_acceleration
 from holoctl.laws.acceleration_bounds import caused
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limited_coordinates import change_in_a_tick, coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -161,7 +162,8 @@ class WithinLimits:
 
     Parameters
     ----------
-    limits : Limits
+    limits : "model", Limits or None
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
     policy : str, optional
         ``"nearest"``, ``"scale"`` or ``"raise"``: see `limited_inverse_dynamics`.
     dt : float, optional
@@ -197,7 +199,7 @@ class WithinLimits:
     (True, True)
     """
 
-    limits: Limits
+    limits: Limits | str | None
     policy: str = "nearest"
     dt: float = 1e-3
     metric: Any = None
@@ -224,7 +226,7 @@ def limited_inverse_dynamics(
     q: Any,
     v: Any,
     target: Any,
-    limits: Limits | WithinLimits,
+    limits: Limits | WithinLimits | str | None,
     *,
     f_ext: Any = None,
     efforts: Any = None,
@@ -259,8 +261,10 @@ def limited_inverse_dynamics(
         Velocity, rad/s or m/s.
     target : (nu,), (k,) or (nv,) array_like
         As in `inverse_dynamics`.
-    limits : Limits or WithinLimits
-        `Limits` alone: with the policy "nearest", for a tick of 1 ms.
+    limits : "model", Limits, WithinLimits or None
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        With the policy "nearest", for a tick of 1 ms; a `WithinLimits` gives another policy or
+        tick.
     f_ext, efforts, coordinates, inconsistent, weights, partition, projection
         As in `inverse_dynamics`. Another time, or another stabilisation, is given by a projection,
         ``hc.project(mech, q, v, t=..., t_stab=...)``.
@@ -304,7 +308,8 @@ def limited_inverse_dynamics(
     check_mechanism(mech)
     target = checked_target(mech, target, coordinates, inconsistent)
     within = limits if isinstance(limits, WithinLimits) else WithinLimits(limits)
-    bound, preload = bound_limits(mech, within.limits), within.preload
+    requested = requested_limits(mech, within.limits, "limited_inverse_dynamics")
+    bound, preload = bound_limits(mech, requested or Limits()), within.preload
     law = LimitsLaw(
         mech, bound, braking_limits(mech, bound), within.policy,
         _checked_metric(mech, within.metric), within.dt,

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, counted, read_only
 from holoctl.base.errors import InconsistentError
 from holoctl.base.html_table import Cells, html_table
+from holoctl.base.renamed import former_names
 from holoctl.dynamics.certificate import Certificate, limit
 
 __all__ = ["MEASURES", "BatchCertificate", "certificates", "measures_of"]
 
 
-MEASURES = ("closure", "velocity", "acceleration", "dynamics", "redundant")
+MEASURES = ("closure", "velocity_residual", "acceleration", "dynamics", "redundant")
 """The residuals of each state, in the order of tables."""
 
 
+@former_names(velocity_residual="velocity")
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchCertificate:
     """The residuals of `Certificate` at each of N states; all pure numbers.
@@ -30,10 +32,10 @@ class BatchCertificate:
 
     Attributes
     ----------
-    closure, velocity, acceleration, dynamics, redundant : (N,) arrays
+    closure, velocity_residual, acceleration, dynamics, redundant : (N,) arrays
         As in `Certificate`; read-only.
     tolerance : float
-        Largest `redundant`, `closure` and `velocity` with rounded geometry; else 0.
+        Largest `redundant`, `closure` and `velocity_residual` with rounded geometry; else 0.
 
     See Also
     --------
@@ -53,7 +55,7 @@ class BatchCertificate:
     """
 
     closure: Array
-    velocity: Array
+    velocity_residual: Array
     acceleration: Array
     dynamics: Array
     redundant: Array

@@ -23,6 +23,7 @@ from holoctl.base.checks import Indices, Vector
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.html_table import Cells, html_table
 from holoctl.base.linalg import largest
+from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import TOLERANCES, WEIGHT_SHARE
 from holoctl.forces.sum_of_forces import stored_energy
 from holoctl.mechanism.mechanism import Mechanism, workspace
@@ -58,6 +59,7 @@ STANDING = 1e-9  # 1/s
 """Below this scaled speed a mechanism counts as at rest."""
 
 
+@former_names(velocity_residual="velocity")
 @dataclass(frozen=True)
 class Certificate:
     """Residuals of a solution of the constrained equation of motion; all pure numbers.
@@ -67,7 +69,7 @@ class Certificate:
     closure : float
         Largest constraint error of all rows, lengths divided by the size of their loop; with an
         explicit chart also the distance by which it moved the state.
-    velocity : float
+    velocity_residual : float
         Largest rate of all rows, scaled likewise, over 1 + the size of its terms (1/s).
     acceleration : float
         Largest ``G a + drift`` (plus stabilisation) of all rows, over 1 + its terms (1/s^2).
@@ -84,8 +86,8 @@ class Certificate:
     rank : int
         Rank of G.
     redundant : float
-        The largest of `closure`, `velocity` and `acceleration` of only the rows that were left out
-        as redundant. With rounded geometry, those three are of the other rows.
+        The largest of `closure`, `velocity_residual` and `acceleration` of only the rows that were
+        left out as redundant. With rounded geometry, those three are of the other rows.
     tolerance : float
         Largest `redundant` with rounded geometry: the tolerance of the partition; else 0.
     ok : bool
@@ -107,7 +109,7 @@ class Certificate:
     """
 
     closure: float
-    velocity: float
+    velocity_residual: float
     acceleration: float
     dynamics: float
     power: float
@@ -133,7 +135,8 @@ class Certificate:
         verdict = "This solution is certified" if self.ok else "This solution is NOT certified"
         text = (
             f"{verdict}. The state closes all constraints to {self.closure:.1e} and moves along "
-            f"them to {self.velocity:.1e}; the acceleration keeps them to {self.acceleration:.1e}. "
+            f"them to {self.velocity_residual:.1e}; the acceleration keeps them to "
+            f"{self.acceleration:.1e}. "
             f"The equation of motion of the whole tree holds to {self.dynamics:.1e}, the power "
             f"balance to {self.power:.1e}. The constraints have rank {self.rank}; the matrix "
             f"solved with has condition number {self.condition:.2g}."
@@ -159,12 +162,12 @@ def _parts(c: Certificate) -> Iterator[Cells]:
     yield "rank", c.rank, "", ""
 
 
-_OF_GEOMETRY = ("closure", "velocity", "redundant")
+_OF_GEOMETRY = ("closure", "velocity_residual", "redundant")
 """The numbers whose tolerance includes that of rounded geometry."""
 
 _MEANING = {
     "closure": "The configuration is not closed: assemble it, or check the sensors",
-    "velocity": "The velocity violates the constraints: project it",
+    "velocity_residual": "The velocity violates the constraints: project it",
     "acceleration": "The acceleration breaks constraints that were left out as redundant: the "
     "state is off the manifold or the target contradicts them",
     "dynamics": "The equation of motion is not satisfied: the motors cannot produce this motion",

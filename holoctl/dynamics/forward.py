@@ -82,7 +82,7 @@ class ForwardDynamics:
     See Also
     --------
     forward_dynamics : returns it.
-    by_constraint : the multipliers of each constraint.
+    methods.by_constraint : the multipliers of each constraint.
 
     Examples
     --------

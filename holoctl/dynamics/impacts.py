@@ -103,7 +103,7 @@ class Impact:
     See Also
     --------
     impulse : returns it.
-    by_constraint : the impulses of each constraint.
+    methods.by_constraint : the impulses of each constraint.
 
     Examples
     --------

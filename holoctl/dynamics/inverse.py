@@ -259,7 +259,7 @@ def inverse_dynamics(
     --------
     PreparedInverseDynamics : the same in a loop.
     limited_inverse_dynamics : within limits of motors and joints.
-    inverse_dynamics_relaxed : targets that need not be possible.
+    methods.inverse_dynamics_relaxed : targets that need not be possible.
     forward_dynamics : the acceleration under given efforts.
     constraint_wrenches : forces in closures, from the multipliers.
 

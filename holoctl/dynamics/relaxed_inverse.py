@@ -107,7 +107,7 @@ def inverse_dynamics_relaxed(
     >>> import holoctl as hc
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
-    >>> found = hc.inverse_dynamics_relaxed(mech, q, v, [10.0, 0.0])
+    >>> found = hc.methods.inverse_dynamics_relaxed(mech, q, v, [10.0, 0.0])
     >>> (mech.B.T @ found.a).round(1).tolist()
     [10.1, -0.2]
     """
@@ -177,7 +177,7 @@ def is_fully_actuated(
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> one_motor = dataclasses.replace(mech, actuated=["motor_left"], limits=None)
     >>> q, _ = hc.assemble(mech)
-    >>> hc.is_fully_actuated(mech, q), hc.is_fully_actuated(one_motor, q)
+    >>> hc.methods.is_fully_actuated(mech, q), hc.methods.is_fully_actuated(one_motor, q)
     (True, False)
     """
     check_mechanism(mech)

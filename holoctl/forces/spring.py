@@ -18,6 +18,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, flag, quoted, read_only
 from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.renamed import former_names
 from holoctl.constraints.joint_coordinates import Closures
 from holoctl.forces.coefficients import coefficient
 from holoctl.forces.force_protocol import Between, Efforts, Tick, column
@@ -39,6 +40,7 @@ COINCIDENT = 1e-6
 is undefined."""
 
 
+@former_names(a="frame_a", b="frame_b")
 @dataclass(frozen=True)
 class Spring:
     """A spring and a damper between two points, of bodies or of a body and the ground.
@@ -48,7 +50,7 @@ class Spring:
 
     Parameters
     ----------
-    frame_a, frame_b : str or (str, pin.SE3)
+    a, b : str or (str, pin.SE3)
         Frames at whose origins the spring is attached, as in `Closure`; ``("universe", pin.SE3)``
         is a point of the ground.
     stiffness : float
@@ -85,8 +87,8 @@ class Spring:
     2.261
     """
 
-    frame_a: FrameLike
-    frame_b: FrameLike
+    a: FrameLike
+    b: FrameLike
     stiffness: float
     length: float
     damping: float = 0.0
@@ -94,7 +96,7 @@ class Spring:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        for what in ("frame_a", "frame_b"):
+        for what in ("a", "b"):
             object.__setattr__(self, what, own_frame(getattr(self, what)))
         owner = f"Spring {quoted(self.default_name)}"
         for what in ("stiffness", "damping", "length"):
@@ -106,7 +108,7 @@ class Spring:
         """The name as given, or ``"spring a-b"``."""
         if self.name is not None:
             return self.name
-        return f"spring {default_pair_name(self.frame_a, self.frame_b)}"
+        return f"spring {default_pair_name(self.a, self.b)}"
 
     def bind(
         self, model: pin.Model, name: str, reference: Vector, closures: Closures
@@ -114,7 +116,7 @@ class Spring:
         """This spring on `model`."""
         owner = f"Spring {name!r}"
         why = "that nothing stretches between them"
-        a, b = frames_of_two_bodies(model, (self.frame_a, self.frame_b), owner, why)
+        a, b = frames_of_two_bodies(model, (self.a, self.b), owner, why)
         at = [place(model, reference, f).translation for f in (a, b)]
         apart = float(np.linalg.norm(at[1] - at[0]))
         size = max(self.length, apart if self.damping else 0.0)
@@ -157,14 +159,23 @@ class BoundSpring:
 
     def at(self, kin: Kinematics) -> Efforts:
         """``-J' k (L - l)`` and ``-J' d Ldot``."""
-        s, none = self.description, np.zeros(self.moved.size)
-        line = self._line(kin)
+        none, line = np.zeros(self.moved.size), self._line(kin)
         if self._slack(line.L):
             return Efforts(none, none, none)
-        pull, damp = s.stiffness * (line.L - s.length), s.damping * float(line.row @ kin.v)
-        if s.unilateral:
-            damp = max(damp, -pull)  # a rope does not push
+        pull, damp = self._tensions(kin, line)
         return Efforts(-pull * line.row, -damp * line.row, none)
+
+    def tension(self, kin: Kinematics) -> float:
+        """The tension T, N."""
+        line = self._line(kin)
+        return 0.0 if self._slack(line.L) else sum(self._tensions(kin, line))
+
+    def _tensions(self, kin: Kinematics, line: _Line) -> tuple[float, float]:
+        """The tensions of the spring and of the damper of a line that is not slack."""
+        s = self.description
+        pull, damp = s.stiffness * (line.L - s.length), s.damping * float(line.row @ kin.v)
+        # a rope does not push
+        return pull, max(damp, -pull) if s.unilateral else damp
 
     def energy(self, kin: Kinematics) -> float:
         """``k (L - l)^2 / 2``."""

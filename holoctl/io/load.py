@@ -166,7 +166,7 @@ def load(
     ``moved``
         Displacements of joints, and of frames of closures as ``closure.a`` and ``closure.b``: name
         to six numbers, a translation (m) and a rotation vector (rad) in the frame's own axes.
-        ``holoctl doctor --snap`` writes it: see `repaired_geometry`.
+        ``holoctl doctor --out FILE.yaml`` writes it: see `repaired_geometry`.
     ``forces``
         A list of mappings: ``type`` is ``joint_friction``, ``joint_spring`` or ``spring``, the
         other keys are the parameters of `JointFriction`, `JointSpring`, `Spring`. They act with

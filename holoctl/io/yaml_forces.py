@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,8 @@ from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry
 
 __all__ = ["forces_of"]
+
+log = logging.getLogger(__name__)
 
 
 def forces_of(entries: list[Entry]) -> list[tuple[Force, FilePlace]]:
@@ -47,7 +50,14 @@ def _force(entry: Entry) -> Force:
         raise entry.error(f"forces: the key 'type' is missing; valid: {', '.join(_TYPES)}")
     with blamed_on(kind):
         make, words, needed = _TYPES[known_name(kind.text(), tuple(_TYPES), "force", "forces")]
-    fields = entry.fields(("type", *words))
+    former = {old: now for old, now in _FORMER.items() if now in words}
+    fields = dict(entry.fields(("type", *words, *former)))
+    for old in former.keys() & fields.keys():
+        log.warning(
+            "%s, line %d: forces: the key %r is called %r now, and goes with the next version",
+            entry.file, fields[old].line, old, former[old],
+        )  # fmt: skip
+        fields[former[old]] = fields.pop(old)
     missing = [word for word in needed if word not in fields]
     if missing:
         raise entry.error(
@@ -129,15 +139,18 @@ _TYPES: dict[str, tuple[Callable[..., Any], _Words, tuple[str, ...]]] = {
     "spring": (
         Spring,
         {
-            "frame_a": _frame,
-            "frame_b": _frame,
+            "a": _frame,
+            "b": _frame,
             "stiffness": Entry.number,
             "length": Entry.number,
             "damping": Entry.number,
             "unilateral": Entry.flag,
             "name": Entry.text,
         },
-        ("frame_a", "frame_b", "stiffness", "length"),
+        ("a", "b", "stiffness", "length"),
     ),
 }
 """The class of each type, the reader of each of its keys, and its required keys."""
+
+_FORMER = {"frame_a": "a", "frame_b": "b"}
+"""Former names of keys, which work for one version with a warning."""

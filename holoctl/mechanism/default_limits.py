@@ -1,16 +1,19 @@
-"""The limits of a mechanism: its own, or those of its model."""
+"""The limits of a mechanism: its own, or those of its model; and the argument `limits` of public
+functions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import LARGEST_LIMIT
 from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.limits import Limits, Pair
+from holoctl.mechanism.limits import MODEL, Limits, Pair, checked_limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["limits_of"]
+__all__ = ["limits_of", "requested_limits"]
 
 FARTHEST_LIMIT = 1e6  # rad, m
 """A position limit of a model at this distance or farther means no limit: readers give joints
@@ -60,6 +63,22 @@ def limits_of(mech: Mechanism) -> Limits:
     """
     check_mechanism(mech)
     return applicable(mech, _of_model(mech) if mech.limits is None else mech.limits)
+
+
+def requested_limits(mech: Mechanism, given: Any, owner: str) -> Limits | None:
+    """The argument `limits` of a public function: ``"model"`` for `limits_of`, a `Limits`, or None
+    for no limits.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str) and given == MODEL:
+        return limits_of(mech)
+    return checked_limits(given, owner, f'"{MODEL}", None or ')
 
 
 def _of_model(mech: Mechanism) -> Limits:

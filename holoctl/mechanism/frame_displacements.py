@@ -32,7 +32,7 @@ class Move:
     ----------
     name : str
         That of a joint of the tree: its placement in its parent moves, together with all bodies
-        that it carries. Or ``constraint.a``, ``constraint.b``, ``constraint.point``: only that
+        that it carries. Or ``constraint.a``, ``constraint.b``, ``constraint.frame``: only that
         frame of a `Closure`, `Rod` or `Contact`.
     translation : (3,) array
         m, in the frame's own axes.
@@ -76,7 +76,7 @@ def frames_of(constraint: Constraint) -> tuple[str, ...]:
     """The fields that hold the frames of a constraint; none if it has none, or is user-defined."""
     if type(constraint) in (Closure, Rod):
         return ("a", "b")
-    return ("point",) if type(constraint) is Contact else ()
+    return ("frame",) if type(constraint) is Contact else ()
 
 
 def movable(mech: Mechanism) -> tuple[str, ...]:

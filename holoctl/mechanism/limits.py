@@ -22,7 +22,7 @@ import numpy as np
 from holoctl.base.checks import made_again, number, shown
 from holoctl.base.errors import InputError
 
-__all__ = ["KINDS", "RANGES", "Limits", "Pair", "checked_limits", "is_pair"]
+__all__ = ["KINDS", "MODEL", "RANGES", "Limits", "Pair", "checked_limits", "is_pair"]
 
 Pair = tuple[float, float]
 
@@ -31,6 +31,9 @@ RANGES = ("effort", "velocity", "position", "acceleration")
 
 KINDS = (*RANGES, "speed_torque")
 """All kinds, by their names in `Limits`."""
+
+MODEL = "model"
+"""The argument `limits` that means the limits of the mechanism."""
 
 _INF = float("inf")
 
@@ -172,13 +175,13 @@ class Limits:
             raise InputError(f"Limits.scaled({f:g}): {error}") from None
 
 
-def checked_limits(limits: Any, owner: str) -> Limits:
-    """`limits` if they are `Limits`, or an `InputError`."""
+def checked_limits(limits: Any, owner: str, others: str = "") -> Limits:
+    """`limits` if they are `Limits`, or an `InputError`, which names `others` that are valid."""
     if isinstance(limits, Limits):
         return limits
     raise InputError(
-        f"{owner}: limits must be hc.Limits(effort=..., velocity=..., ...); got "
-        f"{type(limits).__name__}"
+        f"{owner}: limits must be {others}hc.Limits(effort=..., velocity=..., ...); got "
+        f"{_shown(limits) if isinstance(limits, str) else type(limits).__name__}"
     )
 
 

@@ -18,6 +18,7 @@ from holoctl.base.checks import Vector, quiet
 from holoctl.base.errors import HoloctlError, InconsistentError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED, TIGHT, TOLERANCES
+from holoctl.closing.closed_state import ClosedState
 from holoctl.closing.manifold_projection import Correction, TrustRegion, newton_projection
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.mechanism import Mechanism
@@ -42,7 +43,7 @@ TRUST = TrustRegion(TOLERANCES["condition"], LARGEST_CORRECTION, CONTRACTS)
 @quiet
 def corrected(
     mech: Mechanism, q: Any, v: Any, *, t: float = 0.0, partition: Partition | None = None
-) -> tuple[Vector, Vector]:
+) -> ClosedState:
     """Project a state with small errors onto the constraints, by the shortest correction.
 
     For user-defined integrators and sensor readings, at every step. Newton's method with the
@@ -65,9 +66,8 @@ def corrected(
 
     Returns
     -------
-    q : (nq,) array
-    v : (nv,) array
-        New arrays.
+    ClosedState
+        ``q, v``, or with names: ``.q``, ``.v``; new arrays.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def corrected(
     """
     q, v, t = check_state(mech, q, v, t)
     if mech.row_scale.size == 0:
-        return q, v
+        return ClosedState(q, v)
     if partition is not None:
         check_partition(mech, partition)
         return _judged(mech, partition, q, v, t)
@@ -122,7 +122,7 @@ def corrected(
 
 def _by_better_rows(
     mech: Mechanism, held: dict[str, Partition], q: Vector, v: Vector, t: float
-) -> tuple[Vector, Vector]:
+) -> ClosedState:
     """The projection by the stored partition, or by a new one if its rows are ill-conditioned
     here."""
     part = held["partition"]
@@ -142,9 +142,7 @@ def _by_better_rows(
     return _checked(mech, part, found)
 
 
-def _judged(
-    mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float
-) -> tuple[Vector, Vector]:
+def _judged(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) -> ClosedState:
     return _checked(mech, part, _followed(mech, part, q, v, t))
 
 
@@ -154,7 +152,7 @@ def _followed(mech: Mechanism, part: Partition, q: Vector, v: Vector, t: float) 
     return newton_projection(mech, part.rows, q, v, t, TIGHT, TRUST)
 
 
-def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vector, Vector]:
+def _checked(mech: Mechanism, part: Partition, found: Correction) -> ClosedState:
     """The state if all rows hold there, including those that were left out; else an error."""
     _, errors, rates = found.rows
     allowed = max(CLOSED, part.tolerance)
@@ -172,4 +170,4 @@ def _checked(mech: Mechanism, part: Partition, found: Correction) -> tuple[Vecto
                 "or at a singular configuration?",
                 residual=float(abs(off[worst])),
             )
-    return found.q, found.v
+    return ClosedState(found.q, found.v)

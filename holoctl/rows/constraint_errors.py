@@ -10,6 +10,7 @@ import numpy as np
 from holoctl.base.checks import Vector, counted, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import largest
+from holoctl.base.renamed import former_names
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import scaled_rows_at
@@ -17,9 +18,10 @@ from holoctl.rows.evaluate import scaled_rows_at
 __all__ = ["ConstraintErrors", "constraint_errors"]
 
 
+@former_names(velocity_residual="slip")
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstraintErrors:
-    """Errors of all rows at a state, also redundant ones; `hc.by_constraint` groups them.
+    """Errors of all rows at a state, also redundant ones; `hc.methods.by_constraint` groups them.
 
     Attributes
     ----------
@@ -32,8 +34,8 @@ class ConstraintErrors:
     closure : float
         Largest scaled error (lengths over the size of their loop), with which tolerances are
         compared.
-    slip : float or None
-        Largest scaled rate, 1/s.
+    velocity_residual : float or None
+        Largest scaled rate, 1/s. That of a `Certificate` is divided by the size of its terms.
     worst : str
         The row with the largest scaled error, or if all are closed, with the largest scaled rate;
         empty without rows.
@@ -41,7 +43,7 @@ class ConstraintErrors:
     See Also
     --------
     constraint_errors : returns it.
-    by_constraint : groups the rows.
+    methods.by_constraint : groups the rows.
 
     Examples
     --------
@@ -55,16 +57,17 @@ class ConstraintErrors:
     position: Vector
     velocity: Vector | None
     closure: float
-    slip: float | None
+    velocity_residual: float | None
     worst: str
 
     def __repr__(self) -> str:
         if not self.position.size:
             return "<ConstraintErrors: no rows>"
-        slip = "" if self.slip is None else f", sliding by {self.slip:.1e} 1/s"
+        off = self.velocity_residual
+        rate = "" if off is None else f", velocity residual {off:.1e} 1/s"
         return (
             f"<ConstraintErrors: {counted(self.position.size, 'row')} open by at most "
-            f"{self.closure:.1e}{slip} (scaled), worst {self.worst!r}>"
+            f"{self.closure:.1e}{rate} (scaled), worst {self.worst!r}>"
         )
 
 
@@ -95,7 +98,7 @@ def constraint_errors(
 
     See Also
     --------
-    by_constraint : numbers of all rows as one array for each constraint.
+    methods.by_constraint : numbers of all rows as one array for each constraint.
     corrected : projects a state onto the constraints.
     assemble : closes larger errors.
 
@@ -107,15 +110,15 @@ def constraint_errors(
     >>> off = hc.constraint_errors(mech, q + 1e-3, v)
     >>> off.closure > 1e-4
     True
-    >>> sorted(hc.by_constraint(mech, off.position))
+    >>> sorted(hc.methods.by_constraint(mech, off.position))
     ['pin']
     """
     at_rest = v is None
     check_mechanism(mech)
     q, v, t = check_state(mech, q, np.zeros(mech.nv) if at_rest else v, t)
     _, error, rate = scaled_rows_at(mech, q, v, t)
-    closure, slip = largest(error), largest(rate)
-    if not (closure < np.inf and slip < np.inf):
+    closure, residual = largest(error), largest(rate)
+    if not (closure < np.inf and residual < np.inf):
         raise InputError(f"{mech.name}: the errors of its constraints are not finite at this state")
     worst = ""
     if error.size:
@@ -124,5 +127,5 @@ def constraint_errors(
     r = mech.row_scale
     velocity = None if at_rest else read_only(rate / r)
     return ConstraintErrors(
-        read_only(error / r), velocity, closure, None if at_rest else slip, worst
+        read_only(error / r), velocity, closure, None if at_rest else residual, worst
     )

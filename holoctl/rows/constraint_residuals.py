@@ -17,7 +17,7 @@ __all__ = ["constraint_residuals", "of_state", "with_chart", "worst"]
 
 
 def constraint_residuals(T: Terms, rows: Indices | None = None) -> tuple[float, float]:
-    """`closure` and `velocity` of a certificate: of the state alone, all rows or some."""
+    """`closure` and `velocity_residual` of a certificate: of the state alone, all rows or some."""
     error, rate = of_state(T)
     return with_chart(T, worst(error, rows), worst(rate, rows))
 

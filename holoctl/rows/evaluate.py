@@ -187,7 +187,7 @@ def by_constraint(mech: Mechanism, x: Any) -> dict[str, Vector]:
     >>> mech = hc.load(hc.robot_file("five_bar"))
     >>> q, v = hc.assemble(mech)
     >>> found = hc.inverse_dynamics(mech, q, v, [0.0, 0.0])
-    >>> {name: x.size for name, x in hc.by_constraint(mech, found.multipliers).items()}
+    >>> {name: x.size for name, x in hc.methods.by_constraint(mech, found.multipliers).items()}
     {'tip_hinge': 5}
     """
     check_mechanism(mech)

@@ -98,7 +98,7 @@ def constraint_wrenches(
 
     See Also
     --------
-    by_constraint : multipliers by constraint.
+    methods.by_constraint : multipliers by constraint.
     inverse_dynamics : returns multipliers.
     impulse : returns impulses.
 

@@ -36,11 +36,11 @@ class Plant:
     dynamics : Compiled, optional
         Compiled forward dynamics of `mech`, for speed: with held efforts whole steps are compiled
         code, and so are the rows that are evaluated after each step.
-    limits : Limits, optional
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
         Of its motors: the controller's command is clipped to `effort`, and to `speed_torque` at
         the rates that the motors have at each instant. Positions, velocities and accelerations of
-        joints are not limited: a plant has no end stops. Default: no limits;
-        ``hc.limits_of(mech)`` are those of its description.
+        joints are not limited: a plant has no end stops.
     f_ext : callable, optional
         ``f_ext(t, q, v)``: external forces at any instant, as `inverse_dynamics` takes them. The
         controller does not know them.
@@ -72,7 +72,7 @@ class Plant:
 
     mech: Mechanism | None = None
     dynamics: Compiled | None = None
-    limits: Limits | None = None
+    limits: Limits | str | None = None
     f_ext: Load | None = None
     efforts: Load | None = None
 

@@ -204,7 +204,7 @@ def _with_rates(
 
 def _trend(here: float, after: float, before: float, eps: float) -> SingularValueTrend:
     return SingularValueTrend(
-        here, (after - before) / (2.0 * eps), (after - 2.0 * here + before) / eps**2
+        here, (after - before) / (2.0 * eps), (after - 2.0 * here + before) / eps / eps
     )
 
 

@@ -27,6 +27,7 @@ from holoctl.dynamics.tick.prepared_forward import (
     with_other_efforts,
 )
 from holoctl.mechanism.checks import check_mechanism, check_state
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
@@ -181,8 +182,8 @@ def simulate(
     """
     check_mechanism(mech)
     plant, simulated = plant_of(plant, mech)
-    dynamics, limits = simulated.dynamics, simulated.limits
     check_plant(mech, plant, "plant")
+    dynamics, limits = simulated.dynamics, requested_limits(plant, simulated.limits, "Plant")
     if controller is not None:
         check_controller(controller)
     q, v, _ = check_state(plant, q0, v0, names=("q0", "v0"))

@@ -172,7 +172,7 @@ def _kept(
         return force if force.joint in names else None
     ends = set[int]()
     if isinstance(force, (Spring, Counterbalance)):
-        frames = (force.frame_a, force.frame_b) if isinstance(force, Spring) else (force.frame,)
+        frames = (force.a, force.b) if isinstance(force, Spring) else (force.frame,)
         ends = {resolve_frame(mech.model, frame, owner).joint for frame in frames}
         if not ends & set(joints):
             return None

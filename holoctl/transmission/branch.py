@@ -26,8 +26,9 @@ from holoctl.rows.evaluate import rows_at
 
 __all__ = ["JointBranch"]
 
-FACTORED_CALL = 1000
-"""Most factorisations in a call: a path across the workspace takes some tens."""
+FACTORED_CALL = 20_000
+"""Most factorisations in a call: a path across the workspace takes some tens, a hundred turns of a
+joint some thousands."""
 
 
 class JointBranch:
@@ -151,6 +152,12 @@ class JointBranch:
 
 def _out_of_reach(branch: JointBranch, x: Vector, tally: Tally) -> HoloctlError:
     """The error for positions that no path from the start leads to."""
+    if tally.factored >= tally.most:
+        return BranchError(
+            f"{branch.mech.name}: the way from the start to these positions is too long for one "
+            f"call ({tally.most} factorisations): are they degrees?",
+            why="reach",
+        )
     wanted = ", ".join(f"{n} = {a:.4g}" for n, a in zip(branch.names, x, strict=True))
     first = ", ".join(f"{a:.4g}" for a in branch.first)
     far = largest(x - branch.first)

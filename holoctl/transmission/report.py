@@ -29,7 +29,8 @@ REACHED, OUT_OF_REACH, UNCONTROLLED = 0, 1, 2
 there); beyond one of the motors (det J = 0)."""
 
 RATES, ACCELERATIONS = 8.0, 60.0  # rad/s, rad/s^2
-"""Boxes from which rates and accelerations of the joints are drawn."""
+"""Boxes from which rates and accelerations of the joints are drawn; of slides, times the size of
+the mechanism."""
 
 APPROXIMATIONS = {
     "constant J": "joint efforts of motor efforts by J at the start, over their size",
@@ -198,7 +199,7 @@ def _polytopes(tr: Any, low: Vector, high: Vector) -> tuple[tuple[Vector, Polyto
 
 def _errors(tr: Any, ys: list[Vector], rng: np.random.Generator) -> dict[str, tuple[float, float]]:
     p, nu = len(tr.joints), len(tr.motors)
-    norm, start = np.linalg.norm, tr.y_start
+    norm, start, unit = np.linalg.norm, tr.y_start, tr.scales[1]
     J0, rotors = tr.jacobian(start), tr.rotor_inertias
     try:
         low, high = tr.effort_box()
@@ -219,13 +220,13 @@ def _errors(tr: Any, ys: list[Vector], rng: np.random.Generator) -> dict[str, tu
             at_start = np.diag(np.diag(J0.T @ (rotors[:, None] * J0)))
             found["2x armature"].append(float(norm(twice - inertia) / norm(inertia)))
             found["diagonal armature"].append(float(norm(at_start - inertia) / norm(inertia)))
-        if link.any():
+        if link.any() and rotors.any():
             found["massless rods"].append(float(norm(link - inertia) / norm(link)))
         if spread is None:
             continue
         allowed = tr.effort_polytope(y)
         largest = float(np.abs(allowed.vertices).max())
-        yd, ydd = rng.uniform(-RATES, RATES, p), rng.uniform(-ACCELERATIONS, ACCELERATIONS, p)
+        yd, ydd = (unit * rng.uniform(-x, x, p) for x in (RATES, ACCELERATIONS))
         found["no linkage"].append(float(np.abs(tr.linkage_efforts(y, yd, ydd)).max()) / largest)
         found["no velocity terms"].append(float(np.abs(tr.velocity_effort(y, yd)).max()) / largest)
         inside = [allowed.contains(box[0] + x * (box[1] - box[0])) for x in rng.random((50, p))]

@@ -153,14 +153,12 @@ class TransmissionTable:
                 f"y is not finite or outside of the domain of the table, {self.lower} to "
                 f"{self.upper} for {listing(self.joints)}"
             )
-        found = xp.asarray(self.coefficients)
+        found = _like(xp, self.coefficients, y)
         for i in range(p):  # contract the first axis of the coefficients, joint by joint
             basis = _basis(xp, x[i], self.coefficients.shape[i], order[i], float(1.0 / half[i]))
             letters = "abc"[i + 1 : p] + "m"
             found = xp.einsum(f"...n,{'...' if i else ''}n{letters}->...{letters}", basis, found)
-        return (
-            xp.where(outside[..., None] > 0, xp.asarray(np.nan), found) if xp is not np else found
-        )
+        return found if xp is np else xp.where(outside[..., None] > 0, found * np.nan, found)
 
 
 def _unit(i: int, p: int) -> tuple[int, ...]:
@@ -173,6 +171,14 @@ def _arrays(y: Any) -> Any:
     if kind == "torch":
         return import_module("torch")
     return import_module("jax.numpy") if kind in ("jax", "jaxlib") else np
+
+
+def _like(xp: Any, x: Array, y: Any) -> Any:
+    """An array of the kind, precision and device of y."""
+    if xp is np:
+        return x
+    options = {"device": y.device} if type(y).__module__.startswith("torch") else {}
+    return xp.asarray(x.copy(), dtype=y.dtype, **options)
 
 
 def _basis(xp: Any, x: Any, n: int, order: int, scale: float) -> Any:

@@ -49,6 +49,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
@@ -275,10 +276,14 @@ class Transmission:
         try:
             self._by_joints = JointBranch(self.mech, names, own)
         except HoloctlError as error:
-            error.args = (f"{owner} of {listing(names)}: {error}",)
+            text = str(error).replace("the measured joints", "the joints")
+            text = text.replace("measure one of these too", "name one of these too")
+            error.args = (f"{owner}: {text.removeprefix(f'{self.mech.name}: ')}",)
             raise
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
         self._own = self._by_joints.start
+        self._here: _AtJoints | None = None
+        self._read = position_reader(self.mech.motors)
         self._by_motors: JointBranch | None = None  # made when first needed
         self._linkage: LinkageDynamics | None = None
         self.y_start = read_only(self._by_joints.first.copy())
@@ -865,6 +870,8 @@ class Transmission:
     def _at(self, y: Vector) -> _AtJoints:
         """The state at y, in which the motors control the joints as at the start."""
         place = self._by_joints.at(y)
+        if self._here is not None and self._here.q is place.q:
+            return self._here
         J = self.mech.B.T @ place.gamma
         scaled = J * self._y_scale * self._u_scale[:, None]
         factors = pivoted_qr(scaled if J.shape[0] >= J.shape[1] else scaled.T, min(J.shape))
@@ -876,7 +883,8 @@ class Transmission:
                 "its sign (a type-2, parallel singularity)",
                 why="control",
             )
-        return _AtJoints(place.q, place.gamma, J, factors)
+        self._here = _AtJoints(place.q, place.gamma, J, factors)
+        return self._here
 
     def _checked(self, y: Any) -> _AtJoints:
         return self._at(vector("y", y, len(self.joints), f"positions of {listing(self.joints)}"))
@@ -886,7 +894,7 @@ class Transmission:
         return float(np.sign(np.linalg.det(J))) if J.shape[0] == J.shape[1] else 1.0
 
     def _motors_at(self, q: Vector) -> Vector:
-        found = self.mech.motor_positions(q)
+        found = self._read(q)
         i = self._turning
         found[i] = self.motor_start[i] + wrapped(found[i] - self.motor_start[i])
         return found

@@ -69,7 +69,7 @@ def test_linearize_where_joints_are_held(capsys):
 
 def test_linearize_draws(capsys, tmp_path):
     picture = tmp_path / "modes.png"
-    code, _ = run(capsys, "linearize", "five_bar", "--picture", str(picture))
+    code, _ = run(capsys, "linearize", "five_bar", "--out", str(picture))
     assert code == 0
     assert picture.stat().st_size > 1000
 
@@ -81,7 +81,8 @@ def test_linearize_draws(capsys, tmp_path):
         (["--effort", "1,2,3"], "must have shape (2,)"),
         (["--outputs", "nobody"], "nobody"),
         (["--dt", "0"], "dt"),
-        (["--picture", "no/such/folder/x.png"], "cannot be written"),
+        (["--out", f"{__file__}/x.png"], "cannot be written"),
+        (["--out", f"{__file__}/x.json"], "cannot be written"),
     ],
 )
 def test_linearize_refuses(capsys, arguments, says):
@@ -106,7 +107,7 @@ def way(tmp_path):
 def test_retime_takes_columns_in_any_order_and_prints_limits(capsys, way, tmp_path):
     picture = tmp_path / "fast.png"
     code, out = run(
-        capsys, "retime", "delta", "--path", way, "--points", "40", "--picture", str(picture)
+        capsys, "retime", "delta", "--path", way, "--points", "40", "--out", str(picture)
     )
     assert code == 0
     assert "at the limit" in out.out
@@ -123,7 +124,7 @@ def test_retime_for_programs_and_for_spreadsheets(capsys, way):
     again = hc.retime(mech, points, points=40, margin=0.1, start=mech.reference)
     assert found["duration"] == pytest.approx(again.duration, rel=1e-6)
     assert np.abs(found["u"]).max() == pytest.approx(18.0, rel=5e-3)
-    code, out = run(capsys, "retime", "delta", *quick, "--csv", "--rate", "500")
+    code, out = run(capsys, "retime", "delta", *quick, "--csv", "--frequency", "500")
     rows = list(csv.reader(io.StringIO(out.out)))
     assert code == 0
     assert rows[0][:4] == ["t", "motor_1", "motor_2", "motor_3"]
@@ -189,7 +190,7 @@ GRID = "--frame", "tip_right", "--grid", "x=-0.1:0.1:3", "--grid", "z=0.3:0.7:3"
 
 def test_map_prints_what_it_takes_and_why_not(capsys, tmp_path):
     picture = tmp_path / "map.png"
-    code, out = run(capsys, "map", "five_bar", *GRID, "--picture", str(picture))
+    code, out = run(capsys, "map", "five_bar", *GRID, "--out", str(picture))
     assert code == 0
     assert "6 of 9 points reachable" in out.out
     assert "out of reach" in out.out
@@ -199,14 +200,14 @@ def test_map_prints_what_it_takes_and_why_not(capsys, tmp_path):
 def test_map_names_the_motor_and_takes_values_that_stay(capsys, tmp_path):
     picture = tmp_path / "map.png"
     grid = ["--frame", "tip", "--grid", "x=-0.4:0.4:5", "--grid", "y=0:0:1", "--grid", "z=-0.35"]
-    code, out = run(capsys, "map", "delta", *grid, "--picture", str(picture))
+    code, out = run(capsys, "map", "delta", *grid, "--out", str(picture))
     assert code == 0
     assert picture.stat().st_size > 1000
     code, out = run(capsys, "map", "delta", "--grid", "motor_1=0:2:5")
     assert code == 0
     assert "x motor_1 = ..., limit ..." in out.out
     wide = ["--grid", "x=0:1:2", "--grid", "y=0:1:2", "--grid", "z=0:1:2", "--frame", "tip"]
-    code, out = run(capsys, "map", "delta", *wide, "--picture", str(picture))
+    code, out = run(capsys, "map", "delta", *wide, "--out", str(picture))
     assert code != 0
     assert "one or two axes can be drawn" in out.err
 

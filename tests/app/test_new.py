@@ -30,8 +30,12 @@ def new(tmp_path, *words):
           "--motors", "hip, motor, ankle"], ("hip", "motor", "ankle"), 3),
         (["--chain", "a=ball b", "--chain", "c", "--loop", "b c=ball", "--motors", "c"], ("c",), 2),
         (["--chain", "hip knee"], ("hip",), 2),
+        (["--chain", "crank rod=ball", "--chain", "rocker=revolute:x", "--loop", "rod rocker=ball",
+          "--motors", "crank"], ("crank",), 2),
+        (["--chain", "yaw=revolute:z hip", "--chain", "hip: slide=prismatic:y"],
+         ("yaw",), 3),
     ],
-    ids=["five_bar", "four_bar", "slider_crank", "leg", "ball", "serial"],
+    ids=["five_bar", "four_bar", "slider_crank", "leg", "ball", "serial", "rssr", "axes"],
 )  # fmt: skip
 def test_the_files_load_and_close(tmp_path, capsys, words, motors, motions):
     mech = new(tmp_path, *words)
@@ -68,6 +72,8 @@ def test_it_asks_where_nothing_is_given(tmp_path, monkeypatch, capsys):
         (["--chain", "a b", "--chain", "b"], "twice: 'b'"),
         (["--chain", "a-b"], "no name for a joint"),
         (["--chain", "a=hinge"], "'revolute'"),
+        (["--chain", "a=ball:x"], "a type with an axis must be one of 'revolute'"),
+        (["--chain", "a=revolute:w"], "the axis of 'a' must be one of 'x', 'y', 'z'"),
         (["--chain", "knee: a"], "there is no joint of a chain before it called 'knee'"),
         (["--chain", "a b", "--loop", "a b"], "both joints are in one chain"),
         (["--chain", "a", "--chain", "b", "--loop", "a"], "two joints whose bars meet"),

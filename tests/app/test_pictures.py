@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from inside import frame_of_film
+from inside import box_of, frame_of_film
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
 import holoctl as hc
+from holoctl.app import palette
 from holoctl.app.gif import write_gif
+from holoctl.app.palette import OPEN
 from holoctl.app.skeleton_lines import view_of
 from holoctl.base.tolerances import TOLERANCES
 
@@ -70,7 +74,7 @@ def test_joints_motors_and_closures_are_where_they_are(five_bar):
     ax = hc.draw(mech, q)
     np.testing.assert_allclose(line(ax, "motor"), [at["motor_left"], at["motor_right"]])
     np.testing.assert_allclose(line(ax, "closure"), [at["tip"]], atol=1e-12)
-    np.testing.assert_allclose(line(ax, "fastened to the world"), line(ax, "motor"))
+    np.testing.assert_allclose(line(ax, "ground"), line(ax, "motor"))
     joints = [at[name] for name in mech.model.names[1:]]
     np.testing.assert_allclose(line(ax, "joint"), joints)
     assert told(ax) == ""
@@ -87,7 +91,7 @@ def test_a_planar_mechanism_is_drawn_in_its_plane(name, names):
     shown = [getattr(ax, f"get_{x}label")() for x in "xyz"[: len(names)]]
     assert shown == [f"{x} (m)" for x in names]
     floats = name == "leg"
-    assert any(x.get_label() == "fastened to the world" for x in ax.lines) is not floats
+    assert any(x.get_label() == "ground" for x in ax.lines) is not floats
 
 
 def test_a_plane_at_an_angle_and_one_that_is_chosen():
@@ -116,7 +120,7 @@ def test_bars_that_do_not_meet(five_bar):
     ax = hc.draw(apart, caught.value.q)
     ends = line(ax, "does not meet")
     (gap,) = [x for x in ax.lines if x.get_linestyle() == "--"]
-    assert to_hex(gap.get_color()) == to_hex("tab:red")
+    assert to_hex(gap.get_color()) == OPEN
     np.testing.assert_allclose(np.array(gap.get_data(), dtype=float).T[:2], ends)
     assert np.linalg.norm(ends[1] - ends[0]) > 1.0
     assert not [x for x in ax.lines if x.get_label() == "closure"]
@@ -139,6 +143,34 @@ def test_rods_are_lines():
     q, _ = hc.assemble(mech)
     rod = line(hc.draw(mech, q), "rod")
     assert np.linalg.norm(rod[1] - rod[0]) == pytest.approx(1.0)
+
+
+def test_motors_of_slides_are_at_the_middle_of_their_travel():
+    mech = hc.load(hc.robot_file("stewart"))
+    ax = hc.draw(mech, hc.assemble(mech)[0])
+    ends = line(ax, "slide").reshape(6, 3, 3)[:, :2]
+    np.testing.assert_allclose(line(ax, "motor"), ends.mean(axis=1))
+    assert texts_of(ax.figure.legends[0]) == ["slide", "ground", "joint", "motor", "closure"]
+
+
+@pytest.mark.parametrize("style", [None, "column", "page", "slide"])
+@pytest.mark.parametrize("name", ["delta", "leg", "geared_arm", "ankle"])
+def test_a_picture_in_space_is_to_scale_on_white_and_its_texts_do_not_overlap(name, style):
+    mech = hc.load(hc.robot_file(name))
+    with nullcontext() if style is None else hc.style(style):
+        ax = hc.draw(mech, hc.assemble(mech)[0])
+        ax.figure.canvas.draw()
+    axes = [ax.xaxis, ax.yaxis, ax.zaxis]
+    sides = [np.ptp(getattr(ax, f"get_{x}lim")()) for x in "xyz"]
+    box = np.array(box_of(ax))
+    np.testing.assert_allclose(box / box.max(), np.array(sides) / max(sides))
+    assert not any(axis.pane.get_fill() for axis in axes)
+    texts = [ax.title, *(axis.label for axis in axes), *ax.figure.legends[0].get_texts()]
+    boxes = [text.get_window_extent() for text in texts]
+    for i, one in enumerate(boxes):
+        assert not any(one.overlaps(other) for other in boxes[:i]), texts[i]
+        assert ax.figure.bbox.x0 <= one.x0 < one.x1 <= ax.figure.bbox.x1
+        assert ax.figure.bbox.y0 <= one.y0 < one.y1 <= ax.figure.bbox.y1
 
 
 def test_slides_are_lines_along_their_way():
@@ -221,14 +253,13 @@ def test_names_are_shown_as_they_are(tmp_path):
     assert ax.get_title() == NAMES[0]
     q, v = hc.assemble(mech)
     run = hc.simulate(mech, None, q, v, 0.01, output=[0.0, 0.01])
-    figure = hc.plot_run(run, mech)
+    figure = hc.plot_run(mech, run)
     for drawn in (ax.figure, figure):
         drawn.canvas.draw()  # mathematics that is none would be an error
-    for panel in figure.axes[:3]:
-        legend = panel.get_legend().get_texts()
-        assert [text.get_text() for text in legend] == NAMES
-        assert not any(text.get_parse_math() for text in legend)
-    assert hc.animate(run, tmp_path / "run.gif", mech=mech).exists()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == NAMES
+    assert not any(text.get_parse_math() for text in legend.get_texts())
+    assert hc.animate(mech, tmp_path / "run.gif", run).exists()
 
 
 def test_many_bodies_are_drawn_without_a_workspace_each_time(five_bar, monkeypatch):
@@ -265,7 +296,7 @@ def run(five_bar):
 
 def test_a_run_over_time(five_bar, run):
     mech, _ = five_bar
-    figure = hc.plot_run(run, mech)
+    figure = hc.plot_run(mech, run)
     position, rate, effort, closure = figure.axes
     for ax, values in (
         (position, run.q @ mech.B), (rate, run.v @ mech.B), (effort, run.u),
@@ -284,28 +315,50 @@ def test_a_run_over_time(five_bar, run):
 
 
 def test_a_run_without_its_mechanism_and_one_without_motors(run):
-    labels = [ax.get_ylabel() for ax in hc.plot_run(run).axes]
-    assert labels == ["q (rad, m)", "v (rad/s, m/s)", "effort (N m, N)", "closure (scaled)"]
+    labels = [ax.get_ylabel() for ax in hc.plot_run(None, run).axes]
+    assert labels == ["q (rad or m)", "v (rad/s or m/s)", "effort (N m or N)", "closure (scaled)"]
     mech = pendulum(pin.JointModelRUBY())
     free = hc.simulate(mech, None, [1.0, 0.0], [1.0], 0.1)
     figure = plt.figure()
-    assert hc.plot_run(free, mech, figure=figure) is figure
+    assert hc.plot_run(mech, free, figure=figure) is figure
     names = [ax.get_ylabel() for ax in figure.axes]
     assert names == ["q (as in the model)", "rate (rad/s)", "closure (scaled)"]  # cosine and sine
-    assert hc.plot_run(free).axes[0].get_ylabel() == "q (as in the model)"
+    assert hc.plot_run(None, free).axes[0].get_ylabel() == "q (as in the model)"
 
 
-def test_legends_stand_inside_a_figure_that_was_given(five_bar, run):
+def texts_of(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_one_legend_stands_inside_a_figure_that_was_given(five_bar, run):
     figure = plt.figure()
-    hc.plot_run(run, five_bar[0], figure=figure)
+    hc.plot_run(five_bar[0], run, figure=figure)
     figure.canvas.draw()
-    right = max(ax.get_legend().get_window_extent().x1 for ax in figure.axes[:3])
-    assert right <= figure.bbox.x1
+    (legend,) = figure.legends
+    assert texts_of(legend) == ["motor_left", "motor_right", "limit", "event 0"]
+    assert not any(ax.get_legend() for ax in figure.axes)
+    seen, lowest = legend.get_window_extent(), figure.axes[-1].get_tightbbox()
+    assert figure.bbox.x0 <= seen.x0 < seen.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= seen.y0 < seen.y1 <= lowest.y0
+
+
+def test_the_legend_has_the_names_of_all_panels_and_says_how_many_it_leaves_out(run):
+    assert texts_of(hc.plot_run(None, run).legends[0]) == ["[0]", "[1]", "[2]", "[3]", "event 0"]
+    free = hc.simulate(pendulum(pin.JointModelRUBY()), None, [1.0, 0.0], [1.0], 0.01)
+    figure = hc.plot_run(pendulum(pin.JointModelRUBY()), free)
+    assert texts_of(figure.legends[0]) == ["q[0]", "q[1]", "pivot"]
+    model = pin.Model()
+    for i in range(15):
+        joint = model.addJoint(0, pin.JointModelRY(), pin.SE3.Identity(), f"j{i}")
+        model.appendBodyToJoint(joint, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    many = hc.Mechanism(model, [], [f"j{i}" for i in range(15)])
+    still = hc.simulate(many, None, np.zeros(15), np.zeros(15), 0.01)
+    assert texts_of(hc.plot_run(many, still).legends[0])[-2:] == ["j11", "(3 more)"]
 
 
 def test_why_a_run_ended_is_told_whole(five_bar, run):
     why = ("SingularityError: " + "the motors barely move it here, " * 8).strip(", ")
-    figure = hc.plot_run(replace(run, ended=why), five_bar[0])
+    figure = hc.plot_run(five_bar[0], replace(run, ended=why))
     figure.canvas.draw()
     title = figure.axes[0].title
     assert title.get_text().replace("\n", " ").endswith(why)
@@ -318,7 +371,7 @@ def test_turns_are_counted_and_singular_configurations_marked(run):
     mech = replace(pendulum(pin.JointModelRUBY()), actuated=["pivot"])
     free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 1.0, frequency=100)
     free = replace(free, crossings=np.array([0.5]), repartitions=np.array([0.2, 0.3]))
-    ax, *_, last = hc.plot_run(free, mech).axes
+    ax, *_, last = hc.plot_run(mech, free).axes
     assert ax.lines[0].get_ydata().max() > 4 * np.pi
     assert last.get_legend_handles_labels()[1] == [
         "singular configuration crossed",
@@ -329,7 +382,7 @@ def test_turns_are_counted_and_singular_configurations_marked(run):
 def test_turns_are_counted_between_instants_that_are_far_apart():
     mech = replace(pendulum(pin.JointModelRUBY(), (0.0, 0.0, 0.0)), actuated=["pivot"])
     free = hc.simulate(mech, None, [1.0, 0.0], [20.0], 2.0, output=np.linspace(0.0, 2.0, 9))
-    angle = hc.plot_run(free, mech).axes[0].lines[0].get_ydata()
+    angle = hc.plot_run(mech, free).axes[0].lines[0].get_ydata()
     np.testing.assert_allclose(angle, 20.0 * free.t, atol=1e-6)
 
 
@@ -343,7 +396,7 @@ def test_rounded_geometry_is_judged_by_its_tolerance(tmp_path):
         mech = hc.load(file)
         assert mech.tolerance == 1e-4
         run = hc.simulate(mech, None, *hc.assemble(mech), 0.01, output=[0.0, 0.01])
-        closure = hc.plot_run(run, mech).axes[-1]
+        closure = hc.plot_run(mech, run).axes[-1]
         (dotted,) = [x.get_ydata()[0] for x in closure.lines if x.get_linestyle() == ":"]
         assert dotted == most
         assert run.closure.max() < most
@@ -366,15 +419,15 @@ def test_instants_that_are_not_in_order(five_bar, run, tmp_path):
     }
     for said, given in bad.items():
         with pytest.raises(hc.InputError, match=said):
-            hc.animate(replace(run, **given), tmp_path / "run.gif", mech=mech)
+            hc.animate(mech, tmp_path / "run.gif", replace(run, **given))
         with pytest.raises(hc.InputError, match=said):
-            hc.plot_run(replace(run, **given), mech)
+            hc.plot_run(mech, replace(run, **given))
     assert not list(tmp_path.iterdir())
 
 
 def test_thousands_of_events_are_one_line(run):
     many = replace(run, events=np.column_stack([np.linspace(0.0, 0.2, 5000), np.zeros(5000)]))
-    assert len(hc.plot_run(many).axes[-1].lines) == 3
+    assert len(hc.plot_run(None, many).axes[-1].lines) == 3
 
 
 def times_of(path):
@@ -419,7 +472,7 @@ def test_a_film_keeps_its_pictures_and_its_time(tmp_path):
 
 def test_a_film_in_real_time(five_bar, run, tmp_path, capfd):
     mech, _ = five_bar
-    path = hc.animate(run, tmp_path / "new" / "run.gif", mech=mech, frequency=15, progress=True)
+    path = hc.animate(mech, tmp_path / "new" / "run.gif", run, frequency=15, progress=True)
     assert times_of(path) == [70] * 4  # at 0, 0.07, 0.14 s, and the end
     assert "animating" in capfd.readouterr().err
 
@@ -428,7 +481,7 @@ def test_a_film_in_space_and_slower(tmp_path):
     mech = hc.load(hc.robot_file("leg"), free_flyer=True)
     q, v = hc.assemble(mech)
     falls = hc.simulate(mech, None, q, v, 0.1, output=[0.0, 0.1])
-    path = hc.animate(falls, str(tmp_path / "leg.gif"), mech=mech, speed=0.5, frequency=10.0)
+    path = hc.animate(mech, str(tmp_path / "leg.gif"), falls, speed=0.5, frequency=10.0)
     assert times_of(path) == [200, 100]  # what is alike is one picture, that stays as long
 
 
@@ -451,13 +504,13 @@ def test_refusals_of_animate(five_bar, run, given, said, tmp_path, monkeypatch):
     monkeypatch.setattr("matplotlib.animation.FFMpegWriter.isAvailable", lambda: False)
     given = {"path": "run.gif"} | given
     with pytest.raises(hc.InputError, match=said):
-        hc.animate(run, tmp_path / given.pop("path"), mech=five_bar[0], **given)
+        hc.animate(five_bar[0], tmp_path / given.pop("path"), run, **given)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not there")
 def test_a_film_by_ffmpeg(five_bar, run, tmp_path):
-    path = hc.animate(run, tmp_path / "run.mp4", mech=five_bar[0])
+    path = hc.animate(five_bar[0], tmp_path / "run.mp4", run)
     assert path.stat().st_size > 1000
     assert path.read_bytes()[4:8] == b"ftyp"
 
@@ -465,19 +518,76 @@ def test_a_film_by_ffmpeg(five_bar, run, tmp_path):
 def test_what_is_no_run_of_this_mechanism(run, tmp_path):
     other = hc.load(hc.robot_file("four_bar"))
     with pytest.raises(hc.InputError, match="this run is of another mechanism"):
-        hc.plot_run(run, other)
+        hc.plot_run(other, run)
     with pytest.raises(hc.InputError, match="this run is of another mechanism"):
-        hc.animate(run, tmp_path / "run.gif", mech=other)
+        hc.animate(other, tmp_path / "run.gif", run)
     with pytest.raises(hc.InputError, match="run must be a Run"):
-        hc.plot_run(other)
+        hc.plot_run(None, other)
     with pytest.raises(hc.InputError, match="mech must be a Mechanism"):
-        hc.plot_run(run, "four_bar")
+        hc.plot_run("four_bar", run)
     with pytest.raises(hc.InputError, match="path must be that of a file"):
-        hc.animate(run, 3, mech=other)
+        hc.animate(other, 3, run)
     with pytest.raises(hc.InputError, match="figure must be one of matplotlib"):
-        hc.plot_run(run, figure="new")
+        hc.plot_run(None, run, figure="new")
     with pytest.raises(hc.InputError, match="give mech too"):
-        hc.plot_run(run, limits=hc.Limits(effort=1.0))
+        hc.plot_run(None, run, limits=hc.Limits(effort=1.0))
+
+
+# ------------------------------------------------------------------- colors and styles
+
+
+def test_roles_have_different_colors_and_most_of_them_differ_in_grey():
+    roles = [getattr(palette, x) for x in ("BODY", "MOTOR", "CLOSURE", "OPEN", "FORCE", "ALLOWED")]
+    assert len({*roles}) == len(roles)
+    grey = {x: np.dot(palette.rgb(x), [0.2126, 0.7152, 0.0722]) for x in roles}
+    assert grey[palette.MOTOR] - grey[palette.CLOSURE] > 60.0
+    assert grey[palette.MOTOR] - grey[palette.OPEN] > 60.0
+    for i in range(0, len(palette.CURVES), 2):
+        one, other = (np.dot(palette.rgb(palette.curve(k)), [0.3, 0.6, 0.1]) for k in (i, i + 1))
+        assert palette.dash(i) == palette.dash(i + 1)
+        assert abs(one - other) > 20.0
+    assert palette.rgb("#0b5fa5") == (11, 95, 165)
+
+
+@pytest.mark.parametrize(("name", "width"), {"column": 88.9, "page": 181.9, "slide": 254.0}.items())
+def test_a_style_sets_size_and_fonts_and_takes_them_back(five_bar, run, name, width, tmp_path):
+    before = dict(plt.rcParams)
+    with hc.style(name):
+        drawn, over_time = hc.draw(*five_bar).figure, hc.plot_run(five_bar[0], run)
+        for figure in (drawn, over_time):
+            assert 25.4 * figure.get_figwidth() == pytest.approx(width, abs=0.1)
+        drawn.savefig(tmp_path / "robot.pdf")
+        bodies = drawn.axes[0].lines[0]
+        assert bodies.get_linewidth() == pytest.approx(2.5 / 1.5 * plt.rcParams["lines.linewidth"])
+    assert dict(plt.rcParams) == before
+    pdf = (tmp_path / "robot.pdf").read_bytes()
+    size = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ", pdf)
+    assert float(size[1]) / 72.0 * 25.4 == pytest.approx(width, abs=0.1)
+    assert b"/FontFile2" in pdf  # TrueType, embedded
+
+
+def test_a_style_of_another_size():
+    for given in ("85 mm", "8.5cm", "3.3464567 in"):
+        with hc.style("column", width=given, height="60 mm"):
+            size = plt.rcParams["figure.figsize"]
+            assert np.multiply(size, 25.4).tolist() == pytest.approx([85.0, 60.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "colum"}, "must be one of 'column', 'page', 'slide'; got 'colum' .did you"),
+        ({"name": 3}, "must be one of 'column', 'page', 'slide'"),
+        ({"width": 85}, "width must be a positive length with its unit, as '88.9 mm'.*; got 85"),
+        ({"width": "85"}, "width must be a positive length with its unit"),
+        ({"width": "-1 mm"}, "got '-1 mm'"),
+        ({"height": "nan in"}, "height must be a positive length"),
+        ({"height": "10 px"}, "height must be a positive length"),
+    ],
+)
+def test_refusals_of_style(given, said):
+    with pytest.raises(hc.InputError, match=said):
+        hc.style(**given)
 
 
 def test_without_matplotlib(five_bar, run, monkeypatch, tmp_path):
@@ -485,8 +595,9 @@ def test_without_matplotlib(five_bar, run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for call in (
         lambda: hc.draw(mech, q),
-        lambda: hc.plot_run(run, mech),
-        lambda: hc.animate(run, tmp_path / "run.gif", mech=mech),
+        lambda: hc.plot_run(mech, run),
+        lambda: hc.style("column"),
+        lambda: hc.animate(mech, tmp_path / "run.gif", run),
     ):
         with pytest.raises(hc.InputError, match="pip install 'holoctl\\[plot\\]'"):
             call()

@@ -30,7 +30,7 @@ def test_without_gains_it_falls(capsys):
 
 def test_with_gains_motors_arrive(tmp_path, capsys):
     words = ["--to", "motor_left=2.4", "--duration", "0.5"]
-    files = ["--out", str(tmp_path / "run"), "--picture", str(tmp_path / "run.png")]
+    files = ["--out", str(tmp_path / "run.npz"), "--out", str(tmp_path / "run.png")]
     rows = said(capsys, "simulate", "five_bar", *GAINS, *words, *files, "--csv").splitlines()
     assert rows[0] == "t,motor_left,motor_right,u motor_left,u motor_right"
     last = np.array([float(x) for x in rows[-1].split(",")])

@@ -1,4 +1,4 @@
-"""``holoctl doctor --snap``, and the key ``moved`` of a YAML file."""
+"""``holoctl doctor --out FILE.yaml``, and the key ``moved`` of a YAML file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def assert_same_geometry(a: hc.Mechanism, b: hc.Mechanism) -> None:
 
 def test_the_file_that_is_written_gives_the_exact_mechanism(robot, tmp_path, capsys):
     out = tmp_path / "exact.yaml"
-    assert main(["doctor", str(robot), "--snap", str(out)]) == 0
+    assert main(["doctor", str(robot), "--out", str(out)]) == 0
     result = hc.repaired_geometry(hc.load(robot))
     printed = capsys.readouterr().out
     assert printed == f"{result}\n\nwritten: {out}\n"
@@ -100,7 +100,7 @@ def test_moves_behind_moves(robot, tmp_path):
     place = plain.model.jointPlacements[2].inverse() * mech.model.jointPlacements[2]
     np.testing.assert_allclose(place.translation, [1e-6, 0.0, 0.0], atol=1e-15)
     np.testing.assert_allclose(pin.log3(place.rotation), [0.0, 2e-6, 0.0], atol=1e-15)
-    assert main(["doctor", str(robot), "--closures", str(first), "--snap", str(second)]) == 0
+    assert main(["doctor", str(robot), "--closures", str(first), "--out", str(second)]) == 0
     assert_same_geometry(hc.load(robot, closures=second), hc.repaired_geometry(mech).mech)
 
 
@@ -137,7 +137,7 @@ def test_what_moves_must_be_there(robot, tmp_path, line, words):
 def test_a_file_that_is_there_stays(robot, tmp_path, capsys):
     out = tmp_path / "mine.yaml"
     out.write_text("mine")
-    assert main(["doctor", str(robot), "--snap", str(out)]) == 1
+    assert main(["doctor", str(robot), "--out", str(out)]) == 1
     assert "mine.yaml exists already" in capsys.readouterr().err
     assert out.read_text() == "mine"
 
@@ -148,7 +148,7 @@ def test_an_mjcf_has_no_sheet(tmp_path, capsys):
         '<mujoco><worldbody><body><joint name="j"/><inertial pos="0 0 0" mass="1" '
         'diaginertia="1 1 1"/></body></worldbody></mujoco>'
     )
-    assert main(["doctor", str(path), "--snap", str(tmp_path / "out.yaml")]) == 1
+    assert main(["doctor", str(path), "--out", str(tmp_path / "out.yaml")]) == 1
     err = capsys.readouterr().err
     assert "InputError" in err
     assert "hc.repaired_geometry" in err
@@ -159,7 +159,7 @@ def test_parts_that_do_not_fit_write_nothing(robot, tmp_path, capsys):
     text = robot.read_text()
     start = text.index('<origin xyz="', text.index('name="tip_fix"')) + len('<origin xyz="')
     robot.write_text(text[:start] + "0.05 " + text[start:].split(" ", 1)[1])
-    assert main(["doctor", str(robot), "--snap", str(tmp_path / "out.yaml")]) == 1
+    assert main(["doctor", str(robot), "--out", str(tmp_path / "out.yaml")]) == 1
     assert "AssemblyError" in capsys.readouterr().err
     assert not (tmp_path / "out.yaml").exists()
 
@@ -167,7 +167,7 @@ def test_parts_that_do_not_fit_write_nothing(robot, tmp_path, capsys):
 def test_a_robot_without_a_sheet_gets_one(tmp_path, caplog):
     shutil.copy(hc.robot_file("four_bar"), tmp_path / "bare.urdf")
     out = tmp_path / "out.yaml"
-    assert main(["doctor", str(tmp_path / "bare.urdf"), "--snap", str(out)]) == 0
+    assert main(["doctor", str(tmp_path / "bare.urdf"), "--out", str(out)]) == 0
     assert yaml.safe_load(out.read_text()) == {
         "closed_loop": [], "type": [], "name_mot": [], "tolerance": 0, "moved": {},
     }  # fmt: skip

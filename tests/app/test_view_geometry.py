@@ -3,7 +3,9 @@ the lines of the pictures; what cannot be shown is told."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import struct
 import sys
 from pathlib import Path
@@ -11,13 +13,19 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+import zoo
 from shared_robots import CASSIE_SDF_NAMES, SHARED_ROBOT_NAMES, cassie_sdf, shared_robot
 from zoo import ZOO, one_of_each
 
 import holoctl as hc
+from holoctl.app.palette import MOTOR
 from holoctl.app.skeleton import skeleton
-from holoctl.app.view.capsules import slide_bars
+from holoctl.app.view.capsules import slide_bars, thickness
 from holoctl.app.view.geometry import capsules, read_geometry, shapes_of
+from holoctl.app.view.joint_marks import joint_marks
+from holoctl.app.view.labels import labels_of
+from holoctl.app.view.shapes import color_of
+from holoctl.app.view.triangles import ROUND
 
 EMPTY_SHEET = "closed_loop: []\ntype: []\nname_mot: []\n"
 
@@ -146,7 +154,7 @@ def test_bodies_without_a_drawing_are_capsules(tmp_path):
     assert_well_formed(mech, geometry.shapes)
     (slide,) = [s for s in geometry.shapes if mech.model.names[s.joint] == "rail"]
     assert slide.kind == "capsule"
-    assert slide.size[1] == pytest.approx(0.1)  # to the pin
+    assert length(slide) == pytest.approx(0.1)  # to the pin
     drawn = read_geometry(file, mech).shapes
     assert len(geometry.shapes) == len(drawn) + 1
 
@@ -285,7 +293,8 @@ def test_a_mesh_that_is_none_is_told_and_a_capsule_stands_in(tmp_path, name, cap
     if data is not None:
         (tmp_path / "urdf" / filename).write_bytes(data)
     geometry = one_link(tmp_path, filename)
-    assert [s.kind for s in geometry.shapes] == ["sphere"]  # its centre of mass is in the joint
+    (ball,) = (s for s in geometry.shapes if s.joint)
+    assert ball.kind == "sphere"  # its centre of mass is in the joint
     (word,) = geometry.words
     assert any(part in word for part in told.split("|")), word
     assert "r.urdf:1: " in word
@@ -336,7 +345,7 @@ def test_a_file_of_another_robot_is_told(tmp_path):
     geometry = shapes_of(mech, file)
     assert "do not belong to the mechanism" in geometry.words[0]
     assert "'plate'" in geometry.words[0]
-    assert {s.joint for s in geometry.shapes} == {1, 2, 3, 4}
+    assert {s.joint for s in geometry.shapes} == {0, 1, 2, 3, 4}
     many = "".join(f'<visual name="{i}"/>' for i in range(30))
     file.write_text(f'<robot name="r"><link name="base">{many}</link></robot>')
     words = shapes_of(mech, file).words
@@ -519,6 +528,11 @@ def ends(X, length):
     return np.array([X.act(np.array([0.0, 0.0, s * length / 2.0])) for s in (-1.0, 1.0)])
 
 
+def length(capsule):
+    """From tip to tip."""
+    return capsule.size[1] + 2.0 * capsule.size[0]
+
+
 def bar_ends(mech, q, bars):
     """Where bars of some length begin and end in the world at q."""
     data = mech.model.createData()
@@ -535,25 +549,24 @@ def rounded(lines):
 
 
 def assert_on_the_lines(mech):
-    """Capsules run along the lines of the pictures, each of them once; slides along their rails on
-    the ground, elsewhere as bars."""
+    """Capsules run along the lines of the pictures, from end to end, each of them once; slides
+    along their rails on the ground, elsewhere as bars."""
     shapes = capsules(mech)
     assert_well_formed(mech, shapes)
     assert {s.joint for s in shapes} >= {
         j for j in range(1, mech.model.njoints) if not list(mech.model.children[j])
     }
-    thick = max(s.size[0] for s in shapes if s.kind == "capsule")
-    bars = [s for s in shapes if s.kind == "capsule" and s.size[0] == thick]
-    rods = [s for s in shapes if s.kind == "capsule" and s.size[0] < thick]
+    bars = [s for s in shapes if s.kind == "capsule" and s.joint]
+    rods = [s for s in shapes if s.kind == "capsule" and not s.joint]
     for seed in range(2):
         q = anywhere(mech, seed)
         seen = skeleton(mech, q)
-        found = [ends(X, s.size[1]) for s, X in zip(bars, in_world(mech, q, bars), strict=True)]
+        found = [ends(X, length(s)) for s, X in zip(bars, in_world(mech, q, bars), strict=True)]
         assert rounded(found) == rounded(seen.bodies)
         for line in seen.bodies:
             off = [min(np.abs(f - line).max(), np.abs(f[::-1] - line).max()) for f in found]
             assert min(off) < 1e-12
-        ways = [ends(X, s.size[1]) for s, X in zip(rods, in_world(mech, q, rods), strict=True)]
+        ways = [ends(X, length(s)) for s, X in zip(rods, in_world(mech, q, rods), strict=True)]
         between = bar_ends(mech, q, slide_bars(mech))
         assert rounded(between) <= rounded(seen.slides)
         for line in seen.slides:
@@ -576,7 +589,8 @@ def test_real_robots_without_their_meshes_are_capsules(name):
     mech = hc.load(file)
     geometry = shapes_of(mech, file)
     assert "there is no mesh" in geometry.words[0]
-    assert {s.kind for s in geometry.shapes} <= {"capsule", "sphere"}
+    assert {s.kind for s in geometry.shapes if s.joint} <= {"capsule", "sphere", "cylinder"}
+    assert {s.kind for s in geometry.shapes if not s.joint} <= {"capsule", "mesh"}
     assert_on_the_lines(mech)
 
 
@@ -584,10 +598,100 @@ def test_the_rail_of_a_slide_on_the_ground_is_as_long_as_its_limits(tmp_path):
     text = ARM.replace('name="shoulder" type="revolute"', 'name="shoulder" type="prismatic"')
     text = text.replace('lower="-2" upper="2"', 'lower="-0.1" upper="0.3"', 1)
     mech = hc.load(written(tmp_path, "arm.urdf", text))
-    (rail,) = [s for s in capsules(mech) if s.joint == 0]
+    (rail,) = [s for s in capsules(mech) if s.joint == 0]  # it is the base too
     place = mech.model.jointPlacements[mech.model.getJointId("shoulder")]
     wanted = [place.act(np.array([0.0, x, 0.0])) for x in (-0.1, 0.3)]
-    np.testing.assert_allclose(ends(rail.placement, rail.size[1]), wanted, atol=1e-14)
+    np.testing.assert_allclose(ends(rail.placement, length(rail)), wanted, atol=1e-14)
+    carriage = next(s for s in capsules(mech) if s.joint == 1 and s.kind == "cylinder")
+    assert carriage.size[0] > rail.size[0]  # the rail goes through it, along the same axis
+    X = mech.model.jointPlacements[1] * carriage.placement
+    np.testing.assert_allclose(X.translation, place.translation, atol=1e-14)
+    np.testing.assert_allclose(X.rotation[:, 2], place.rotation[:, 1], atol=1e-14)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_capsules_that_lie_on_each_other_differ_in_radius_unless_in_color(name):
+    mech = MECHANISMS[name]()
+    radius = {}
+    for shape in capsules(mech):
+        if shape.kind == "capsule" and shape.joint and shape.size[1] > 6.0 * shape.size[0]:
+            radius.setdefault(shape.color, set()).add(round(shape.size[0] / thickness(mech), 9))
+    assert all(len(sizes) == 1 for sizes in radius.values())
+    found = sorted(size for sizes in radius.values() for size in sizes)
+    facets = 1.0 / np.cos(np.pi / ROUND)  # a round bar is a prism
+    assert all(b > facets * a for a, b in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_base_is_beside_what_is_fixed_to_the_world(name):
+    mech = MECHANISMS[name]()
+    model, thick = mech.model, thickness(mech)
+    fixed = [
+        model.jointPlacements[j].translation
+        for j in range(1, model.njoints)
+        if model.parents[j] == 0
+        and model.nvs[j] == 1
+        and "P" not in model.joints[j].shortname()[10:]
+    ]
+    base = [s for s in capsules(mech) if s.joint == 0 and s.kind == "mesh"]
+    if fixed and base:
+        (plate,) = base
+        corners = plate.vertices.reshape(-1, 3, 3)
+        middle = corners.mean(axis=1)
+        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        for point in fixed:  # beside the plate, as far as the thickest bar needs
+            outside = ((point - middle) * normal).sum(axis=1)
+            assert outside.max() == pytest.approx(1.1 * thick, rel=1e-6)
+            assert (outside > 0.0).sum() < len(outside) / 2
+
+
+def test_a_floating_robot_has_no_base():
+    mech = zoo.floating_leg()
+    assert not [s for s in capsules(mech) if s.joint == 0]
+    standing = zoo.standing_leg()  # on contacts
+    assert not [s for s in capsules(standing) if s.joint == 0]
+
+
+def test_marks_are_at_their_joints():
+    """An axle along its axis, a collar where a motor drives a rod; motors in their color."""
+    for name in hc.robot_names():
+        mech = hc.load(hc.robot_file(name))
+        q = anywhere(mech)
+        data = mech.model.createData()
+        pin.computeJointJacobians(mech.model, data, q)
+        motors = {int(j) for j in mech.joint_of[np.abs(mech.B).max(axis=1) > 0.0]}
+        marks = joint_marks(mech)
+        assert {m.body for m in marks} >= {mech.model.names[j] for j in motors}
+        for mark, X in zip(marks, in_world(mech, q, marks), strict=True):
+            j = mech.model.getJointId(mark.body)
+            assert (mark.color == color_of(MOTOR)) is (j in motors)
+            if mark.kind == "sphere" or mark.joint != j:
+                continue
+            S = pin.getJointJacobian(mech.model, data, j, pin.WORLD)[:, mech.model.idx_vs[j]]
+            if np.linalg.norm(S[3:]) > 0.5:
+                np.testing.assert_allclose(X.translation, data.oMi[j].translation, atol=1e-12)
+                assert abs(X.rotation[:, 2] @ S[3:]) == pytest.approx(1.0)
+
+
+def test_labels_are_there_once_for_each_place():
+    for name in (*hc.robot_names(), *SHARED_ROBOT_NAMES):
+        mech = hc.load(hc.robot_file(name) if name in hc.robot_names() else shared_robot(name))
+        found = labels_of(mech)
+        q = hc.assemble(mech)[0]
+        data = mech.model.createData()
+        pin.forwardKinematics(mech.model, data, q)
+        text = " ".join(one.text for one in found)
+        for motor in mech.actuator_names:
+            assert re.search(rf"{re.escape(motor.split('[')[0])}\b.*motor", text)
+        assert len({one.text for one in found}) == len(found)
+        places = [data.oMi[one.joint].act(one.place) for one in found]
+        for a, b in itertools.combinations(range(len(places)), 2):
+            assert np.linalg.norm(places[a] - places[b]) > 1e-9
+    stewart = [one.text for one in labels_of(hc.load(hc.robot_file("stewart")))]
+    assert "foot_1" in stewart
+    assert "leg_1 (motor)" in stewart
+    assert not [text for text in stewart if "[" in text]
 
 
 def test_no_slide_of_a_leg_stands_out_beyond_its_joints():

@@ -10,6 +10,7 @@ import zoo
 
 import holoctl as hc
 from holoctl.app.cli import main
+from holoctl.app.palette import RED
 from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.app.view.panel import holding_table
 from holoctl.app.view.recorded_run import frames, recorded
@@ -141,4 +142,4 @@ def test_a_limit_on_the_other_side_keeps_its_sign():
         mech = dataclasses.replace(start.mech, limits=hc.Limits(effort={"crank": limits}))
         table = holding_table(holding_efforts(mech, start.q))
         assert told in table
-        assert "#d62728" in table
+        assert RED in table

@@ -113,11 +113,115 @@ def test_motions_play_on_a_click_and_come_back():
         page.get_by_role("button", name="motor_left").click()
         page.wait_for_function(f"Math.abs({TOLD}[0] - {float(before[0])!r}) > 0.02", timeout=3000)
         told, shown = page.evaluate(f"[{TOLD}, {SLIDERS}]")
-        assert shown == pytest.approx(mech.motor_positions(np.array(told)), abs=0.1)
+        assert shown[: mech.nu] == pytest.approx(mech.motor_positions(np.array(told)), abs=1e-6)
         assert shown[0] != pytest.approx(mech.motor_positions(before)[0], abs=1e-3)
         tab(page, "Doctor")
         page.wait_for_selector("#holoctl-out-of-date", timeout=3000)
         page.wait_for_selector("#holoctl-out-of-date", state="detached", timeout=10_000)
+        assert not seen.errors
+
+
+PHONE = (390, 844)
+
+
+@pytest.mark.parametrize("size", [(1400, 900), PHONE])
+@pytest.mark.parametrize("robot", ["five_bar", "stewart"])
+def test_the_panel_stands_beside_the_picture_and_clips_nothing(robot, size):
+    path = hc.robot_file(robot)
+    with hc.view(hc.load(path), geometry=path, port=0) as view, chromium(*size) as (page, seen):
+        opened(page, view)
+        drawn = page.locator("canvas").last.bounding_box()
+        panel = page.locator("#holoctl-pose").bounding_box()
+        beside = drawn["x"] + drawn["width"] <= panel["x"] + 1.0
+        assert beside or drawn["y"] + drawn["height"] <= panel["y"] + 1.0
+        assert drawn["width"] > 0.6 * size[0]
+        if size == PHONE:
+            assert panel["width"] > 0.9 * size[0]
+        clipped = page.evaluate(
+            "[...document.querySelectorAll('label, .mantine-NumberInput-input, #holoctl-pose')]"
+            ".filter(x => x.scrollWidth > x.clientWidth + 1).map(x => x.textContent || x.value)"
+        )
+        assert not clipped
+        tab(page, "Show")
+        page.get_by_role("checkbox", name="Dark", exact=True).check()
+        page.wait_for_selector("html[data-mantine-color-scheme=dark]")
+        shot(page, f"{robot}_{size[0]}_dark")
+        assert not seen.errors
+
+
+TIME = "+document.querySelector('#holoctl-time').textContent.match(/t = (\\S+) s/)[1]"
+
+
+def at_time(page, t, near=2e-3):
+    page.wait_for_function(f"Math.abs({TIME} - {t!r}) <= {near!r}", timeout=5000)
+
+
+def test_keys_and_the_chart_move_the_time_and_the_numbers_are_downloaded():
+    mech = hc.load(hc.robot_file("five_bar"))
+    run = hc.simulate(mech, None, *hc.assemble(mech), 0.5)
+    with hc.view(mech, run, port=0) as view, chromium() as (page, seen):
+        opened(page, view)
+        page.wait_for_selector("#holoctl-chart svg")
+        page.wait_for_timeout(500)
+        for key, t in (("End", 0.5), ("ArrowLeft", 0.49), ("Home", 0.0), ("ArrowRight", 0.01),
+                       ("ArrowRight", 0.02)):  # fmt: skip
+            page.keyboard.press(key)
+            at_time(page, t)
+        assert np.array_equal(view.q, run.q[np.argmin(np.abs(run.t - 0.02))])
+        page.get_by_label("Loop").check()
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press(" ")
+        page.get_by_role("button", name="Pause").wait_for()
+        page.wait_for_timeout(1500)  # three times its length
+        page.keyboard.press(" ")
+        page.get_by_role("button", name="Play", exact=True).wait_for()
+        page.locator("#holoctl-chart svg").first.scroll_into_view_if_needed()
+        box = page.locator("#holoctl-chart rect").first.bounding_box()
+        x, y = box["x"] + 0.2 * box["width"], box["y"] + 0.5 * box["height"]
+        page.mouse.move(x, y)
+        page.mouse.down()
+        at_time(page, 0.1, 0.01)
+        page.mouse.move(x + 0.6 * box["width"], y, steps=10)
+        at_time(page, 0.4, 0.01)
+        page.mouse.up()
+        line = page.locator(".holoctl-cursor").first.bounding_box()
+        assert line["x"] == pytest.approx(x + 0.6 * box["width"], abs=4.0)
+        shot(page, "run_scrubbed")
+        tab(page, "Show")
+        with page.expect_download() as waited:
+            page.get_by_role("button", name="Numbers (CSV)").click()
+        text = waited.value.path().read_text("utf-8")
+        assert len(text.splitlines()) == run.t.size + 1
+        with page.expect_download() as waited:
+            page.get_by_role("button", name="Picture (PNG)").click()
+        assert waited.value.path().read_bytes()[:4] == b"\x89PNG"
+        assert not seen.errors
+
+
+def test_the_cursor_of_a_saved_page_follows_and_can_be_moved(tmp_path):
+    mech = hc.load(hc.robot_file("five_bar"))
+    run = hc.simulate(mech, None, *hc.assemble(mech), 1.0)
+    saved = hc.save_view(mech, tmp_path / "run.html", run)
+    with chromium() as (page, seen):
+        page.emulate_media(color_scheme="dark")
+        page.goto(saved.as_uri())
+        page.wait_for_selector("html[data-mantine-color-scheme=dark]")
+        page.wait_for_timeout(1500)
+        page.keyboard.press(" ")  # pauses
+        for key, t in (("Home", 0.0), ("ArrowRight", 0.01), ("End", 1.0), ("ArrowLeft", 0.99)):
+            page.keyboard.press(key)
+            at_time(page, t, 0.04)
+        page.get_by_label("Loop").uncheck()
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Home")
+        page.keyboard.press(" ")
+        page.wait_for_timeout(4000)
+        at_time(page, 1.0, 0.04)  # it stays at its end
+        box = page.locator("#holoctl-chart rect").first.bounding_box()
+        page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 20.0)
+        at_time(page, 0.5, 0.03)
+        line = page.locator(".holoctl-cursor").first.bounding_box()
+        assert line["x"] == pytest.approx(box["x"] + 0.5 * box["width"], abs=8.0)
         assert not seen.errors
 
 
@@ -130,6 +234,28 @@ def test_layers_are_shown_and_hidden():
             page.get_by_label(name, exact=True).check()
         page.get_by_label("Bodies", exact=True).uncheck()
         shot(page, "layers")
+        assert not seen.errors
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_overlays_are_shown_and_follow(size):
+    path = hc.robot_file("five_bar")
+    mech = hc.load(path)
+    with hc.view(mech, geometry=path, port=0) as view, chromium(*size) as (page, seen):
+        opened(page, view)
+        tab(page, "Show")
+        for name in ("Weight", "Motor efforts", "Constraint forces", "Centre of mass", "Trace it"):
+            page.get_by_role("checkbox", name=name, exact=True).check()
+        page.wait_for_function(
+            "document.querySelector('#holoctl-overlays').innerText.includes('An arrow of 0.1 m is')"
+        )
+        drawn = page.locator("canvas").last
+        page.wait_for_timeout(1000)
+        before = drawn.screenshot()
+        page.get_by_role("checkbox", name="Weight", exact=True).uncheck()
+        page.wait_for_timeout(1000)
+        assert drawn.screenshot() != before
+        shot(page, f"overlays_{size[0]}")
         assert not seen.errors
 
 

@@ -14,7 +14,7 @@ from holoctl.app.view.dragging import motions_at
 from holoctl.app.view.shown_posture import dragged, opened, sliders
 from holoctl.closing.rank import scaled_jacobian
 
-SHIPPED = ("four_bar", "five_bar", "delta", "stewart", "leg", "geared_arm")
+SHIPPED = ("four_bar", "five_bar", "delta", "stewart", "leg", "geared_arm", "ankle")
 EXTRA = {
     "slider_crank": zoo.slider_crank,
     "parallelogram": zoo.parallelogram,

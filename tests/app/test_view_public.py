@@ -166,7 +166,7 @@ def test_what_does_not_close_is_saved_as_it_is(tmp_path):
 def test_the_command_saves_a_page_of_a_run(four_bar, fall, tmp_path, capsys):
     fall.save(tmp_path / "fall.npz")
     page = tmp_path / "fall.html"
-    assert main(["view", "four_bar", "--run", str(tmp_path / "fall.npz"), "--save", str(page)]) == 0
+    assert main(["view", "four_bar", "--run", str(tmp_path / "fall.npz"), "--out", str(page)]) == 0
     assert capsys.readouterr().out == f"four_bar: written: {page}\n"
     text = page.read_text("utf-8")
     assert 'id="holoctl-chart"' in text
@@ -181,20 +181,20 @@ def test_a_recording_that_is_none_of_it_is_refused(kind, fall, tmp_path, capsys)
         file.write_text("t, q")
     if kind == "another":
         fall.save(file)
-    assert main(["view", "five_bar", "--run", str(file), "--save", str(tmp_path / "x.html")]) == 1
+    assert main(["view", "five_bar", "--run", str(file), "--out", str(tmp_path / "x.html")]) == 1
     said = capsys.readouterr().err
     assert ("another mechanism" if kind == "another" else "is not a saved run") in said
 
 
 def test_joints_that_are_set_stay_where_they_are_set(tmp_path, capsys):
     page = tmp_path / "page.html"
-    assert main(["view", "five_bar", "--set", "motor_left=2.3", "--save", str(page)]) == 0
+    assert main(["view", "five_bar", "--set", "motor_left=2.3", "--out", str(page)]) == 0
     mech = hc.load(hc.robot_file("five_bar"))
     i = mech.coordinate_names.index("motor_left")
     shown = re.search(r'data-q="([^"]*)"', page.read_text("utf-8"))
     assert json.loads(shown[1])[i] == 2.3
     wrong = ["--set", "motor_left=0", "--set", "elbow_left=0", "--set", "motor_right=3"]
-    assert main(["view", "five_bar", *wrong, "--save", str(page)]) == 1
+    assert main(["view", "five_bar", *wrong, "--out", str(page)]) == 1
     assert "AssemblyError" in capsys.readouterr().err
 
 

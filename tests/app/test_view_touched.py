@@ -20,6 +20,7 @@ from holoctl.app.view import panel
 from holoctl.app.view.holding_efforts import holding_efforts
 from holoctl.app.view.shown_motions import motions
 from holoctl.app.view.shown_posture import opened
+from holoctl.closing.rank import scaled_jacobian
 
 pytest.importorskip("viser")
 
@@ -134,6 +135,118 @@ def numbers_held(text):
     return np.array([float(x.replace("\u2212", "-")) for x in found])
 
 
+def check_all_that_is_told(hand, home):
+    """Each value on the page against what the library computes from the shown posture."""
+    mech, q, t = hand.posture.mech, hand.posture.q, hand.time
+    errors = hc.constraint_errors(mech, q, t=t)
+    assert np.array_equal(told_of(hand), q)
+    assert f"largest error {errors.closure:.1e} (scaled)" in hand.told
+    data = mech.model.createData()
+    pin.forwardKinematics(mech.model, data, q)
+    assert hand.places() == pytest.approx(np.array([X.translation for X in data.oMi]), abs=1e-9)
+    assert hand.values == pytest.approx(mech.motor_positions(q), abs=1e-9)
+    closed = errors.closure <= 1e-8
+    assert hand.posture.closed == closed
+    assert [hand.slider(i).disabled for i in range(mech.nu)] == [not closed] * mech.nu
+    assert bool(hand.red) != closed
+    for name, row in hc.methods.by_constraint(mech, errors.position).items():
+        if not closed and len(row) == 2:  # a pin in a plane
+            assert f"{name}: {1e3 * np.linalg.norm(row):.3g} mm" in hand.told
+    if closed:
+        rest = np.zeros(mech.nv)
+        wanted = hc.inverse_dynamics(mech, q, rest, rest, coordinates="all").u
+        assert numbers_held(hand.held)[: mech.nu] == pytest.approx(wanted, rel=2e-3, abs=1e-9)
+        part = hc.partition(mech, q)
+        _, side, _ = found = hand.singular
+        assert found[0] == pytest.approx(hc.mobility(mech, q).actuation_margin, abs=1e-9)
+        signs = [sign_of_motors(mech, x, part) for x in (q, home)]
+        assert side == signs[0] * signs[1]
+    else:
+        assert "no holding efforts" in hand.held
+        assert hand.singular == [None, 0, None]
+    assert ("Out of date" in hand.doctor) == (not np.array_equal(hand.examined, q))
+    if hand.cursor is not None:
+        film = hand.film
+        i = int(np.argmin(np.abs(film.run.t - film.start - hand.cursor * (film.end - film.start))))
+        assert np.array_equal(film.run.q[i], q)
+        assert f"t = {film.run.t[i]:.3f} s" in hand.time_told
+
+
+def sign_of_motors(mech, q, part):
+    """Of the determinant of the rows and the motors."""
+    G = scaled_jacobian(mech, q, 0.0, part.rows)[0]
+    return round(np.linalg.slogdet(np.vstack([G, mech.B.T]))[0])
+
+
+def test_all_that_is_told_is_of_what_is_shown_at_each_step_of_drag_motion_and_run():
+    mech = zoo.five_bar()
+    run = fall(mech, 0.4)
+    q, closure = run.q.copy(), run.closure.copy()
+    q[50, 0] += 0.3  # an instant that is open
+    closure[50] = 0.1
+    with hc.view(mech, dataclasses.replace(run, q=q, closure=closure), port=0) as view:
+        hand = Hand(view)
+        until(lambda: len(hand.motions))
+        home = hand.posture.q
+        for t in (0.0, 0.1, run.t[50], 0.3, run.t[-1], 0.2):
+            with hand.lock:
+                hand.wind(t)
+                check_all_that_is_told(hand, home)
+                assert hand.cursor is not None
+        with hand.lock:
+            hand.slide(1, hand.values[1] + 0.1)
+            check_all_that_is_told(hand, home)
+            assert hand.cursor is None
+            hand.back()
+            for way in (0.1, -0.2, 0.3, 5.0):
+                hand.slide(0, hand.values[0] + way)
+                check_all_that_is_told(hand, home)
+            hand.back()
+        for motion in hand.motions:
+            hand.play(motion)
+            shown = set()
+            while hand.plays:
+                time.sleep(0.2)
+                with hand.lock:
+                    check_all_that_is_told(hand, home)
+                    shown.add(hand.posture.q.tobytes())
+            assert len(shown) > 5
+
+
+def test_the_stop_reason_is_shown_at_the_posture_where_a_drag_stopped_and_nowhere_else():
+    with hc.view(zoo.slider_crank("slider", (0.2, 0.5)), port=0) as view:
+        hand = Hand(view)
+        until(lambda: len(hand.motions))
+        home = hand.posture.q
+        with hand.lock:
+            hand.slide(0, float("inf"))
+            assert "stops before a dead point" in html.unescape(hand.told)
+            assert 0.0 < hand.singular[0] < 0.1
+            check_all_that_is_told(hand, home)
+            hand.slide(0, hand.values[0] - 0.05)
+            assert "stops" not in hand.told
+            check_all_that_is_told(hand, home)
+
+
+def test_a_film_is_played_again_and_again_only_with_loop():
+    mech = zoo.five_bar()
+    with hc.view(mech, fall(mech, 0.1), port=0) as view:
+        hand = Hand(view)
+        hand.loop(True)
+        hand.play_or_pause()
+        time.sleep(0.5)
+        assert hand.plays
+        hand.loop(False)
+        until(lambda: not hand.plays, 2.0)
+        assert hand.cursor == 1.0
+        until(lambda: len(hand.motions))
+        hand.play(hand.motions[0])
+        assert hand.film.run.t[-1] == pytest.approx(4.0)
+        hand.choose("the run")
+        assert hand.film.run.t[-1] == pytest.approx(0.1)
+        assert hand.plays
+
+
 @pytest.mark.parametrize("robot", ["stewart", "leg"])
 def test_while_a_motion_plays_all_that_is_told_is_of_what_is_shown(robot):
     mech = hc.load(hc.robot_file(robot))
@@ -146,7 +259,6 @@ def test_while_a_motion_plays_all_that_is_told_is_of_what_is_shown(robot):
         while hand.plays:
             time.sleep(0.3)
             with hand.lock:
-                hand.renew()
                 q = view.q
                 assert np.array_equal(told_of(hand), q)
                 assert hand.values == pytest.approx(mech.motor_positions(q), abs=1e-9)
@@ -173,7 +285,6 @@ def test_a_drag_takes_over_from_where_a_motion_is(hand):
     hand.play(hand.motions[0])
     until(lambda: abs(hand.values[0] - begin[0]) > 0.1)
     with hand.lock:
-        hand.renew()
         at = hand.values[0]
         hand.slide(1, hand.values[1] + 0.01)
     assert not hand.plays
@@ -310,7 +421,7 @@ def test_the_command_holds_the_joints_that_are_set(tmp_path, capsys, monkeypatch
         return path
 
     monkeypatch.setattr(door, "save_view", save_view)
-    to = ["--save", str(tmp_path / "page.html")]
+    to = ["--out", str(tmp_path / "page.html")]
     assert main(["view", "five_bar", *to, "--set", "motor_left=1.9"]) == 0
     assert shown[0].closed
     assert shown[0].motors[0] == pytest.approx(1.9, abs=1e-12)

@@ -14,6 +14,8 @@ import holoctl as hc
 from holoctl.app.view.geometry import shapes_of
 from holoctl.app.view.scene import Scene, upright
 from holoctl.app.view.shapes import Geometry, Shape, box
+from holoctl.app.view.shown_motions import motions, played, sweep
+from holoctl.app.view.shown_posture import opened
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,48 @@ def test_what_goes_far_away_does_not_make_the_start_a_dot():
     _, _page, camera = seen(mech, film[0], film)
     places = in_the_picture(camera, np.array([0.0, 0.0, 1.0]), points_of(mech, film[0]))
     assert np.ptp(places, axis=0).max() > 0.1
+
+
+@pytest.mark.parametrize("name", hc.robot_names())
+def test_all_motions_are_in_the_picture_and_above_the_ground(name):
+    start = opened(hc.load(hc.robot_file(name)))
+    film = sweep(start)
+    assert len(film) > 8 * start.mech.nu
+    _, page, camera = seen(start.mech, start.q, film)
+    up = upright(start.mech.model.gravity.linear)[:, 2]
+    for one in motions(start.mech, start.q):
+        for q in played(start.mech, start.q, one, 40):
+            points = points_of(start.mech, q)
+            assert np.abs(in_the_picture(camera, up, points)).max() < 0.95
+            assert (points @ up).min() >= ground_of(page) - 1e-9
+
+
+def test_a_large_mechanism_is_swept_in_part_or_not_at_all():
+    start = opened(zoo.in_series(15))
+    assert start.mech.nv == 45
+    film = sweep(start)
+    assert 0 < len(film) < 9 * len(motions(start.mech, start.q))
+    assert sweep(opened(zoo.in_series(25))).shape == (0, 75)
+    assert len(sweep(opened(zoo.triangle()))) == 0  # nothing moves
+    open_one = opened(zoo.four_bar(lengths=(0.2, 0.5, 0.4, 2.0)))
+    assert len(sweep(open_one)) == 0
+
+
+def test_the_ground_is_where_the_robot_stands():
+    leg = zoo.standing_leg()  # on contacts
+    contact = leg.bound[leg.constraint_names.index(leg.constraint_names[0])].anchors[0]
+    up = upright(leg.model.gravity.linear)[:, 2]
+    _, page, _ = seen(leg, hc.assemble(leg)[0])
+    assert ground_of(page) == pytest.approx(contact.placement.translation @ up, abs=1e-6)
+    stewart = hc.load(hc.robot_file("stewart"))  # on a plate at height zero
+    _, page, _ = seen(stewart, hc.assemble(stewart)[0])
+    (plate,) = (s for s in shapes_of(stewart).shapes if s.joint == 0)
+    assert ground_of(page) == pytest.approx(plate.vertices[:, 2].min(), abs=1e-6)
+    assert -0.04 < ground_of(page) < 0.0
+    delta = hc.load(hc.robot_file("delta"))  # hangs from its plate
+    q = hc.assemble(delta)[0]
+    _, page, _ = seen(delta, q)
+    assert ground_of(page) == pytest.approx(points_of(delta, q)[:, 2].min(), abs=0.02)
 
 
 def test_the_ground_follows_what_sinks_below_it():

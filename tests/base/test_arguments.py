@@ -55,10 +55,10 @@ ARRAYS = {
     "relaxed: target": lambda s, x: relaxed(s, target=x),
     "relaxed: stiffness": lambda s, x: relaxed(s, stiffness=x),
     "relaxed: f_ext['rocker']": lambda s, x: relaxed(s, f_ext={"rocker": x}),
-    "is_fully_actuated: q": lambda s, x: hc.is_fully_actuated(s.mech, x, partition=s.part),
+    "is_fully_actuated: q": lambda s, x: hc.methods.is_fully_actuated(s.mech, x, partition=s.part),
     "constraint_wrenches: q": lambda s, x: hc.constraint_wrenches(s.mech, x, np.ones(2)),
     "constraint_wrenches: multipliers": lambda s, x: hc.constraint_wrenches(s.mech, s.q, x),
-    "by_constraint: x": lambda s, x: hc.by_constraint(s.mech, x),
+    "by_constraint: x": lambda s, x: hc.methods.by_constraint(s.mech, x),
     "acceleration: q": lambda s, x: s.forward.acceleration(x, s.v, s.tau),
     "acceleration: v": lambda s, x: s.forward.acceleration(s.q, x, s.tau),
     "acceleration: tau": lambda s, x: s.forward.acceleration(s.q, s.v, x),
@@ -183,7 +183,9 @@ NUMBERS = {
     ),
     "relaxed: t": lambda s, x: relaxed(s, t=x),
     "relaxed: t_stab": lambda s, x: relaxed(s, t_stab=x),
-    "is_fully_actuated: t": lambda s, x: hc.is_fully_actuated(s.mech, s.q, t=x, partition=s.part),
+    "is_fully_actuated: t": lambda s, x: hc.methods.is_fully_actuated(
+        s.mech, s.q, t=x, partition=s.part
+    ),
     "acceleration: t": lambda s, x: s.forward.acceleration(s.q, s.v, s.tau, x),
     "at: t": lambda s, x: s.forward.at(s.q, s.v, x),
     "prepared torque: t": lambda s, x: s.inverse.torque(s.q, s.v, s.one, t=x),

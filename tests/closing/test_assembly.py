@@ -224,7 +224,7 @@ def test_a_contact_holds_its_point_where_it_is_told():
     data = mech.model.createData()
     pin.forwardKinematics(mech.model, data, q, v)
     assert np.abs(data.oMi[5].act(np.array([-0.06, 0, -0.05])) - ground).max() < 1e-11
-    slides = hc.Mechanism(mech.model, [hc.Contact(foot.point, normal=(0, 0, 3), tangents=False)])
+    slides = hc.Mechanism(mech.model, [hc.Contact(foot.frame, normal=(0, 0, 3), tangents=False)])
     assert len(slides.row_scale) == 1
     R = np.array([hc.Contact("f", normal=n).tangents for n in ((0, 0, 1), (1, 2, 3), (1, 0, 0))])
     for n, t in zip(((0, 0, 1), (1, 2, 3), (1, 0, 0)), R, strict=True):

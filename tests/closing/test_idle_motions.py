@@ -20,7 +20,8 @@ from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import scaled_jacobian
 
 SHIPPED = [
-    f"shipped_{name}" for name in ("four_bar", "five_bar", "leg", "delta", "stewart", "geared_arm")
+    f"shipped_{name}"
+    for name in ("ankle", "four_bar", "five_bar", "leg", "delta", "stewart", "geared_arm")
 ]
 DRAWN = ("delta", "rssr", "shafts_and_rod", "equal_bars_4", "wren_6", "folded_parallelogram")
 SPINNING = {

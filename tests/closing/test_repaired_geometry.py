@@ -148,7 +148,7 @@ def test_rods_and_contacts_move_too(eps):
     assert hc.mobility(mech).finite_dof == 1
     result = hc.repaired_geometry(oc.meant(mech, eps))
     assert_exact(result.mech, 2)
-    assert {"rod.a", "rod.b", "plane.point"} & {m.name for m in result.moves}
+    assert {"rod.a", "rod.b", "plane.frame"} & {m.name for m in result.moves}
 
 
 def test_lengths_taken_from_the_reference_stay():

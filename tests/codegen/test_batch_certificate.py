@@ -17,7 +17,7 @@ import holoctl as hc
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws import law_with_certificate
 
-NUMBERS = ("closure", "velocity", "acceleration", "dynamics", "redundant")
+NUMBERS = ("closure", "velocity_residual", "acceleration", "dynamics", "redundant")
 
 T0 = 0.3
 """s, of all states."""

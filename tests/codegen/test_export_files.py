@@ -26,7 +26,7 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
-from holoctl.codegen.exported import c_sources
+from holoctl.codegen.exported import c_sources, transmission
 
 pytest.importorskip("casadi")
 
@@ -191,7 +191,8 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         used.add(name)
         return filled(name, values)
 
-    for module in (c_sources, limits_c, functions, extension_source, batched_functions):
+    modules = c_sources, limits_c, functions, extension_source, batched_functions, transmission
+    for module in modules:
         monkeypatch.setattr(module, "filled", recorded)
     mech = robot("five_bar")
     within = {"limits": hc.Limits(effort=50.0, velocity=9.0), "policy": "scale"}
@@ -204,6 +205,8 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     both = list(mech.coordinate_names)
     hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
     hc.export_c(mech, tmp_path / "weighed", measured=both)
+    leg = hc.Transmission(robot("leg"), ["knee"])
+    hc.export_c(leg, tmp_path / "knee")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])

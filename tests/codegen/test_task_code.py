@@ -22,7 +22,7 @@ from holoctl.codegen.laws.task_rows import reference_value, task_rows
 from holoctl.codegen.matrices import dense
 from holoctl.control.task_space.law import critical_damping
 
-ROBOTS = ("five_bar", "delta", "stewart", "leg", "geared_arm")
+ROBOTS = ("five_bar", "delta", "stewart", "leg", "geared_arm", "ankle")
 
 
 # ------------------------------------------------------------------------------ the law

@@ -19,7 +19,7 @@ from zoo import ZOO
 
 import holoctl as hc
 
-ROBOTS = ("delta", "five_bar", "four_bar", "geared_arm", "leg", "stewart")
+ROBOTS = ("ankle", "delta", "five_bar", "four_bar", "geared_arm", "leg", "stewart")
 NAMES = [
     *ZOO, *(f"our {n}" for n in ROBOTS), *(f"shared {n}" for n in SHARED_ROBOT_NAMES), "biped",
 ]  # fmt: skip

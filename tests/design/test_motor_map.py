@@ -252,7 +252,7 @@ def test_a_lost_line_costs_its_points(five_bar):
     def run(items):
         results = [worker(item) for item in items]
         if len(items) > 3 and not run.lost:
-            run.lost, results[2] = True, hc.SweepError("its worker process ended")
+            run.lost, results[2] = True, hc.results.SweepError("its worker process ended")
         return results
 
     run.lost = False
@@ -498,3 +498,21 @@ def test_more_refusals(five_bar):
     refused(lambda: hc.motor_map(five_bar, grid, start=[0.0]), hc.InputError, "start")
     refused(lambda: hc.motor_map(five_bar, grid, locked="motor_right"), hc.InputError, "locked")
     refused(lambda: hc.motor_map("five_bar", grid), hc.InputError, "Mechanism")
+
+
+def test_labels_have_the_unit_of_the_motors(five_bar, over_tip):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    assert over_tip.units == ("N m", "N m")
+    assert over_tip.plot("motor_left").get_title() == "five_bar: holding effort of motor_left"
+    legs = hc.load(hc.robot_file("stewart"))
+    at = legs.motor_positions(hc.assemble(legs)[0])
+    grid = dict(zip(legs.actuator_names, at.tolist(), strict=True))
+    grid["leg_1"] = [at[0], at[0] + 0.01]
+    line = hc.motor_map(legs, grid, "torque")
+    assert set(line.units) == {"N"}
+    ax = line.plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("leg_1 (m)", "holding effort (N)")
+    assert dataclasses.replace(line, units=("", *line.units[1:])).plot().get_ylabel() == (
+        "holding effort (N m or N)"
+    )
+    pyplot.close("all")

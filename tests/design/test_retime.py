@@ -191,8 +191,8 @@ def braked(**friction):
 
 def test_viscous_friction_counts_and_takes_longer():
     mech, path = braked(viscous=0.3), motors_at(robot("five_bar"), count=3)
-    one, two = (hc.retime(mech, path, None, 100, method) for method in METHODS)
-    free = hc.retime(robot("five_bar"), path, None, 100)
+    one, two = (hc.retime(mech, path, "model", 100, method) for method in METHODS)
+    free = hc.retime(robot("five_bar"), path, "model", 100)
     assert abs(one.duration - two.duration) < 5e-3 * one.duration
     assert one.duration > 1.002 * free.duration
     for found in (one, two):
@@ -246,8 +246,8 @@ def test_a_function_with_and_without_its_derivatives_is_the_same_path():
     def with_derivatives(s):
         return place(s), 2.0 * way * np.cos(2.0 * s), -4.0 * way * np.sin(2.0 * s)
 
-    one = hc.retime(mech, place, None, 60, "toppra")
-    two = hc.retime(mech, with_derivatives, None, 60, "toppra")
+    one = hc.retime(mech, place, "model", 60, "toppra")
+    two = hc.retime(mech, with_derivatives, "model", 60, "toppra")
     assert abs(one.duration - two.duration) < 1e-6 * one.duration
     with pytest.raises(hc.InputError, match="first derivative that the function returns"):
         hc.retime(mech, lambda s: (place(s), way, way))
@@ -255,9 +255,9 @@ def test_a_function_with_and_without_its_derivatives_is_the_same_path():
 
 def test_configurations_are_way_points_where_their_motors_are():
     mech = robot("delta")
-    one = hc.retime(mech, motors_at(mech, count=3), None, 60, "toppra")
+    one = hc.retime(mech, motors_at(mech, count=3), "model", 60, "toppra")
     knots = one.q[[0, 20, -1]]
-    two = hc.retime(mech, knots, None, 60, "toppra")
+    two = hc.retime(mech, knots, "model", 60, "toppra")
     np.testing.assert_allclose(two.q[-1], one.q[-1], atol=1e-10)
 
 
@@ -269,7 +269,7 @@ def test_a_frame_follows_its_poses(local):
     here = hc.task_terms(hc.project(mech, q, np.zeros(mech.nv)), task).value
     steps = 0.02 * rng.normal(size=(2, 6)) * [1, 1, 1, 4, 4, 4]
     poses = [here, *(here * pin.exp6(pin.Motion(step)) for step in steps)]
-    found = hc.retime(mech, (task, poses), None, 40, "toppra")
+    found = hc.retime(mech, (task, poses), "model", 40, "toppra")
     for i, pose in ((0, poses[0]), (-1, poses[-1])):
         at = hc.task_terms(hc.project(mech, found.q[i], found.v[i]), task).value
         assert np.abs(pin.log6(at.actInv(pose)).vector).max() < 1e-9
@@ -283,7 +283,9 @@ def test_the_tip_of_a_five_bar_follows_a_curve():
     q = hc.assemble(mech)[0]
     here = hc.task_terms(hc.project(mech, q, np.zeros(mech.nv)), task).value
     goal = here + np.array([0.05, -0.05])
-    found = hc.retime(mech, (task, [here, here + np.array([0.05, 0.0]), goal]), None, 60, "toppra")
+    found = hc.retime(
+        mech, (task, [here, here + np.array([0.05, 0.0]), goal]), "model", 60, "toppra"
+    )
     there = hc.task_terms(hc.project(mech, found.q[-1], found.v[-1]), task).value
     np.testing.assert_allclose(there, goal, atol=1e-10)
     with pytest.raises(hc.InputError, match="does not determine some of them"):
@@ -296,13 +298,13 @@ def test_a_payload_takes_longer_and_external_forces_count():
     mech = robot("delta")
     path = motors_at(mech, count=3)
     free, loaded = (
-        hc.retime(mech, path, None, 60, "toppra", payload=payload)
+        hc.retime(mech, path, "model", 60, "toppra", payload=payload)
         for payload in (None, ("tip", 1.0))
     )
     assert loaded.duration > 1.2 * free.duration
     assert loaded.mech is not mech
     weight = {"tip": ([0.0, 0.0, -9.81], [0.0, 0.0, 0.0])}
-    pulled = hc.retime(mech, path, None, 60, "toppra", f_ext=weight)
+    pulled = hc.retime(mech, path, "model", 60, "toppra", f_ext=weight)
     i = 20
     given = mech, pulled.q[i], pulled.v[i], mech.B.T @ pulled.a[i]
     u = hc.inverse_dynamics(*given, f_ext=weight, partition=pulled.partition).u

@@ -50,8 +50,8 @@ def test_whole_turns_count_however_few_nodes_there_are(points, angle):
 def test_functions_that_return_something_else_are_told_what_is_wrong():
     mech = robot("five_bar")
     here, way = home(mech), np.array([0.3, -0.2])
-    of_numbers = hc.retime(mech, lambda s: tuple(here + s * way), None, 20, "toppra")
-    line = hc.retime(mech, [here, here + way], None, 20, "toppra")
+    of_numbers = hc.retime(mech, lambda s: tuple(here + s * way), "model", 20, "toppra")
+    line = hc.retime(mech, [here, here + way], "model", 20, "toppra")
     assert abs(of_numbers.duration - line.duration) < 1e-3 * line.duration
     none = 0.0 * way
     for path, said in (
@@ -70,20 +70,20 @@ def test_functions_that_return_something_else_are_told_what_is_wrong():
 def test_noise_of_a_function_is_smoothed_and_not_differenced():
     mech, rng = robot("five_bar"), np.random.default_rng(0)
     here, way = home(mech), np.array([0.3, -0.2])
-    line = hc.retime(mech, [here, here + way], None, 40, "toppra")
+    line = hc.retime(mech, [here, here + way], "model", 40, "toppra")
     noisy = hc.retime(
-        mech, lambda s: here + s * way + 1e-8 * rng.normal(size=2), None, 40, "toppra"
+        mech, lambda s: here + s * way + 1e-8 * rng.normal(size=2), "model", 40, "toppra"
     )
     assert abs(noisy.duration - line.duration) < 5e-3 * line.duration
     with pytest.raises(hc.InputError, match="not smooth"):
-        hc.retime(mech, lambda s: here + s * way + 1e-5 * rng.normal(size=2), None, 40, "toppra")
+        hc.retime(mech, lambda s: here + s * way + 1e-5 * rng.normal(size=2), "model", 40, "toppra")
 
 
 def test_joints_that_rest_by_symmetry_do_not_turn_back():
     """All motors of a Delta together: its rods turn by rounding alone."""
     mech = dataclasses.replace(robot("delta"), forces=[hc.JointFriction(viscous=0.1)])
     here = home(mech)
-    found = hc.retime(mech, [here, here + 0.05, here - 0.02], None, 20, "toppra")
+    found = hc.retime(mech, [here, here + 0.05, here - 0.02], "model", 20, "toppra")
     assert len(found.t) < 50
     for t in np.linspace(0.0, found.duration, 40)[1:-1]:
         q, v, a = found.state(t)
@@ -191,7 +191,7 @@ def test_a_single_motion_is_as_quick_as_the_phase_plane_says():
 def test_trajectories_that_contradict_themselves_are_refused():
     mech = robot("five_bar")
     here = home(mech)
-    found = hc.retime(mech, [here, here + 0.2], None, 20, "toppra")
+    found = hc.retime(mech, [here, here + 0.2], "model", 20, "toppra")
     for dt in (np.nan, np.inf, -1e-3, "a"):
         with pytest.raises(hc.InputError, match="dt"):
             found.reference(0.0, dt)

@@ -36,7 +36,7 @@ FAMILY = [
     hc.LimitError("no", names=["crank"], residual=0.1, q=np.arange(2.0)),
     hc.SingularityError("no", condition=1e15, names=["crank", "rod"]),
     hc.InconsistentError("no", residual=0.25),
-    hc.SweepError("no", item=3),
+    hc.results.SweepError("no", item=3),
 ]
 
 
@@ -129,7 +129,7 @@ def test_errors_and_values_of_every_kind_come_back():
         9: "not to be unpickled",
     }
     for i, text in words.items():
-        assert isinstance(found[i], hc.SweepError)
+        assert isinstance(found[i], hc.results.SweepError)
         assert text in str(found[i])
         assert found[i].item == i
 
@@ -151,7 +151,7 @@ def test_a_given_pool_that_breaks_loses_nothing_that_was_done():
         assert 250 in found.failed
         for i, x in enumerate(found):
             if i in found.failed:
-                assert isinstance(x, hc.SweepError)
+                assert isinstance(x, hc.results.SweepError)
                 assert x.item == i
                 assert "BrokenProcessPool" in str(x)
             else:
@@ -279,7 +279,7 @@ def test_whatever_is_lost_every_item_has_its_value_or_its_error(width, last, sur
     assert len(values) == len(items)
     assert failed == sorted(set(failed))
     for i, (value, item) in enumerate(zip(values, items, strict=True)):
-        assert isinstance(value, hc.SweepError) == (i in failed)
+        assert isinstance(value, hc.results.SweepError) == (i in failed)
         assert value == item or (value.item == i and f"item {i} of 1000" in str(value))
     if last > len(items):
         assert set(failed) == victims

@@ -13,7 +13,7 @@ from zoo import slider_crank
 
 import holoctl as hc
 
-ROBOTS = ["five_bar", "four_bar", "stewart", "delta", "geared_arm"]
+ROBOTS = ["five_bar", "four_bar", "stewart", "delta", "geared_arm", "ankle"]
 
 
 def robot(name):

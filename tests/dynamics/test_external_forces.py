@@ -68,7 +68,7 @@ def test_external_forces_are_a_pair_or_six_numbers_in_a_row(function):
         "inverse": lambda f: hc.inverse_dynamics(
             mech, q, v, np.ones(3), f_ext={"b2": f}, partition=part
         ),
-        "relaxed": lambda f: hc.inverse_dynamics_relaxed(
+        "relaxed": lambda f: hc.methods.inverse_dynamics_relaxed(
             mech, q, v, np.ones(3), f_ext={"b2": f}, partition=part
         ),
     }[function]

@@ -111,7 +111,7 @@ def test_redundant_contacts(mech, rows, rank):
             mech, res.multipliers, lam, 1e-8, (q, v), what=f"{method}: multiplier", by_size=True
         )
         assert res.certificate.ok
-    assert hc.is_fully_actuated(mech, q, partition=part)
+    assert hc.methods.is_fully_actuated(mech, q, partition=part)
 
 
 @pytest.mark.parametrize("t_stab", [None, 0.1])
@@ -240,7 +240,7 @@ def test_terms_are_shared_and_checked():
         "forward": lambda **k: hc.forward_dynamics(mech, q, v, np.zeros(4), partition=part, **k),
         "inverse": lambda **k: hc.inverse_dynamics(mech, q, v, np.zeros(2), partition=part, **k),
         "impulse": lambda **k: hc.impulse(mech, q, v, partition=part, **k),
-        "relaxed": lambda **k: hc.inverse_dynamics_relaxed(
+        "relaxed": lambda **k: hc.methods.inverse_dynamics_relaxed(
             mech, q, v, np.zeros(2), partition=part, **k
         ),
     }.items():
@@ -255,12 +255,12 @@ def test_terms_are_shared_and_checked():
 
 def test_numbers_by_constraint():
     mech = mechanism("geared_slider")
-    named = hc.by_constraint(mech, np.arange(4.0))
+    named = hc.methods.by_constraint(mech, np.arange(4.0))
     assert list(named) == ["pin", "gear", "rack"]
     assert named["pin"].tolist() == [0.0, 1.0]
     assert named["rack"].tolist() == [3.0]
     with pytest.raises(hc.InputError, match="one number for each row"):
-        hc.by_constraint(mech, np.zeros(3))
+        hc.methods.by_constraint(mech, np.zeros(3))
 
 
 @pytest.mark.parametrize("method", ["projection", "direct"])

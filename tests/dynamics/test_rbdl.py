@@ -419,12 +419,12 @@ def test_relaxed_inverse_dynamics(name):
     for s in rbdl.comparable(name):
         for entry in s["inverse"]:
             target, theirs = array(entry["qdd_target"])[motors], entry["relaxed"]
-            res = hc.inverse_dynamics_relaxed(mech, s["q"], s["qd"], target, partition=part)
+            res = hc.methods.inverse_dynamics_relaxed(mech, s["q"], s["qd"], target, partition=part)
             agree(res.a, theirs["qdd"])
             agree(mech.B @ res.u, theirs["tau"])
             agree(np.linalg.solve(conversion(name, s).T, res.multipliers), theirs["lambda"])
             assert res.certificate.dynamics < 1e-8
-            full = hc.is_fully_actuated(mech, s["q"], partition=part)
+            full = hc.methods.is_fully_actuated(mech, s["q"], partition=part)
             assert full is entry["fully_actuated"]
 
 

@@ -17,7 +17,7 @@ def test_relaxed_torques_obey_their_law_and_the_equation_of_motion(name):
     rng = np.random.default_rng(0)
     for q, v in closed_states(name)[:10]:
         target = rng.normal(size=mech.nu)
-        res = hc.inverse_dynamics_relaxed(mech, q, v, target, partition=part)
+        res = hc.methods.inverse_dynamics_relaxed(mech, q, v, target, partition=part)
         T = hc.terms(mech, q, v)
         W = 100.0 * mech.B.T @ T.M @ mech.B
         law = W @ (target - mech.B.T @ res.a) + mech.B.T @ T.h
@@ -25,7 +25,7 @@ def test_relaxed_torques_obey_their_law_and_the_equation_of_motion(name):
         assert res.certificate.ok
         caused = hc.forward_dynamics(mech, q, v, mech.B @ res.u, partition=part).a
         assert relative(caused, res.a) < 1e-8
-        stiff = hc.inverse_dynamics_relaxed(
+        stiff = hc.methods.inverse_dynamics_relaxed(
             mech, q, v, target, stiffness=1e3 * W, partition=part
         )  # fmt: skip
         missed = target - mech.B.T @ res.a
@@ -33,7 +33,7 @@ def test_relaxed_torques_obey_their_law_and_the_equation_of_motion(name):
             assert np.abs(target - mech.B.T @ stiff.a).max() < 0.1 * np.abs(missed).max()
     for bad in (np.eye(7), -np.eye(mech.nu), np.triu(np.ones((mech.nu, mech.nu))), "W"):
         with pytest.raises(hc.InputError, match="stiffness"):
-            hc.inverse_dynamics_relaxed(mech, q, v, target, stiffness=bad, partition=part)
+            hc.methods.inverse_dynamics_relaxed(mech, q, v, target, stiffness=bad, partition=part)
 
 
 def test_full_actuation_is_a_question_of_motions():
@@ -44,9 +44,9 @@ def test_full_actuation_is_a_question_of_motions():
     for name, full in expected.items():
         q, _ = closed_states(name)[0]
         mech, part = mechanism(name), shared_partition(name)
-        assert hc.is_fully_actuated(mech, q, partition=part) is full, name
+        assert hc.methods.is_fully_actuated(mech, q, partition=part) is full, name
     base = mechanism("four_bar")
     rocker = dataclasses.replace(base, actuated=["rocker"])
     dead, _ = hc.assemble(rocker, [0.9, 0.0, 1.6], locked=["coupler"])
     part = hc.partition(rocker, hc.assemble(rocker)[0])
-    assert not hc.is_fully_actuated(rocker, dead, partition=part)
+    assert not hc.methods.is_fully_actuated(rocker, dead, partition=part)

@@ -11,7 +11,7 @@ from shared_robots import shared_robot
 
 import holoctl as hc
 
-SHIPPED = ("four_bar", "five_bar", "leg", "delta", "stewart", "geared_arm")
+SHIPPED = ("four_bar", "five_bar", "leg", "delta", "stewart", "geared_arm", "ankle")
 SHARED = ("5bar_linkage", "5bar_linkage_iso6d", "cassie_like", "disney_like")
 
 

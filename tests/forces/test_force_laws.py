@@ -261,7 +261,7 @@ def test_the_relaxed_inverse_knows_forces():
     target = np.array([1.0, -2.0])
     part = hc.partition(mech, q)
     exact = hc.inverse_dynamics(mech, q, v, target, partition=part).u
-    relaxed = hc.inverse_dynamics_relaxed(
+    relaxed = hc.methods.inverse_dynamics_relaxed(
         mech, q, v, target, partition=part, stiffness=1e7 * np.eye(2)
     )
     assert relaxed.certificate.ok
@@ -269,7 +269,7 @@ def test_the_relaxed_inverse_knows_forces():
     known = np.linspace(-1.0, 1.0, mech.nv)
     loaded = hc.inverse_dynamics(mech, q, v, target, efforts=known, partition=part).u
     stiff = {"partition": part, "stiffness": 1e7 * np.eye(2)}
-    relaxed = hc.inverse_dynamics_relaxed(mech, q, v, target, efforts=known, **stiff)
+    relaxed = hc.methods.inverse_dynamics_relaxed(mech, q, v, target, efforts=known, **stiff)
     assert relaxed.certificate.ok
     assert relative(relaxed.u, loaded) < 1e-5
     assert relative(loaded, exact) > 1e-2

@@ -37,7 +37,7 @@ FORCES = """
 forces:
   - {type: joint_friction, viscous: 0.1, coulomb: {a: 0.2, b: 0.3}, stribeck: {a: [0.4, 0.5]}}
   - {type: joint_spring, joint: b, stiffness: 4, rest: 0.5, damping: 0.6}
-  - {type: spring, frame_a: [universe, [0, 0, 1]], frame_b: tip_a, stiffness: 7, length: 0.1}
+  - {type: spring, a: [universe, [0, 0, 1]], b: tip_a, stiffness: 7, length: 0.1}
 rotor_inertia: {a: 0.001}
 gear_ratio: {a: 50}
 """

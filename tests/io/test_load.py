@@ -18,8 +18,9 @@ from holoctl.constraints.closure import JOINTS
 
 
 def test_robot_names_and_files():
-    assert hc.robot_names() == ("delta", "five_bar", "four_bar", "geared_arm", "leg", "stewart")
-    for name in hc.robot_names():
+    names = ("ankle", "delta", "five_bar", "four_bar", "geared_arm", "leg", "stewart")
+    assert hc.robot_names() == names
+    for name in names:
         assert hc.robot_file(name).is_file()
         assert hc.robot_file(name).with_suffix(".yaml").is_file()
         assert hc.load(hc.robot_file(name)).name == name

@@ -399,8 +399,8 @@ forces:
   - {type: joint_friction, viscous: 0.1, coulomb: {a: 0.2, b: 0.3}, stribeck: {a: [0.4, 0.5]},
      transition: 0.02, name: oil}
   - {type: joint_spring, joint: b, stiffness: 4, rest: 0.5, damping: 0.6}
-  - {type: spring, frame_a: [universe, [0, 0, 1]], frame_b: tip_a, stiffness: 7, length: 0.1}
-  - {type: spring, frame_a: arm_b, frame_b: arm_a, stiffness: 1, length: 2, damping: 0.3,
+  - {type: spring, a: [universe, [0, 0, 1]], b: tip_a, stiffness: 7, length: 0.1}
+  - {type: spring, a: arm_b, b: arm_a, stiffness: 1, length: 2, damping: 0.3,
      unilateral: true, name: rope}
 """
 
@@ -412,6 +412,13 @@ def in_code():
         hc.Spring(("universe", pin.SE3(np.eye(3), np.array([0, 0, 1.0]))), "tip_a", 7.0, 0.1),
         hc.Spring("arm_b", "arm_a", 1.0, 2.0, 0.3, unilateral=True, name="rope"),
     ]
+
+
+def test_former_keys_of_a_spring_work_and_are_named(robot, caplog):
+    former = FORCES.replace("a: arm_b", "frame_a: arm_b").replace("b: arm_a", "frame_b: arm_a")
+    mech, now = robot(yaml=YAML + former), robot(yaml=YAML + FORCES)
+    assert mech.forces[-1] == now.forces[-1]
+    assert "the key 'frame_a' is called 'a' now" in caplog.text
 
 
 @pytest.mark.parametrize("losses", [False, True])
@@ -465,12 +472,12 @@ WRONG = {
     "{type: joint_spring, stiffness: 1}": "joint_spring: the key 'joint' is missing",
     "{type: joint_spring, joint: a, stiffness: x}": "expected a finite number; got 'x'",
     "{type: joint_spring, joint: a, stiffness: 1, rest: [1, 2, 3]}": "must be a number",
-    "{type: spring, frame_a: arm_a, frame_b: nose, stiffness: 1, length: 1}": "nose",
-    "{type: spring, frame_a: [arm_a, 3], frame_b: arm_b, stiffness: 1, length: 1}": (
+    "{type: spring, a: arm_a, b: nose, stiffness: 1, length: 1}": "nose",
+    "{type: spring, a: [arm_a, 3], b: arm_b, stiffness: 1, length: 1}": (
         "a frame and a point in its axes"
     ),
-    "{type: spring, frame_a: arm_a, frame_b: arm_b, stiffness: 1}": "'length' is missing",
-    "{type: spring, frame_a: arm_a, frame_b: arm_b, stiffness: 1, length: 1, unilateral: 1}": (
+    "{type: spring, a: arm_a, b: arm_b, stiffness: 1}": "'length' is missing",
+    "{type: spring, a: arm_a, b: arm_b, stiffness: 1, length: 1, unilateral: 1}": (
         "expected true or false"
     ),
     "{type: joint_friction, name: tip_a-arm_b}": "give it another name",

@@ -65,7 +65,7 @@ def test_descriptions_do_not_change_behind_a_mechanism():
     ]
     place.translation = np.zeros(3)  # the caller's own
     for c in described:
-        frame = c.point if isinstance(c, hc.Contact) else c.a
+        frame = c.frame if isinstance(c, hc.Contact) else c.a
         for change in (
             lambda X: setattr(X, "translation", np.zeros(3)),
             lambda X: setattr(X, "rotation", np.eye(3)),
@@ -78,7 +78,7 @@ def test_descriptions_do_not_change_behind_a_mechanism():
                 with pytest.raises((hc.InputError, ValueError), match=r"does not change|read-only"):
                     change(X)
         for again in (pickle.loads(pickle.dumps(c)), copy.copy(c), copy.deepcopy(c)):
-            other = again.point if isinstance(c, hc.Contact) else again.a
+            other = again.frame if isinstance(c, hc.Contact) else again.a
             assert other == frame
             assert other[1].translation.tolist() == [0.1, 0.2, 0.3]
         assert dataclasses.replace(c, name="new").name == "new"

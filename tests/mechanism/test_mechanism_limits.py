@@ -16,6 +16,7 @@ from zoo import at, five_bar, one_of_each
 
 import holoctl as hc
 from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.frame_displacements import moved
 
 INF = np.inf
@@ -202,3 +203,13 @@ def test_what_is_no_mechanism_or_has_odd_arrays():
     refused(lambda: hc.limits_of(pin.Model()), hc.InputError, "Mechanism")
     mech = with_numbers(five_bar(), upperEffortLimit=[1.0, 2.0])
     refused(lambda: hc.limits_of(mech), hc.InputError, "upperEffortLimit", "4")
+
+
+@pytest.mark.parametrize("given", ["modell", 5.0, {"effort": 1.0}, True])
+def test_the_argument_limits_has_three_meanings(given):
+    mech, own = limited(), hc.Limits(effort=3.0)
+    assert requested_limits(mech, "model", "here") == hc.limits_of(mech) == LIMITS
+    assert requested_limits(mech, None, "here") is None
+    assert requested_limits(mech, own, "here") is own
+    words = "here: limits must be", '"model", None or hc.Limits', "got"
+    refused(lambda: requested_limits(mech, given, "here"), hc.InputError, *words)

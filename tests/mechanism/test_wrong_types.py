@@ -21,10 +21,12 @@ NEEDS_A_MECHANISM = {
     "ComputedTorque": lambda s, m: hc.ComputedTorque(m, 1.0, 1.0),
     "terms": lambda s, m: hc.terms(m, s.q, s.v),
     "impulse": lambda s, m: hc.impulse(m, s.q, s.v),
-    "inverse_dynamics_relaxed": lambda s, m: hc.inverse_dynamics_relaxed(m, s.q, s.v, s.one),
-    "is_fully_actuated": lambda s, m: hc.is_fully_actuated(m, s.q),
+    "inverse_dynamics_relaxed": lambda s, m: hc.methods.inverse_dynamics_relaxed(
+        m, s.q, s.v, s.one
+    ),
+    "is_fully_actuated": lambda s, m: hc.methods.is_fully_actuated(m, s.q),
     "constraint_wrenches": lambda s, m: hc.constraint_wrenches(m, s.q, np.ones(2)),
-    "by_constraint": lambda s, m: hc.by_constraint(m, np.ones(2)),
+    "by_constraint": lambda s, m: hc.methods.by_constraint(m, np.ones(2)),
     "PreparedForwardDynamics": lambda s, m: hc.PreparedForwardDynamics(m),
     "PreparedForwardDynamics with partition": lambda s, m: hc.PreparedForwardDynamics(m, s.part),
     "PreparedInverseDynamics": lambda s, m: hc.PreparedInverseDynamics(m),

@@ -187,7 +187,7 @@ def test_constraints_that_depend_on_time():
     for t in (0.4, 0.41):
         x, y = hc.corrected(mech, q, v, t=t)
         assert off(mech, x, y, t) < 1e-12
-        assert hc.constraint_errors(mech, x, y, t=t).slip < 1e-12
+        assert hc.constraint_errors(mech, x, y, t=t).velocity_residual < 1e-12
 
 
 def test_without_constraints_nothing_is_moved():
@@ -239,9 +239,9 @@ def test_errors_are_those_of_the_rows(name):
     assert abs(found.closure - scaled.max()) < 1e-12
     assert found.worst == mech.row_names[int(np.argmax(scaled))]
     assert repr(found.worst) in repr(found)
-    assert set(hc.by_constraint(mech, found.position)) == set(mech.constraint_names)
+    assert set(hc.methods.by_constraint(mech, found.position)) == set(mech.constraint_names)
     alone = hc.constraint_errors(mech, q)
-    assert (alone.velocity, alone.slip) == (None, None)
+    assert (alone.velocity, alone.velocity_residual) == (None, None)
     assert alone.closure == found.closure
     with pytest.raises(ValueError, match="read-only"):
         found.position[0] = 0.0

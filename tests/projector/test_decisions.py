@@ -22,7 +22,7 @@ def test_what_is_no_partition_is_refused(s, junk):
         lambda: hc.ComputedTorque(s.mech, 1.0, 1.0, partition=junk),
         lambda: hc.impulse(s.mech, s.q, s.v, partition=junk),
         lambda: relaxed(s, partition=junk),
-        lambda: hc.is_fully_actuated(s.mech, s.q, partition=junk),
+        lambda: hc.methods.is_fully_actuated(s.mech, s.q, partition=junk),
         lambda: hc.PreparedForwardDynamics(s.mech, junk),
         lambda: hc.PreparedInverseDynamics(s.mech, junk),
     ):
@@ -53,7 +53,7 @@ def test_a_partition_of_another_mechanism_is_refused(s):
             lambda other=other: hc.ComputedTorque(s.mech, 1.0, 1.0, partition=other),
             lambda other=other: hc.impulse(s.mech, s.q, s.v, partition=other),
             lambda other=other: relaxed(s, partition=other),
-            lambda other=other: hc.is_fully_actuated(s.mech, s.q, partition=other),
+            lambda other=other: hc.methods.is_fully_actuated(s.mech, s.q, partition=other),
             lambda other=other: hc.PreparedForwardDynamics(s.mech, other),
             lambda other=other: hc.PreparedInverseDynamics(s.mech, other),
         ):

@@ -86,7 +86,7 @@ def test_a_chart_does_not_hide_that_the_state_is_off():
     on = hc.inverse_dynamics(mech, [0.5, 0.25], [1.0, 1.0], [1.0])
     off = hc.inverse_dynamics(mech, [0.5, 2.0], [1.0, -7.0], [1.0])
     assert on.certificate.ok
-    assert set(off.certificate.failures) == {"closure", "velocity"}
+    assert set(off.certificate.failures) == {"closure", "velocity_residual"}
 
 
 def test_targets_that_agree_are_never_refused_for_rounding():

@@ -16,6 +16,7 @@ FLOATING = "leg, floating"
 
 # coordinates, rows, rank, rank of the actuation; every robot has as many motors as the latter
 DESIGN = {
+    "ankle": (8, 6, 6, 2),
     "delta": (21, 18, 18, 3),
     "five_bar": (4, 5, 2, 2),
     "four_bar": (3, 5, 2, 1),

@@ -267,7 +267,7 @@ def check_against_certificate(name, states, seed=0, rounding=lambda q: 0.0):
             assert c.condition <= TOLERANCES["condition"], (path, q, v, c)
             assert c.closure <= CLOSURE_LIMIT, (path, q, v, c)
             # both of all rows, which off the manifold contradict each other a little
-            allowed = allowed_acceleration(c.closure, c.velocity)
+            allowed = allowed_acceleration(c.closure, c.velocity_residual)
             assert c.dynamics <= allowed + rounding(q), (path, q, v, c)
             assert c.acceleration <= 1.001 * allowed, (path, q, v, c)
     return given, early

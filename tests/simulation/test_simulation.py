@@ -250,3 +250,12 @@ def test_a_file_that_is_no_run_is_refused(content, tmp_path):
         np.save(file, np.zeros(3))
     with pytest.raises(hc.InputError, match="is not a saved run"):
         hc.Run.read(path)
+
+
+def test_a_start_that_hardly_moves_is_at_rest():
+    """The rates of singular values are differences over a step that is as long as v is small."""
+    mech = mechanism("four_bar")
+    q, v = hc.assemble(mech)
+    tiny = np.array([0.0, 0.0, np.finfo(float).tiny])
+    run = hc.simulate(mech, None, q, tiny, 0.01)
+    np.testing.assert_allclose(run.q, hc.simulate(mech, None, q, v, 0.01).q, atol=1e-9)

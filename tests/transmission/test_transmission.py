@@ -555,3 +555,21 @@ def test_tables_that_cannot_be_made_are_refused():
     np.testing.assert_allclose(
         table.curvature([0.05, 0.0], [1, 2]), table.curvature(np.array([0.05, 0]), np.array([1, 2]))
     )
+
+
+@pytest.mark.parametrize("kind", ["torch", "jax.numpy"])
+def test_tables_of_a_learner(kind):
+    """Arrays of torch and JAX, in single precision; skipped where they are not installed."""
+    xp = pytest.importorskip(kind)
+    tr = transmission("pushed")
+    table = tr.table(1e-8, [-0.3, -0.3], [0.3, 0.3])
+    ys = np.random.default_rng(2).uniform(-0.3, 0.3, (5, 4, 2))
+    given = xp.asarray(ys, dtype=xp.float32)
+    for name, *more in (("motor_positions",), ("jacobian",), ("curvature", given)):
+        found = getattr(table, name)(given, *more)
+        assert found.dtype == xp.float32
+        wanted = getattr(table, name)(ys, *([ys] * len(more)))
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=2e-6)
+    outside = table.motor_positions(xp.asarray([[0.0, 0.0], [0.4, 0.0]], dtype=xp.float32))
+    assert np.isfinite(np.asarray(outside[0])).all()
+    assert np.isnan(np.asarray(outside[1])).all()

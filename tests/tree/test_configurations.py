@@ -29,8 +29,10 @@ STATEFUL = {
     ),
     "terms": lambda m, q: hc.terms(m, q, np.zeros(m.nv)),
     "impulse": lambda m, q: hc.impulse(m, q, np.zeros(m.nv)),
-    "relaxed": lambda m, q: hc.inverse_dynamics_relaxed(m, q, np.zeros(m.nv), np.zeros(m.nu)),
-    "is_fully_actuated": lambda m, q: hc.is_fully_actuated(m, q),
+    "relaxed": lambda m, q: hc.methods.inverse_dynamics_relaxed(
+        m, q, np.zeros(m.nv), np.zeros(m.nu)
+    ),
+    "is_fully_actuated": lambda m, q: hc.methods.is_fully_actuated(m, q),
     "constraint_wrenches": lambda m, q: hc.constraint_wrenches(m, q, np.ones(len(m.row_scale))),
     "acceleration": lambda m, q: hc.PreparedForwardDynamics(m).acceleration(
         q, np.zeros(m.nv), np.zeros(m.nv)

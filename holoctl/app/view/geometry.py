@@ -35,7 +35,8 @@ def shapes_of(
     include_root: str | os.PathLike[str] | None = None,
 ) -> Geometry:
     """The shapes of a mechanism: those of its file, capsules for bodies without shapes, and bars
-    for prismatic joints between such bodies.
+    for prismatic joints between such bodies. A base is added if the file has shapes neither for the
+    world nor for all bodies that move.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ def shapes_of(
     """
     found = Geometry(()) if path is None else read_geometry(path, mech, include_root)
     drawn = {shape.joint for shape in found.shapes}
+    if drawn >= set(range(1, mech.model.njoints)):
+        drawn.add(0)
     others = [shape for shape in capsules(mech) if shape.joint not in drawn]
     bars = tuple(bar for bar in slide_bars(mech) if not drawn.intersection(bar.joints))
     return Geometry((*found.shapes, *others), found.words, bars)

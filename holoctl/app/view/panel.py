@@ -8,43 +8,84 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from holoctl.app.palette import BLUE, RED, curve
+from holoctl.app.units import position_units
 from holoctl.app.view.holding_efforts import holding_efforts
-from holoctl.base.checks import Array
+from holoctl.app.view.page_script import LEFT, RIGHT, WIDTH
+from holoctl.app.view.recorded_run import thinned
+from holoctl.app.view.shown_quantities import misfits
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import HoloctlError
 
 if TYPE_CHECKING:
     from holoctl.app.view.holding_efforts import HoldingEfforts
     from holoctl.app.view.recorded_run import Recorded
     from holoctl.app.view.shown_posture import Posture
+    from holoctl.app.view.shown_quantities import Singularity
 
-__all__ = ["chart", "doctor", "held", "holding_table", "marker", "pose", "words"]
+__all__ = ["charts", "doctor", "held", "holding_table", "marker", "pose", "singular", "words"]
 
-
-RED = "#d62728"
-COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#17becf")
 _TEXT = "font-size: 0.85em; line-height: 1.4; padding: 0.2em 0.8em; overflow-wrap: anywhere"
 _NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding-left: 0.8em"
 
-WIDTH, HEIGHT, LEFT = 320, 150, 44
-"""Size of a chart, in its own units, and the width of the numbers on its left."""
+HEIGHT = 110
+"""Height of a chart, in its own units."""
+
+WEAK = 0.02
+"""Singular values below this are red, as the doctor warns of them."""
 
 MOST_OF_A_HEAD = 30
 """Largest number of letters before the colon of a paragraph of the doctor with a heading."""
 
 MOST_NAMES = 8
-"""Largest number of curves in the legend of a chart."""
+"""Largest number of curves in the legend of a chart, and of open closures in the text of a pose."""
+
+SHORTEST_STEP = 0.01
+"""Shortest step of the time by a key, s."""
 
 
-def pose(posture: Posture) -> str:
-    """Whether the posture is closed, and why a drag stopped; the full q is in ``data-q``."""
-    gap = f"largest error {posture.gap:.1e} (scaled)"
-    state = f"Closed: {gap}." if posture.closed else f"It does not close: {gap}."
-    color = "inherit" if posture.closed else RED
+def pose(posture: Posture, t: float = 0.0) -> str:
+    """The misfit of the posture at time t, s, and why a drag stopped; the full q is in
+    ``data-q``."""
+    mech, color = posture.mech, "inherit" if posture.closed else RED
+    off = misfits(mech, posture.q, t)
+    state = "Closed" if posture.closed else "It does not close"
+    lines = [f"{state}: largest error {posture.gap:.1e} (scaled)."]
+    if posture.closed and off:
+        far, turned = max(off, key=lambda x: x.distance), max(off, key=lambda x: x.angle)
+        lines.append(f"Largest misfit of a closure: {_mm(far.distance)}, {_degrees(turned.angle)}.")
+    if not posture.closed:
+        worst = sorted(off, key=lambda x: -x.distance - x.angle)
+        lines += [f"{x.name}: {_mm(x.distance)}, {_degrees(x.angle)}" for x in worst[:MOST_NAMES]]
     q = escape(json.dumps(posture.q.tolist()), quote=True)
     return (
         f'<div id="holoctl-pose" style="{_TEXT}; color: {color}" data-q="{q}" '
         f'data-gap="{posture.gap!r}" data-closed="{str(posture.closed).lower()}">'
-        f"{state}{_in_red(posture.words, 'holoctl-stop')}</div>"
+        f"{'<br>'.join(map(escape, lines))}{_in_red(posture.words, 'holoctl-stop')}</div>"
+    )
+
+
+def singular(here: Singularity, point: str) -> str:
+    """Bars of the singular values at a posture; without a bar and with a dash if undefined."""
+    sides = {1: "side of the start", -1: "beyond the singularity, seen from the start"}
+    side = f", {sides[here.side]}" if here.side else ""
+    rows = [("Type 2 (parallel), motors", here.type_2, side)]
+    if point:
+        rows.append((f"Type 1 (serial), {point}", here.type_1, ""))
+    data = escape(json.dumps([_number(here.type_2), here.side, _number(here.type_1)]), quote=True)
+    bars = "".join(_bar(name, value, more) for name, value, more in rows)
+    return f'<div id="holoctl-singular" style="{_TEXT}" data-values="{data}">{bars}</div>'
+
+
+def _bar(name: str, value: float, more: str) -> str:
+    is_known, color = np.isfinite(value), RED if value < WEAK else BLUE
+    text = f"{value:.3g}" if is_known else "\N{EN DASH}"
+    width = 100.0 * min(value, 1.0) if is_known else 0.0
+    return (
+        f'<div><span>{escape(name)}: <b style="color: {color if value < WEAK else "inherit"}">'
+        f'{text}</b>{more}</span><div style="height: 6px; border-radius: 3px; overflow: hidden; '
+        f'background: rgba(128, 128, 128, 0.25)"><div style="height: 100%; width: {width:.2f}%; '
+        f'background: {color}"></div></div></div>'
     )
 
 
@@ -89,9 +130,30 @@ def doctor(text: str, fresh: bool) -> str:
     return f'<div style="{_TEXT}">{late}</div>{words(text)}' if late else words(text)
 
 
-def chart(run: Recorded) -> str:
-    """A chart of efforts over time, as SVG, with limits as dotted lines."""
-    t, values, names, limits = run.t, run.u, run.names, run.limits
+def charts(run: Recorded, saved: bool = False) -> str:
+    """Charts of efforts and positions of the motors over time, as SVG, with limits of efforts as
+    dotted lines and a cursor; the time of the player of a saved page starts at zero."""
+    first = run.start if saved else 0.0
+    t, x = thinned(run.run.t, run.positions)
+    units = sorted({unit or "rad, m" for unit in position_units(run.mech)})
+    step = (run.end - run.start) / max(run.run.t.size - 1, 1)
+    drawn = _chart(f"Efforts ({run.unit})", run.t, run.u, run.limits)
+    drawn += _chart(f"Positions ({', '.join(units)})", t, x, None)
+    legend = "&emsp; ".join(
+        f'<span style="white-space: nowrap"><span style="color: {curve(k)}">&#9644;</span> '
+        f"{escape(name)}</span>"
+        for k, name in enumerate(run.names[:MOST_NAMES])
+    )
+    more = f"&emsp;({len(run.names) - MOST_NAMES} more)" if len(run.names) > MOST_NAMES else ""
+    return (
+        f'<div id="holoctl-chart" style="{_TEXT}" data-first="{first!r}" '
+        f'data-start="{run.start - first!r}" data-end="{run.end - first!r}" '
+        f'data-step="{max(step, SHORTEST_STEP)!r}">{drawn}<div>{legend}{more}</div></div>'
+    )
+
+
+def _chart(title: str, t: Vector, values: Array, limits: Array | None) -> str:
+    """A chart with its title."""
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
     if limits is not None:
@@ -109,7 +171,7 @@ def chart(run: Recorded) -> str:
         there: Array = HEIGHT * (high - y) / (high - low)
         return there
 
-    parts = [f'<rect x="{LEFT}" width="{WIDTH - LEFT}" height="{HEIGHT}" fill="none" '
+    parts = [f'<rect x="{LEFT}" width="{WIDTH - LEFT}" height="{HEIGHT}" fill="transparent" '
              'stroke="currentColor" stroke-opacity="0.25"/>']  # fmt: skip
     for level in _levels(low, high):
         y = float(up(np.array(level)))
@@ -118,8 +180,14 @@ def chart(run: Recorded) -> str:
             f'stroke-opacity="0.15"/><text x="{LEFT - 4}" y="{y + 3:.1f}" text-anchor="end" '
             f'font-size="9" fill="currentColor">{level:.4g}</text>'
         )
+    for level in _levels(start, end) if end > start else []:
+        x = float(across(np.array(level)))
+        parts.append(
+            f'<text x="{x:.1f}" y="{HEIGHT + 11}" text-anchor="middle" font-size="9" '
+            f'fill="currentColor">{level:.4g}</text>'
+        )
     for k in range(values.shape[1]):
-        color = COLORS[k % len(COLORS)]
+        color = curve(k)
         for piece in _pieces(across(t), up(values[:, k])):
             parts.append(
                 f'<polyline points="{piece}" fill="none" stroke="{color}" stroke-width="1.3"/>'
@@ -130,27 +198,23 @@ def chart(run: Recorded) -> str:
                     f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="{color}" '
                     'stroke-dasharray="2 3"/>'
                 )
-    legend = "&emsp;".join(
-        f'<span style="color: {COLORS[k % len(COLORS)]}">&#9644;</span> {escape(name)}'
-        for k, name in enumerate(names[:MOST_NAMES])
+    parts.append(
+        f'<line class="holoctl-cursor" x1="{LEFT}" x2="{LEFT}" y1="0" y2="{HEIGHT}" '
+        f'stroke="{RED}" stroke-width="1.5"/>'
     )
-    more = f"&emsp;({len(names) - MOST_NAMES} more)" if len(names) > MOST_NAMES else ""
     return (
-        f'<div id="holoctl-chart" style="{_TEXT}"><div>Efforts ({escape(run.unit)}), '
-        f"{start:.4g} to {end:.4g} s</div>"
-        f'<svg viewBox="0 -4 {WIDTH} {HEIGHT + 8}" style="width: 100%; display: block">'
-        f"{''.join(parts)}</svg><div>{legend}{more}</div></div>"
+        f'<div>{escape(title)}</div><svg viewBox="0 -4 {WIDTH + RIGHT} {HEIGHT + 18}" '
+        f'style="width: 100%; display: block">{"".join(parts)}</svg>'
     )
 
 
-def marker(share: float, text: str) -> str:
-    """The time of a run, as text and as a marker above the chart."""
-    left = 100.0 * (LEFT + (WIDTH - LEFT) * min(max(share, 0.0), 1.0)) / WIDTH
+def marker(share: float | None, text: str) -> str:
+    """The time of a film, as text and as the cursor of the charts; None hides the cursor."""
+    seen = "hidden" if share is None else "visible"
+    at = 0.0 if share is None else min(max(share, 0.0), 1.0)
     return (
-        f'<div id="holoctl-time" style="{_TEXT}"><div>{escape(text)}</div>'
-        f'<div style="position: relative; height: 8px"><div style="position: absolute; '
-        f"left: {left:.2f}%; border: 5px solid transparent; border-top-color: {RED}; "
-        'transform: translateX(-5px)"></div></div></div>'
+        f"<style>:root {{ --holoctl-share: {at:.5f}; --holoctl-cursor: {seen}; }}</style>"
+        f'<div id="holoctl-time" style="{_TEXT}">{escape(text)}</div>'
     )
 
 
@@ -181,6 +245,18 @@ def _limit(limit: float, effort: float) -> str:
 
 def _signed(x: float) -> str:
     return f"{x:+.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _mm(length: float) -> str:
+    return f"{1e3 * length:.3g} mm"
+
+
+def _degrees(angle: float) -> str:
+    return f"{np.degrees(angle):.3g}\N{DEGREE SIGN}"
+
+
+def _number(x: float) -> float | None:
+    return x if np.isfinite(x) else None
 
 
 def _in_red(text: str, name: str) -> str:

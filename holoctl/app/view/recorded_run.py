@@ -1,4 +1,5 @@
-"""The data of a `Run` that a page shows: configurations by time, a chart of efforts, and events.
+"""The data of a `Run` that a page shows: configurations by time, charts of efforts and positions,
+and events. A motion of the page is shown in the same way, as a run that rests.
 
 Nothing is interpolated: the nearest recorded instant is shown, with the closure error of the plant.
 A chart has at most `PLACES` intervals; of the instants in each it keeps the smallest and the
@@ -7,23 +8,33 @@ largest effort of each motor, so that no peak is lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import csv
+import io
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from holoctl.app.plot_run import check_run
-from holoctl.app.units import motor_units
+from holoctl.app.units import motor_units, position_units
 from holoctl.app.view.dragging import drag_model
+from holoctl.app.view.holding_efforts import holding_efforts
+from holoctl.app.view.overlays import Instant
+from holoctl.app.view.shown_posture import Posture, moved
 from holoctl.base.checks import Array, Indices, Vector, counted, positive, quiet, read_only
 from holoctl.base.errors import InputError
 from holoctl.dynamics.certificate import limit
 from holoctl.mechanism.bound_limits import bound_limits
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.run import Run
 
-__all__ = ["Recorded", "frames", "recorded"]
+__all__ = ["Recorded", "csv_text", "filmed", "frames", "recorded", "thinned"]
 
+
+RATE = 30.0
+"""Pictures per second of a motion."""
 
 PLACES = 300
 """Largest number of intervals of a chart."""
@@ -56,6 +67,9 @@ class Recorded:
         one.
     words : str
         Sentences on the end of the run and on its events.
+    positions : (n, nu) array
+        Positions of the motors at all instants, rad or m, with turns counted; nan for a motor
+        without single coordinates.
     """
 
     mech: Mechanism
@@ -66,6 +80,7 @@ class Recorded:
     unit: str
     limits: Array | None
     words: str
+    positions: Array = field(repr=False)
     _marks: tuple[tuple[float, str], ...] = field(repr=False, default=())
 
     @property
@@ -86,6 +101,11 @@ class Recorded:
         """The configuration (nq,) at the recorded instant nearest to a time."""
         q: Vector = self.run.q[self.index(t)]
         return q
+
+    def instant(self, t: float) -> Instant:
+        """The recorded instant nearest to a time, with velocity and motor efforts."""
+        i = self.index(t)
+        return Instant(self.run.q[i], float(self.run.t[i]), self.run.v[i], self.run.u[i])
 
     def is_open(self, t: float) -> bool:
         """Whether the recorded instant nearest to a time is not closed."""
@@ -113,15 +133,16 @@ class Recorded:
 
 
 @quiet
-def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorded:
+def recorded(mech: Mechanism, run: Run, limits: Any = MODEL) -> Recorded:
     """The data of a run of a mechanism that a page shows.
 
     Parameters
     ----------
     mech : Mechanism
     run : Run
-    limits : Limits, optional
-        Limits of efforts. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of efforts are drawn.
 
     Raises
     ------
@@ -131,14 +152,53 @@ def recorded(mech: Mechanism, run: Run, limits: Limits | None = None) -> Recorde
     check_run(run, mech)
     if not run.t.size:
         raise InputError("run has no instant, so there is nothing to show")
-    t, u = _thinned(run.t, run.u)
-    bounds = (drag_model(mech).limits if limits is None else bound_limits(mech, limits)).effort
+    t, u = thinned(run.t, run.u)
+    asked = requested_limits(mech, limits, "recorded") or Limits()
+    bounds = bound_limits(mech, asked).effort
     units = sorted({unit or "N m, N" for unit in motor_units(mech)})
     marks = _marks_of(run)
     return Recorded(
         mech, run, read_only(t), read_only(u), mech.actuator_names, ", ".join(units) or "N m",
-        bounds if np.isfinite(bounds).any() else None, _words(mech, run, marks), marks,
+        bounds if np.isfinite(bounds).any() else None, _words(mech, run, marks),
+        read_only(_positions(mech, run.q)), marks,
     )  # fmt: skip
+
+
+@quiet
+def filmed(posture: Posture, pictures: Array, words: str, times: Vector | None = None) -> Recorded:
+    """Closed configurations (n, nq) that follow a posture, as a run at rest: with the efforts that
+    hold each of them, nan where there are none. Default for the times: `RATE`."""
+    mech, at, n = posture.mech, posture, len(pictures)
+    u, closure = np.full((n, mech.nu), np.nan), np.zeros(n)
+    for i, q in enumerate(pictures):
+        at = moved(at, q)
+        held = holding_efforts(mech, q, at.part).rows if at.closed else ()
+        u[i], closure[i] = [row.effort for row in held] or np.nan, at.gap
+    none = np.zeros(0)
+    film = recorded(mech, Run(
+        t=np.arange(n) / RATE if times is None else times, q=pictures, v=np.zeros((n, mech.nv)),
+        u=u, closure=closure,
+        energy={}, tick_time=np.zeros(n), repartitions=none, crossings=none,
+        events=np.zeros((0, 2)), steps=0, evaluations=0, ended="", sensors="", seed=0, versions="",
+    ))  # fmt: skip
+    turns = np.nan_to_num(posture.motors - film.positions[0])  # counted by the posture
+    words = f"{words}\nThe efforts are those that hold each configuration at rest.".strip()
+    return replace(film, words=words, positions=read_only(film.positions + turns))
+
+
+def csv_text(shown: Recorded) -> str:
+    """All instants as comma-separated values: time, positions and efforts of motors, closure error,
+    and q."""
+    mech, run = shown.mech, shown.run
+    head = ["t (s)"]
+    for what, units in ("position", position_units(mech)), ("effort", motor_units(mech)):
+        head += [f"{what} of {x} ({y})" for x, y in zip(shown.names, units, strict=True)]
+    head += ["closure error (scaled)", *(f"q[{i}]" for i in range(mech.nq))]
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(head)
+    table.writerows(np.column_stack([run.t, shown.positions, run.u, run.closure, run.q]).tolist())
+    return text.getvalue()
 
 
 def frames(shown: Recorded, rate: float = 30.0) -> tuple[Vector, Indices, Array]:
@@ -166,7 +226,21 @@ def _nearest(t: Vector, wanted: Vector) -> Indices:
     return np.where(closer, before, after).astype(np.intp)
 
 
-def _thinned(t: Vector, u: Array) -> tuple[Vector, Array]:
+def _positions(mech: Mechanism, q: Array) -> Array:
+    """Positions of the motors (n, nu) at configurations that follow each other."""
+    model = drag_model(mech)
+    found = np.full((len(q), mech.nu), np.nan)
+    for i in np.flatnonzero(model.numbered):
+        on = np.flatnonzero(mech.B[:, i])
+        places = model.places[on]
+        x = q[:, places].copy()
+        for k in np.flatnonzero(model.continuous[on]):
+            x[:, k] = np.unwrap(np.arctan2(q[:, places[k] + 1], q[:, places[k]]))
+        found[:, i] = x @ mech.B[on, i]
+    return found
+
+
+def thinned(t: Vector, u: Array) -> tuple[Vector, Array]:
     """At most ``2 PLACES`` times with the extreme efforts of each interval, in the order of
     time."""
     if t.size <= 2 * PLACES:

@@ -13,10 +13,17 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.app.palette import CLOSURE, FAINT, OPEN, ROD, rgb
+from holoctl.app.palette import GROUND as GROUND_IN_THE_DARK
 from holoctl.app.skeleton import is_rod, skeleton
-from holoctl.app.view.shapes import Bar, Geometry, Shape, cylinder
+from holoctl.app.view.joint_marks import joint_marks
+from holoctl.app.view.labels import labels_of
+from holoctl.app.view.overlay_nodes import Overlays
+from holoctl.app.view.overlays import Instant
+from holoctl.app.view.shapes import Bar, Geometry, Shape, color_of, cylinder
 from holoctl.app.view.triangles import joined
 from holoctl.base.checks import Array, Vector
+from holoctl.constraints.contact import Contact
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
@@ -30,11 +37,8 @@ __all__ = ["LAYERS", "Scene", "upright"]
 LAYERS = ("bodies", "closures", "joints", "frames", "names")
 """Layers that can be shown and hidden."""
 
-SHOWN = ("bodies", "closures")
+SHOWN = ("bodies", "closures", "joints")
 """Layers that are shown at first."""
-
-PALE = (215, 215, 215)
-RED, ORANGE, BLUE, GREY = (214, 39, 40), (255, 127, 14), (31, 119, 180), (110, 110, 110)
 
 AMBIENT = 1.6
 """Intensity of light from all sides, without reflections."""
@@ -48,24 +52,41 @@ FIELD, MARGIN = np.deg2rad(40.0), 1.2
 FROM = np.array([0.55, -1.25, 0.45])
 """Direction to the camera: in front, a little to the right and above, z up."""
 
-LOOKED_AT = 60
+LOOKED_AT = 240
 """Largest number of configurations of a film that determine the view."""
+
+LEVEL = 0.5
+"""A contact is one with the ground if the upward component of its normal is larger."""
+
+LABELS = 0.85
+"""Size of the letters of labels, as a factor."""
 
 FAR = 4.0
 """Configurations that reach farther than this from the start, in sizes of the mechanism, do not
 determine the view."""
 
-POINT, AXIS, THREAD, ROD, STRIPE = 0.018, 0.09, 0.004, 0.006, 0.0016
+SINKS = 0.025
+"""Bodies may be below the ground by this share of the size of the mechanism, half the thickness of
+what stands on it; if they are lower, the ground goes down with them."""
+
+STANDS = 0.03
+"""The ground is at height zero of the world if the lowest point is above it by at most this share
+of the size of the mechanism."""
+
+POINT, AXIS, THREAD, ROD_RADIUS, STRIPE = 0.02, 0.09, 0.004, 0.006, 0.0016
 """Radius of a point, length of an axis, thickness of a line, radius of a rod and width of a stripe,
 as shares of the size of the mechanism."""
 
 
 class _CameraView(NamedTuple):
-    """The visible box, by its corners in upright axes, and the distance of the camera."""
+    """The visible box, by its corners in upright axes, and the distance of the camera; the lowest
+    heights of bodies that move and of those that are fixed to the world."""
 
     low: Vector
     high: Vector
     distance: float
+    lowest: float
+    below: float
 
 
 class _ColoredMesh(NamedTuple):
@@ -90,7 +111,8 @@ class Scene:
     q : (nq,) array
         The first configuration; the mechanism's size there scales points and axes.
     film : iterable of (nq,) arrays, optional
-        Later configurations, if they are known; they are in the view, and above the ground.
+        Other configurations that will be shown, if they are known, such as those of all motions;
+        they are in the view, and above the ground.
     """
 
     def __init__(
@@ -104,8 +126,9 @@ class Scene:
         self._open, self._drawn_bars = list[Any](), list[Any]()
         self._last = np.full((mech.model.njoints, 7), np.nan)
         self._upright, self._meshes = upright(mech.model.gravity.linear), _by_color(geometry.shapes)
+        film = list(film)
         meshes, seen = self._meshes, self._view(q, film)
-        self._ground = float(seen.low[2])
+        self._ground = self._ground_height(seen)
         self._bodies = [
             server.scene.add_frame(f"/joints/{j}", show_axes=False)
             for j in range(mech.model.njoints)
@@ -114,12 +137,15 @@ class Scene:
         self._add_closures()
         self._add_bars(geometry.bars)
         self._add_joints()
+        self._add_labels()
         self._add_frames()
         self._look(seen)
+        self.overlays = Overlays(server, mech, self.size)
+        self.overlays.expect([Instant(at) for at in (q, *film)])
         self.show(q)
 
-    def show(self, q: Vector) -> None:
-        """Show the mechanism at q."""
+    def show(self, q: Vector, at: Instant | None = None) -> None:
+        """Show the mechanism at q, with the overlays of an instant; by default, at rest."""
         pin.forwardKinematics(self._model, self._data, q)
         poses = np.array([pin.SE3ToXYZQUAT(X) for X in self._data.oMi])
         with self._server.atomic():
@@ -130,10 +156,11 @@ class Scene:
             for bar, node in zip(self._bars, self._drawn_bars, strict=True):
                 node.position, node.wxyz, node.scale = self._stretched(bar)
             low = -float(self._reach(np.array([[0.0, 0.0, -1.0]]))[0])
-            if low < self._ground - 1e-6 * self.size:  # the ground sinks with bodies, never rises
+            if low < self._ground - SINKS * self.size:  # the ground sinks with bodies, never rises
                 self._sunk.position = tuple((self._upright[:, 2] * (low - self._at_first)).tolist())
                 self._ground = low
         self._last = poses
+        self.overlays.show(Instant(q) if at is None else at)
 
     def show_open(self, q: Vector, t: float = 0.0) -> None:
         """Show constraints that do not hold at q and t in red; nothing if all hold."""
@@ -142,10 +169,13 @@ class Scene:
         self._open.clear()
         found, scene = skeleton(self._mech, q, t), self._server.scene
         for i, p in enumerate(found.open_ends):
-            self._open.append(self._ball(f"/open/end {i}", RED, p, 1.6))
+            self._open.append(self._ball(f"/open/end {i}", rgb(OPEN), p, 1.6))
         if len(found.gaps):
             lines = scene.add_line_segments(
-                "/open/gaps", found.gaps.astype(np.float32), RED, thickness=2 * THREAD * self.size
+                "/open/gaps",
+                found.gaps.astype(np.float32),
+                rgb(OPEN),
+                thickness=2 * THREAD * self.size,
             )
             self._open.append(lines)
 
@@ -166,6 +196,10 @@ class Scene:
             for node in self._parts["bodies"]:
                 node.material = "standard" if rich else "toon3"
 
+    def dark(self, on: bool) -> None:
+        """Draw the ground for a dark page, or for a light one."""
+        self._sunk.color = rgb(GROUND_IN_THE_DARK if on else FAINT)
+
     # --------------------------------------------------------------------------------- the nodes
 
     def _ball(
@@ -182,13 +216,13 @@ class Scene:
 
     def _add_mesh(
         self, where: str, vertices: Array, faces: NDArray[np.int64], color: Sequence[float],
-        **how: Any,
+        layer: str = "bodies", **how: Any,
     ) -> Any:  # fmt: skip
         node = self._server.scene.add_mesh_simple(
             where, vertices.astype(np.float32), faces.astype(np.uint32),
             color=np.array([round(255 * c) for c in color[:3]]), **how,
         )  # fmt: skip
-        self._add("bodies", node)
+        self._add(layer, node)
         return node
 
     def _add_meshes(self, meshes: Sequence[_ColoredMesh]) -> None:
@@ -208,14 +242,14 @@ class Scene:
                 ends = (*rows.frames2, *(f for i, f in pairs if is_rod(rows, i)))
             for i, frame in enumerate(ends):
                 where = f"/joints/{frame.joint}/closure {k} {i}"
-                self._add("closures", self._ball(where, ORANGE, frame.placement.translation))
+                self._add("closures", self._ball(where, rgb(CLOSURE), frame.placement.translation))
 
     def _add_bars(self, slides: Sequence[Bar]) -> None:
         """Add bars between two points: prismatic joints, and rods, which are rows without a
         body."""
         rods = [
             Bar((a.joint, b.joint), (a.placement.translation, b.placement.translation),
-                ROD * self.size, (GREY[0] / 255.0, GREY[1] / 255.0, GREY[2] / 255.0, 1.0))
+                ROD_RADIUS * self.size, color_of(ROD))
             for rows in self._mech.bound if isinstance(rows, WrenchRows)
             for i, (a, b) in enumerate(zip(rows.frames1, rows.frames2, strict=True))
             if is_rod(rows, i)
@@ -234,11 +268,27 @@ class Scene:
         return pose["position"], pose["wxyz"], (1.0, 1.0, max(length, 1e-6 * self.size))
 
     def _add_joints(self) -> None:
-        driven = np.abs(self._mech.B).max(axis=1, initial=0.0) > 0.0
-        motors = set(self._mech.joint_of[driven].tolist())
-        for j in range(1, self._mech.model.njoints):
-            color = BLUE if j in motors else GREY
-            self._add("joints", self._ball(f"/joints/{j}/joint", color, np.zeros(3)))
+        for i, mark in enumerate(joint_marks(self._mech)):
+            vertices, faces = joined([mark])
+            self._add_mesh(
+                f"/joints/{mark.joint}/mark {i}", vertices, faces, mark.color, layer="joints",
+                material="toon3", side="front",
+            )  # fmt: skip
+
+    def _add_labels(self) -> None:
+        for i, one in enumerate(labels_of(self._mech)):
+            self._add_label(
+                "names", f"/joints/{one.joint}/label {i}", one.text, one.place, one.corner
+            )
+
+    def _add_label(
+        self, layer: str, where: str, text: str, place: Vector, corner: Any = "top-left"
+    ) -> None:
+        at = tuple(place.tolist())
+        node = self._server.scene.add_label(
+            where, text, position=at, font_screen_scale=LABELS, anchor=corner
+        )
+        self._add(layer, node)
 
     def _add_frames(self) -> None:
         named = [
@@ -250,6 +300,7 @@ class Scene:
         once = dict[tuple[int, str], tuple[int, pin.SE3, str]]()
         for j, X, name in (*named, *held):
             once.setdefault((j, str(np.round(X.homogeneous, 9).tolist())), (j, X, name))
+        labelled = {(one.joint, str(np.round(one.place, 9) + 0.0)) for one in labels_of(self._mech)}
         for i, (j, X, name) in enumerate(once.values()):
             axes = self._server.scene.add_frame(
                 f"/joints/{j}/frame {i}",
@@ -258,12 +309,10 @@ class Scene:
                 **_pose(X),
             )
             self._add("frames", axes)
-            label = self._server.scene.add_label(
-                f"/joints/{j}/name {i}", name, position=tuple(X.translation.tolist())
-            )
-            self._add("names", label)
+            if (j, str(np.round(X.translation, 9) + 0.0)) not in labelled:
+                self._add_label("frames", f"/joints/{j}/name {i}", name, X.translation)
 
-    def _view(self, q: Vector, film: Iterable[Vector]) -> _CameraView:
+    def _view(self, q: Vector, film: Sequence[Vector]) -> _CameraView:
         """The view of the mechanism at q and in a film, without configurations that are far
         away."""
         axes = np.vstack([np.eye(3), -np.eye(3)])
@@ -272,18 +321,36 @@ class Scene:
         box = np.maximum((points @ axes.T).max(axis=0), self._reach(axes, q))
         self.size = size = float(np.linalg.norm(box[:3] + box[3:])) or 1.0
         near, kept = box + FAR * size, [q]
-        ahead = list(film)
-        for there in ahead[:: 1 + len(ahead) // LOOKED_AT]:
+        for there in film[:: 1 + len(film) // LOOKED_AT]:
             reach = self._reach(axes, there)
             if (reach <= near).all():
                 kept.append(there)
                 box = np.maximum(box, reach)
+        lowest = -float(box[5])
         fixed = [x.vertices @ self._upright for x in self._meshes if not x.joint]  # may be a floor
+        below = min((float(x[:, 2].min()) for x in fixed), default=np.inf)
         points = np.vstack([points, *(np.clip(x, -size - box[3:], size + box[:3]) for x in fixed)])
         box = np.maximum(box, (points @ axes.T).max(axis=0))
         low, high, sides = -box[3:], box[:3], _sides()
         reach = np.max([(points @ sides.T).max(axis=0), *(self._reach(sides, x) for x in kept)], 0)
-        return _CameraView(low, high, float((reach - sides @ (low + high) / 2.0).max()))
+        return _CameraView(
+            low, high, float((reach - sides @ (low + high) / 2.0).max()), lowest, below
+        )
+
+    def _ground_height(self, seen: _CameraView) -> float:
+        """The height of the ground: that of the lowest contact with it; else zero, if the mechanism
+        stands there, or the bottom of its base; else the lowest point of what is seen."""
+        up = self._upright[:, 2]
+        contacts = [
+            float(up @ rows.anchors[0].placement.translation)
+            for given, rows in zip(self._mech.constraints, self._mech.bound, strict=True)
+            if isinstance(given, Contact) and float(up @ np.array(given.normal)) > LEVEL
+        ]
+        if contacts:
+            return min(contacts)
+        stands = -SINKS * self.size <= seen.lowest <= STANDS * self.size
+        low = float(seen.low[2])
+        return min(0.0, max(low, seen.below)) if stands else low
 
     def _reach(self, normals: Array, q: Vector | None = None) -> Array:
         """The largest coordinates of moving bodies along normals (k, 3) in upright axes, at q or at
@@ -309,7 +376,7 @@ class Scene:
         vertices, faces = _ground((seen.low + seen.high) / 2.0, self._ground, wide)
         self._at_first = self._ground
         self._sunk = scene.add_mesh_simple(
-            "/ground", vertices, faces, color=PALE, side="double", material="toon3",
+            "/ground", vertices, faces, color=rgb(FAINT), side="double", material="toon3",
             cast_shadow=False, **_pose(pin.SE3(turn, np.zeros(3))),
         )  # fmt: skip
         camera = self._server.initial_camera

@@ -12,10 +12,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from holoctl.app.palette import BODIES, GROUND, rgb
 from holoctl.base.checks import Array, Vector
 
 __all__ = [
-    "GROUND_COLOR",
     "Bar",
     "Color",
     "DrawnSolid",
@@ -26,6 +26,7 @@ __all__ = [
     "ball",
     "box",
     "capsule",
+    "color_of",
     "color_of_joint",
     "cylinder",
     "ellipsoid",
@@ -37,12 +38,6 @@ Faces = NDArray[np.int64]
 Kind = Literal["box", "sphere", "cylinder", "capsule", "mesh"]
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, each from 0 to 1."""
-
-GROUND_COLOR: Color = (0.62, 0.62, 0.62, 1.0)
-
-_PALETTE = ("4477aa", "ccbb44", "228833", "66ccee", "aa3377")
-"""Paul Tol's colors "bright", distinct for the color-blind (personal.sron.nl/~pault), without red,
-used for open constraints, and grey, used for the ground."""
 
 _AROUND = 24  # points around an ellipsoid, and half as many from pole to pole
 
@@ -149,11 +144,13 @@ class DrawnSolid:
 
 
 def color_of_joint(joint: int) -> Color:
-    """One of a few colors that are distinct for the color-blind; grey for the ground."""
-    if joint == 0:
-        return GROUND_COLOR
-    digits = _PALETTE[(joint - 1) % len(_PALETTE)]
-    red, green, blue = (int(digits[i : i + 2], 16) / 255.0 for i in (0, 2, 4))
+    """One of a few colors that are distinct for the color-blind; that of the ground for joint 0."""
+    return color_of(GROUND if joint == 0 else BODIES[(joint - 1) % len(BODIES)])
+
+
+def color_of(hexadecimal: str) -> Color:
+    """A color of the palette as an opaque `Color`."""
+    red, green, blue = (x / 255.0 for x in rgb(hexadecimal))
     return red, green, blue, 1.0
 
 

@@ -18,9 +18,10 @@ import numpy as np
 from holoctl.app.view.drag_path import DragPoint
 from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.app.view.motion_playback import once_round, to_and_fro
+from holoctl.app.view.shown_posture import Posture
 from holoctl.app.view.stop_reason import some
 from holoctl.base.checks import Array, Vector, quiet, read_only, whole
-from holoctl.base.errors import InputError, SingularityError
+from holoctl.base.errors import HoloctlError, InputError, SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import (
     DRAG_LOCKED,
@@ -36,7 +37,7 @@ from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 
-__all__ = ["ShownMotion", "motions", "played"]
+__all__ = ["ShownMotion", "motions", "played", "sweep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,3 +235,31 @@ def played(mech: Mechanism, q: Vector, motion: ShownMotion, frames: int = 120) -
     start = DragPoint(q, readings(mech, q, np.zeros(mech.nu)), part, gap, t / largest(t))
     turn = once_round(mech, start, 4 * count) if motion.idle else None
     return to_and_fro(mech, start, motion.motor, count) if turn is None else turn
+
+
+SWEPT = 8
+"""Number of configurations of each motion in a sweep."""
+
+SWEPT_WORK = 25000
+"""Number of motions in a sweep, times the square of the number of coordinates: about a second."""
+
+FEWEST = 6
+"""If there is time for fewer motions than this, there is no sweep."""
+
+
+def sweep(posture: Posture) -> Array:
+    """Configurations (n, nq) of the motions of a posture, with their ends.
+
+    All motions up to about 30 coordinates, evenly chosen ones up to about 60, none for more, which
+    would take seconds; none for a posture that is open, or whose motions are unknown.
+    """
+    mech, none = posture.mech, np.zeros((0, posture.mech.nq))
+    most = SWEPT_WORK // max(mech.nv, 1) ** 2
+    if not posture.closed or most < FEWEST:
+        return none
+    try:
+        found = motions(mech, posture.q)
+        chosen = found[:: -(-len(found) // most)] if found else ()
+        return np.vstack([none, *(played(mech, posture.q, one, SWEPT) for one in chosen)])
+    except HoloctlError:
+        return none

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from holoctl.app.units import motor_units
+from holoctl.app.units import position_units
 from holoctl.app.view.drag_path import DragPoint, drag_along
 from holoctl.app.view.dragging import drag_model, least_motion, motions_at, readings
 from holoctl.base.checks import Array, Vector, number, quiet, read_only, whole
@@ -62,7 +62,9 @@ class Posture:
     ranges : (2, nu) array
         Ranges of the sliders.
     part : Partition or None
-        The partition at q; None if q is not closed, or singular.
+        The partition at q; None if the first posture is not closed, or singular.
+    singular : bool
+        Whether constraints are singular at q; the partition is then that of a posture before it.
     """
 
     mech: Mechanism
@@ -73,6 +75,7 @@ class Posture:
     motors: Vector
     ranges: Array = field(repr=False)
     part: Partition | None = field(default=None, repr=False)
+    singular: bool = False
 
 
 class Slider(NamedTuple):
@@ -129,8 +132,9 @@ def opened(mech: Mechanism, q: Any = None) -> Posture:
     motors = readings(mech, found, np.zeros(mech.nu))
     ranges = _ranges(mech, found, motors, part)
     return Posture(
-        mech, read_only(found), gap, closed, words, read_only(motors), read_only(ranges), part
-    )
+        mech, read_only(found), gap, closed, words, read_only(motors), read_only(ranges), part,
+        bool(singular),
+    )  # fmt: skip
 
 
 @quiet
@@ -184,7 +188,7 @@ def dragged(posture: Posture, motor: int, target: float) -> Posture:
     part = repartitioned(mech, there.part, there.q, np.zeros(mech.nv))
     return replace(
         posture, q=read_only(there.q), gap=there.gap, words=words,
-        motors=read_only(there.motors), part=part,
+        motors=read_only(there.motors), part=part, singular=False,
     )  # fmt: skip
 
 
@@ -211,7 +215,7 @@ def moved(posture: Posture, q: Vector, t: float = 0.0) -> Posture:
     motors = readings(mech, q, posture.motors + mech.B.T @ pin.difference(mech.model, posture.q, q))
     return replace(
         posture, q=read_only(q), gap=gap, closed=closed, words=words, motors=read_only(motors),
-        part=part,
+        part=part, singular=bool(words),
     )  # fmt: skip
 
 
@@ -223,11 +227,10 @@ def sliders(posture: Posture) -> tuple[Slider, ...]:
     only couplings tie to others, the range is that which moves the others by as much.
     """
     mech = posture.mech
-    units = [{"N": "m", "N m": "rad"}.get(unit, "") for unit in motor_units(mech)]
     return tuple(
         Slider(name, unit, float(low), float(high), float(value))
         for name, unit, low, high, value in zip(
-            mech.actuator_names, units, *posture.ranges, posture.motors, strict=True
+            mech.actuator_names, position_units(mech), *posture.ranges, posture.motors, strict=True
         )
     )
 

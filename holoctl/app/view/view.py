@@ -22,6 +22,7 @@ from holoctl.app.view.server import (
     stop_server,
     viser_or_error,
 )
+from holoctl.app.view.shown_motions import sweep
 from holoctl.app.view.shown_posture import Posture, opened
 from holoctl.app.view.standalone_page import standalone_page
 from holoctl.base.checks import Vector, one_of, quiet
@@ -115,12 +116,13 @@ def view(
     """Show a mechanism in the browser. Needs ``holoctl[view]``.
 
     A slider for each motor drags the mechanism along its closed motions; at the end of a motion the
-    slider stops, and the page says why. The page also has the efforts that hold the mechanism at
-    rest, red past a limit, the doctor's report, and a button for each motion. All of these are
-    about the shown configuration, also while a motion or a run plays; the doctor's report is
-    updated when the mechanism comes to rest, and marked as out of date until then. A mechanism that
-    does not close is shown at its smallest closure error, with open constraints in red. Up is
-    against gravity.
+    slider stops, and the page says why. The page also has the misfit of closures, the efforts that
+    hold the mechanism at rest, red past a limit, singular values of type 1 and type 2, the doctor's
+    report, and a button for each motion. All of these are about the shown configuration, also while
+    a motion or a run plays; the doctor's report is updated when the mechanism comes to rest, and
+    marked as out of date until then. A mechanism that does not close is shown at its smallest
+    closure error, with open constraints in red. Weight, motor efforts and constraint forces can be
+    shown as arrows, also the centre of mass, and traces of frames. Up is against gravity.
 
     Nothing is downloaded, and nothing is rendered in this process: the browser may be on another
     computer, connected by an ssh tunnel (``ssh -L 8080:localhost:8080 robot``).
@@ -129,7 +131,7 @@ def view(
     ----------
     mech : Mechanism
     run : Run, optional
-        A run that can be played, with a time bar and a chart of its efforts.
+        A run that can be played, with a time bar and curves of its efforts and positions.
     q : (nq,) array_like, optional
         The first configuration is the closed one nearest to this. Default: the first instant of the
         run; without a run the reference.
@@ -175,7 +177,8 @@ def view(
     start, shapes, played = _checked(mech, run, q, geometry)
     server = start_server(host, port, mech.name)
     try:
-        at, film = (start.q, ()) if played is None else (played.at(played.start), played.run.q)
+        at = start.q if played is None else played.at(played.start)
+        film = sweep(start) if played is None else played.run.q
         page = Page(server, Scene(server, mech, shapes, at, film), start, played, shapes.words)
     except BaseException:
         stop_server(server)
@@ -195,7 +198,8 @@ def save_view(
     """Write a standalone page that shows a mechanism. Needs ``holoctl[view]``.
 
     It plays the run, or one motion of the mechanism after the other, and can be viewed from all
-    sides, without a server and without a network. It has the doctor's report, the efforts that hold
+    sides, without a server and without a network. It has curves of efforts and positions, a loop
+    and keys for the time, the doctor's report, the efforts that hold
     the mechanism at rest or those of the run, and a list of shapes that could not be shown. It has
     no sliders, which need `view`.
 

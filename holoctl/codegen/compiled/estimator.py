@@ -23,7 +23,7 @@ from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import estimator_source
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.border_expressions import sensing_of
-from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.codegen.laws.closed_state import ClosedStateLaw, closed_state
 from holoctl.estimation.branch_continuation import placed_at
 from holoctl.estimation.branch_guards import BranchMemory
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -47,7 +47,7 @@ class EstimatorCode:
     Attributes
     ----------
     module : extension module
-    law : ClosedState
+    law : ClosedStateLaw
     memory : numpy.dtype
         The type of the memory of a loop.
     estimator : ClosedStateEstimator
@@ -55,7 +55,7 @@ class EstimatorCode:
     """
 
     module: Any
-    law: ClosedState
+    law: ClosedStateLaw
     memory: np.dtype[Any]
     estimator: ClosedStateEstimator
 

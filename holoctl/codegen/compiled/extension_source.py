@@ -12,7 +12,7 @@ from holoctl.codegen.c_source import c_function
 from holoctl.codegen.c_text import filled, normalised
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.closed_state import ClosedState
+from holoctl.codegen.laws.closed_state import ClosedStateLaw
 from holoctl.codegen.laws.measurement_model import unit_readings
 
 __all__ = ["Law", "estimator_source", "extension_source", "task_source"]
@@ -98,7 +98,7 @@ def task_source(kernel: str, law: Law, along: Sequence[int], turns: bool, module
     })  # fmt: skip
 
 
-def estimator_source(E: Expressions, law: ClosedState, module: str) -> str:
+def estimator_source(E: Expressions, law: ClosedStateLaw, module: str) -> str:
     """The source of a module that estimates the closed state from measured joints."""
     methods = ("size", "begin", "resume", "bind", "bind_torque")
     values = state_values(E, law, "law") | _module("law", methods, module) | {

@@ -189,7 +189,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     functions += [] if laws.task is None else [laws.task.function]
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
-    noise = f"c->closure + c->velocity / {number(earlier(E))}"
+    noise = f"c->closure + c->velocity_residual / {number(earlier(E))}"
     known = int(states.tolerance.argmin())  # the state that init looks at
     trial = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
     trial |= {"tolerance": states.tolerance[:, None]}

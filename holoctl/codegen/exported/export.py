@@ -37,6 +37,7 @@ from holoctl.control.limited_inverse_dynamics import WithinLimits
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
@@ -74,7 +75,7 @@ def export_c(
     hold_limit: int = HOLD_LIMIT,
     plant: bool = False,
     measured: Iterable[str] | None = None,
-    limits: Limits | WithinLimits | None = None,
+    limits: Limits | WithinLimits | str | None = None,
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -122,8 +123,9 @@ def export_c(
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without these
         functions. Default: the motors, if they determine the state; for a controller with an
         `estimator`, its measured joints.
-    limits : Limits or WithinLimits, optional
-        For a mechanism: the limits of its inverse dynamics; with policy and tick as
+    limits : "model", Limits, WithinLimits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        For the inverse dynamics of a mechanism; with policy and tick as
         ``hc.WithinLimits(limits, policy=..., dt=...)``, else its defaults. Not for a controller,
         which has its own.
 
@@ -233,7 +235,7 @@ def _estimator(
         raise
 
 
-def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) -> LimitsLaw | None:
+def _keeping(what: Any, subject: Subject, limits: Any) -> LimitsLaw | None:
     """The limits law, if it can be exported."""
     law = subject.keeping
     if limits is not None:
@@ -248,7 +250,8 @@ def _keeping(what: Any, subject: Subject, limits: Limits | WithinLimits | None) 
                 f"{subject.mech.name}: exported C has no metric, preload or solver of "
                 "hc.WithinLimits; give limits, policy and dt alone"
             )
-        law = limits_law_of(what, within.limits, within.policy, within.dt)
+        requested = requested_limits(what, within.limits, "export_c")
+        law = limits_law_of(what, requested or Limits(), within.policy, within.dt)
     if law is not None and law.policy == "raise":
         raise InputError(
             f"{subject.mech.name}: limits with policy='raise' cannot be exported, because C has "

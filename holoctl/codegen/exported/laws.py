@@ -15,7 +15,7 @@ from holoctl.base.checks import Array
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.border_expressions import Sensing
-from holoctl.codegen.laws.closed_state import ClosedState, closed_state
+from holoctl.codegen.laws.closed_state import ClosedStateLaw, closed_state
 from holoctl.codegen.laws.computed_torque import at_reference, errors_function
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
 from holoctl.codegen.laws.limited import LimitedLaw, as_it_moves, caused_by, limited
@@ -66,7 +66,7 @@ class Laws:
         Whether there is a t.
     at_reference : bool
         Whether there are rates.
-    closed_state : ClosedState or None
+    closed_state : ClosedStateLaw or None
         The estimator of the closed state; None without.
     limits : LimitsLaw or None
         Of the controller; None without.
@@ -84,7 +84,7 @@ class Laws:
     hold: Any
     timed: bool
     at_reference: bool
-    closed_state: ClosedState | None
+    closed_state: ClosedStateLaw | None
     limits: LimitsLaw | None
     limited_law: LimitedLaw | None
     limited_hold: LimitedLaw | None

@@ -32,11 +32,11 @@ from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.projector.partition import most_condition
 
-__all__ = ["ClosedState", "closed_state"]
+__all__ = ["ClosedStateLaw", "closed_state"]
 
 
 @dataclass(frozen=True, eq=False)
-class ClosedState:
+class ClosedStateLaw:
     """CasADi functions, and what the code around them depends on.
 
     Attributes
@@ -95,7 +95,7 @@ class ClosedState:
         return self.sensing.sensors.columns.size > self.seen
 
 
-def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
+def closed_state(E: Expressions, sensing: Sensing) -> ClosedStateLaw:
     """The functions for the measured joints; all unobserved motions must be idle."""
     ca, mech, part, sensors = casadi_module(), E.mech, E.partition, sensing.sensors
     first, *borders = borders_at(mech, part, sensing, list(E.samples))
@@ -136,7 +136,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedState:
     drift = solved([-x for x in by_time], [zero] * b) if timed else zero
     doubt = total([*E.rows.doubt, *K.doubt])
     given, names = [A, N, E.t], ["A", "N", "t"]
-    return ClosedState(
+    return ClosedStateLaw(
         sensing, first, b, idle, known, held_at, timed,
         difference_function(E, sensors),
         reverse_function(E, sensors) if sensors.whole and not known else None,

@@ -65,7 +65,7 @@ class Measures:
 
     @property
     def velocity(self) -> SX:
-        """`velocity` of the certificate, or up to `earlier` times it."""
+        """`velocity_residual` of the certificate, or up to `earlier` times it."""
         return largest(self.rates) / self.speed
 
 
@@ -84,7 +84,7 @@ def _safety(E: Expressions) -> float:
 
 
 def earlier(E: Expressions) -> float:
-    """How many times `velocity` and `acceleration` may be larger than those of the certificate."""
+    """How many times `velocity_residual` and `acceleration` may exceed those of the certificate."""
     return _safety(E) ** 2
 
 

@@ -22,6 +22,7 @@ from holoctl.base.errors import AssemblyError, InconsistentError
 from holoctl.base.linalg import in_range, largest, null_space_by_svd
 from holoctl.base.tolerances import REACH_STALLED, WITHIN_LIMIT
 from holoctl.closing.assembly import assemble
+from holoctl.closing.closed_state import ClosedMotion
 from holoctl.closing.nearest_state import nearest_velocity
 from holoctl.closing.newton import Problem, everywhere, newton
 from holoctl.closing.rank import manifold_rank
@@ -37,11 +38,11 @@ from holoctl.control.reach.constrained_least_squares import (
 )
 from holoctl.control.reach.out_of_reach import Shortfall, out_of_reach
 from holoctl.control.reach.targets import Targets, rates_of, targets_of
-from holoctl.mechanism.bound_limits import BoundLimits, applicable, bound_limits
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.default_limits import limits_of
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limited_coordinates import coordinates_at
-from holoctl.mechanism.limits import Limits, checked_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.kinematics import Kinematics
@@ -67,12 +68,12 @@ def inverse_kinematics(
     axes: Any = None,
     relative_to: Any = "universe",
     posture: Any = None,
-    limits: Any = "model",
+    limits: Any = MODEL,
     t: float = 0.0,
     tol: float = 1e-9,
     restarts: int = 0,
     seed: int = 0,
-) -> tuple[Vector, Vector, Vector]:
+) -> ClosedMotion:
     """The closed state with one frame, or several, at given poses: q, and the matching v and a.
 
     It is found from the guess by short steps along the constraints, the frames straight towards
@@ -111,8 +112,8 @@ def inverse_kinematics(
         The configuration that q is to be near to, as far as the poses leave it free; distance in
         scaled coordinates: rad, and m over the size of the loop. Default: `q_guess`.
     limits : "model", Limits or None, optional
-        Limits of positions of joints, cut ones too, for q. Default: ``hc.limits_of(mech)``. Limits
-        of efforts and rates are ignored. None: no limits.
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Those of positions of joints, cut ones too, hold for q; others are ignored.
     t : float, optional
         Time, s, for constraints that depend on it.
     tol : float, optional
@@ -125,12 +126,10 @@ def inverse_kinematics(
 
     Returns
     -------
-    q : (nq,) array
-        Closed as by `assemble`; positions are within their limits.
-    v : (nv,) array
-        The shortest solution in scaled coordinates of ``G v + phi_t = 0`` and ``J v`` as given.
-    a : (nv,) array
-        The shortest solution of ``G a + drift = 0`` and ``J a + Jdot v`` as given.
+    ClosedMotion
+        ``q, v, a``, or with names: ``.q``, ``.v``, ``.a``. q is closed as by `assemble`, and within
+        limits of positions; v is the shortest solution in scaled coordinates of ``G v + phi_t = 0``
+        and ``J v`` as given; a is that of ``G a + drift = 0`` and ``J a + Jdot v`` as given.
 
     Raises
     ------
@@ -189,7 +188,7 @@ def inverse_kinematics(
         q = _settled(p, targets, bounds, wanted, found, tol)
         error = largest(everywhere(mech, q, t).scaled_rows(q)[0])
         if meant is None or error <= mech.tolerance:
-            return q, *_motion(p, targets, q, twist, acceleration)
+            return ClosedMotion(q, *_motion(p, targets, q, twist, acceleration))
         start = assemble(mech, q, t=t)[0]  # rows that were left out are violated at the end
     raise AssemblyError(
         f"{mech.name}: at the poses, redundant rows have an error of {error:.2g} (scaled), more "
@@ -213,12 +212,9 @@ def _closed(mech: Mechanism, inside: Vector, guess: Vector, t: float) -> Vector:
 
 def _bounds_of(mech: Mechanism, limits: Any) -> PositionBounds:
     """The limits of positions, scaled."""
-    if limits is None:
+    given = requested_limits(mech, limits, "inverse_kinematics")
+    if given is None:
         return no_bounds(mech.nv)
-    if isinstance(limits, str) and limits == "model":
-        given = limits_of(mech)
-    else:
-        given = applicable(mech, checked_limits(limits, "inverse_kinematics"))
     bound = bound_limits(mech, Limits(position=given.position))
     if not bound.names:
         return no_bounds(mech.nv)

@@ -41,6 +41,7 @@ from holoctl.dynamics.tick.inverse_with_fallback import EstimatedPaths, Paths
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics, with_task
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator, check_estimator
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
+from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
@@ -226,8 +227,10 @@ def loop_options(controller: Any) -> LoopOptions:
         If its mechanism has no motors.
     """
     mech = controller.mech
-    options = LoopOptions(*(getattr(controller, name) for name in LoopOptions._fields))
     check_mechanism(mech)
+    limits = requested_limits(mech, controller.limits, type(controller).__name__)
+    object.__setattr__(controller, "limits", limits)
+    options = LoopOptions(*(getattr(controller, name) for name in LoopOptions._fields))
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors to control")
     one_of("at_singular", options.at_singular, AT_SINGULAR)

@@ -121,7 +121,7 @@ class TaskSpaceControl:
     velocity_limit: float | None = VELOCITY_LIMIT
     friction_at: str = "reference"
     estimator: ClosedStateEstimator | None = None
-    limits: Limits | None = None
+    limits: Limits | str | None = None
     policy: str = "nearest"
     dt: float = 1e-3
     _own: TaskController = field(init=False, repr=False)

@@ -12,7 +12,7 @@ Reference: docs/equilibria.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,7 +58,8 @@ MOVES_BY_ITSELF = 1e-9  # 1/s, 1/s^2, scaled
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A closed configuration at rest, and the efforts that hold it, as `equilibrium` returns it.
+    """A closed configuration at rest, and the efforts that hold it, as `equilibrium` returns it:
+    ``q, v, u = hc.equilibrium(mech)``, or with names.
 
     Attributes
     ----------
@@ -108,6 +109,10 @@ class Equilibrium:
     t: float = 0.0
 
     __setstate__ = unpickled
+
+    def __iter__(self) -> Iterator[Vector]:
+        """q, v and u, for ``q, v, u = hc.equilibrium(mech)``."""
+        return iter((self.q, self.v, self.u))
 
     def __repr__(self) -> str:
         stable = {True: "stable", False: "not stable", None: "stability not decided"}[self.stable]

@@ -26,11 +26,11 @@ from holoctl.design.maps.point_quantities import MapRequest
 from holoctl.design.maps.result import QUANTITIES, MotorMap
 from holoctl.design.sweeps.chunks import dealt_out
 from holoctl.design.sweeps.workers import at_work, workers_of
-from holoctl.mechanism.bound_limits import applicable
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits, checked_limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL
 from holoctl.mechanism.mechanism import Mechanism, workspace
+from holoctl.mechanism.motor_units import motor_units
 from holoctl.projector.partition import partition
 from holoctl.tree.kinematics import kinematics
 
@@ -49,7 +49,7 @@ def motor_map(
     start: Any = None,
     locked: Iterable[str] | None = None,
     task: Any = None,
-    limits: Any = "model",
+    limits: Any = MODEL,
     t: float = 0.0,
     executor: Any = None,
     progress: bool = False,
@@ -82,8 +82,9 @@ def motor_map(
     task : Task, optional
         The task of the ellipsoids and the condition. Default: that of the grid.
     limits : "model", Limits or None, optional
-        Default: ``hc.limits_of(mech)``. Points beyond limits of positions are not reachable;
-        efforts beyond their limits are reported in `reasons`.
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Points beyond limits of positions are not reachable; efforts beyond their limits are
+        reported in `reasons`.
     t : float, optional
         Time, s, for constraints that depend on it.
     executor : concurrent.futures.Executor or int, optional
@@ -138,7 +139,7 @@ def motor_map(
         raise InputError(
             "motor_map: ellipsoids need a task: give task=hc.FrameTask(...), or a grid of a task"
         )
-    request = MapRequest(chart, words, _limits(mech, limits), own, t)
+    request = MapRequest(chart, words, requested_limits(mech, limits, "motor_map"), own, t)
     worker = GridWorker(request, axes, part)
     found = _run(worker, q, executor, progress)
     return _gathered(worker, axes, found)
@@ -150,14 +151,6 @@ def _words(what: Any) -> tuple[str, ...]:
     if not words:
         raise InputError("motor_map: what is empty: name 'torque', 'condition', ... or 'reach'")
     return tuple(word for word in _WORDS if word in words)
-
-
-def _limits(mech: Mechanism, limits: Any) -> Limits | None:
-    if limits is None:
-        return None
-    if isinstance(limits, str) and limits == "model":
-        return limits_of(mech)
-    return applicable(mech, checked_limits(limits, "motor_map"))
 
 
 def _run(worker: GridWorker, start: Vector, executor: Any, progress: bool) -> Filled:
@@ -231,6 +224,7 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
         axes=axes,
         what=request.what,
         motors=mech.actuator_names,
+        units=tuple(motor_units(mech)),
         rows=tuple(labels[i] for i in request.rows),
         scaled=(request.rate_units[1], request.effort_units[1]),
         reachable=read_only(reachable),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, counted, known_name, number, one_of, unpickled
 from holoctl.base.errors import InputError
 from holoctl.design.maps.grid_coordinates import GridAxis
+from holoctl.mechanism.motor_units import common_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = ["QUANTITIES", "MotorMap", "cut_at", "drawn"]
 
@@ -27,6 +30,14 @@ SHOWN = 3.0
 
 SLENDER = 6.0
 """A picture whose axes differ in length by more than this factor is not drawn to scale."""
+
+LONGEST_LINE = 20
+"""Largest number of letters in a line beside the scale of colours."""
+
+_TITLES = {
+    "torque": "holding effort", "condition": "condition number", "velocity": "velocity",
+    "force": "force", "reach": "reachable points",
+}  # fmt: skip
 
 _TURNS = ("rx", "ry", "rz")
 
@@ -77,6 +88,9 @@ class MotorMap:
         Their directions, in columns.
     force, force_directions : likewise
         Ellipsoid of forces at the task that the motors balance, N or N m, in addition to `torque`.
+    units : tuple of nu str
+        Unit of the effort of each motor: ``"N m"``, ``"N"``, or empty if it acts on angles and
+        lengths.
 
     See Also
     --------
@@ -109,6 +123,7 @@ class MotorMap:
     velocity_directions: Array | None = None
     force: Array | None = None
     force_directions: Array | None = None
+    units: tuple[str, ...] = ()
 
     __setstate__ = unpickled
 
@@ -126,7 +141,7 @@ class MotorMap:
         if (less := there - int(self.good.sum())) > 0:
             parts.append(f"{less} of them with reservations")
         if (u := _numbers(self.torque)).size:
-            parts.append(f"efforts up to {np.abs(u).max():.3g} N m or N")
+            parts.append(f"efforts up to {np.abs(u).max():.3g} {common_unit(self.units)}")
         if (condition := _numbers(self.condition)).size:
             parts.append(f"condition {condition.min():.3g} to {condition.max():.3g}")
         points = counted(self.reachable.size, "point")
@@ -225,8 +240,8 @@ def drawn(map_: MotorMap, what: str | None, ax: Axes | None) -> Axes:
     if not hasattr(ax, "has_data"):
         raise InputError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
     (_lines if len(map_.axes) == 1 else _colours)(map_, word, ax)
-    short = word if word in (*QUANTITIES, "reach") else f"effort of {word}"
-    ax.set_title("\n".join([f"{map_.mechanism}: {short}", *fixed]), fontsize="medium")
+    lines = [f"{map_.mechanism}: {_TITLES.get(word, f'holding effort of {word}')}", *fixed]
+    ax.set_title("\n".join(lines), fontsize="medium", parse_math=False)
     if not map_.reachable.any():
         ax.text(0.5, 0.5, "no point is reached", ha="center", va="center", transform=ax.transAxes)
     return ax
@@ -254,16 +269,20 @@ def _new_axes() -> Axes:
 
 def _title(map_: MotorMap, word: str) -> str:
     turns = bool(map_.rows) and all(row.rpartition(".")[2] in _TURNS for row in map_.rows)
+    wide = len(map_.axes) == 2
+    largest = "largest " if wide and len(map_.motors) > 1 else ""
+    smallest = "smallest " if wide and len(map_.rows) > 1 else ""
     of_rates = "at the limits of motor rates" if map_.scaled[0] else "for motor rates of norm 1"
     of_efforts = "at the limits of efforts" if map_.scaled[1] else "for efforts of norm 1"
     words = {
-        "torque": "holding effort (N m or N)",
+        "torque": f"{largest}holding effort ({common_unit(map_.units)})",
         "condition": "condition number",
-        "velocity": f"velocity {of_rates} ({'rad/s' if turns else 'm/s'})",
-        "force": f"{'moment' if turns else 'force'} {of_efforts} ({'N m' if turns else 'N'})",
+        "velocity": f"{smallest}velocity ({'rad/s' if turns else 'm/s'}) {of_rates}",
+        "force": f"{smallest}{'moment (N m)' if turns else 'force (N)'} {of_efforts}",
         "reach": "reachable",
     }
-    return words.get(word, f"holding effort of {word} (N m or N)")
+    unit = dict(zip(map_.motors, map_.units, strict=False)).get(word, "")
+    return words.get(word, f"holding effort ({common_unit([unit])})")
 
 
 def _curves(map_: MotorMap, word: str) -> dict[str, Array]:
@@ -293,13 +312,14 @@ def _lines(map_: MotorMap, word: str, ax: Axes) -> None:
     axis = map_.axes[0]
     curves = _curves(map_, word)
     for name, values in curves.items():
-        ax.plot(axis.values, values, ".-", linewidth=1.2, markersize=4, label=name)
+        ax.plot(axis.values, values, ".-", label=name)
     if word == "condition" and _wide(next(iter(curves.values()))):
         ax.set_yscale("log")
+        _plain_decades(ax.yaxis)
     if word == "reach":
         ax.set(ylim=(-0.1, 1.1), yticks=(0, 1), yticklabels=("no", "yes"))
     if len(curves) > 1:
-        ax.legend(fontsize=8)
+        ax.legend(fontsize="small")
     ax.set(xlabel=f"{axis.name} ({axis.unit})", ylabel=_title(map_, word))
     ax.grid(alpha=0.3)
 
@@ -324,9 +344,20 @@ def _colours(map_: MotorMap, word: str, ax: Axes) -> None:
     if word != "reach":
         scale = ax.inset_axes((1.03, 0.0, 0.05, 1.0))  # as high as the picture, for any aspect
         bar = ax.figure.colorbar(mesh, cax=scale, extend="max" if cut else "neither")
-        bar.set_label(_title(map_, word), fontsize="small")
+        bar.set_label(fill(_title(map_, word), LONGEST_LINE), fontsize="small")
+        if "norm" in look:
+            _plain_decades(scale.yaxis)
     if word in ("velocity", "force"):
         _ellipses(map_, word, ax)
+
+
+def _plain_decades(axis: Axis) -> None:
+    """Numbers as 1, 2, 5, 10 on a logarithmic axis."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FormatStrFormatter("%g"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _wide(field: Array) -> bool:

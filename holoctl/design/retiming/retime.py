@@ -37,8 +37,8 @@ from holoctl.design.retiming.result import CheckedSolution, checked, trajectory_
 from holoctl.design.retiming.solve import RETIME_OVER, RetimingProblem, fastest
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import checked_limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -64,7 +64,7 @@ METHODS = ("cvxpy", "toppra")
 def retime(
     mech: Mechanism,
     path: Any,
-    limits: Any = None,
+    limits: Any = MODEL,
     points: int = 200,
     method: str = "cvxpy",
     *,
@@ -90,9 +90,10 @@ def retime(
           cubic splines of positions and of rotations. Any other task likewise, with its values.
 
         If nu = nq, values are positions of motors. Passive joints follow, on one branch.
-    limits : Limits, optional
-        Efforts, also those of `speed_torque`; velocities, accelerations and positions of any joint,
-        also of cut joints. Default: ``hc.limits_of(mech)``.
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits,
+        which is refused, as nothing then limits the speed. Efforts, also those of `speed_torque`;
+        velocities, accelerations and positions of any joint, also of cut joints.
     points : int, optional
         Number of intervals of the path; more are added if needed.
     method : str, optional
@@ -164,7 +165,7 @@ def retime(
     if not 0.0 <= margin < 1.0:
         raise InputError(f"margin must be from 0 to below 1; got {margin:g}")
     mech = with_payload(mech, payload)
-    given = limits_of(mech) if limits is None else checked_limits(limits, "retime")
+    given = requested_limits(mech, limits, "retime") or Limits()
     bound = bound_limits(mech, given.scaled(1.0 - margin))
     whole_range = bound_limits(mech, given)
     _check_bounded(mech, bound)
@@ -236,7 +237,8 @@ def _check_bounded(mech: Mechanism, bound: BoundLimits) -> None:
     if not (efforts or joints):
         raise InputError(
             f"{mech.name}: retime: nothing limits how fast a path is followed; give limits of "
-            "efforts, velocities or accelerations: hc.Limits(effort=..., velocity=...)"
+            "efforts, velocities or accelerations: hc.Limits(effort=..., velocity=...), or "
+            'limits="model" for those of the mechanism'
         )
 
 

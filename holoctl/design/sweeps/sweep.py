@@ -34,7 +34,7 @@ class Sweep(Sequence[Any]):
     See Also
     --------
     sweep : returns it.
-    SweepError : the value of an item for a technical reason.
+    results.SweepError : the value of an item for a technical reason.
 
     Examples
     --------

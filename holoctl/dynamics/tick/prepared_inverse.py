@@ -52,7 +52,7 @@ class PreparedInverseDynamics:
         the nearest one that they allow.
     closure_limit, velocity_limit : float or None, optional
         No torque is given if the closure or velocity error of the state is larger: `closure` and
-        `velocity` of the certificate, over all rows. None: no limit.
+        `velocity_residual` of the certificate, over all rows. None: no limit.
 
     Attributes
     ----------
