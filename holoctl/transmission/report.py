@@ -37,7 +37,7 @@ APPROXIMATIONS = {
     "2x armature": "twice the rotor inertia of a motor at each joint, over J' I J",
     "diagonal armature": "the diagonal of J' I J at the start, over J' I J",
     "joint box": "share of the box of largest joint efforts at the start that motors cannot give",
-    "joint box, overshoot": "motor efforts that it demands, over their limits, from the middle",
+    "joint box, overshoot": "motor efforts that this box demands, over their limits",
     "massless rods": "inertia of the linkage by its rotors alone, over the inertia",
     "no linkage": "efforts of the linkage, over the largest joint effort",
     "no velocity terms": "their efforts, over the largest joint effort",
