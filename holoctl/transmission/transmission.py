@@ -25,6 +25,7 @@ from holoctl.base.checks import (
     known_name,
     listing,
     name_list,
+    numbers,
     positive,
     quiet,
     read_only,
@@ -62,6 +63,9 @@ __all__ = ["JointGains", "MotorEfforts", "Transmission"]
 
 SAME_POSITION = 1e-9  # rad, m
 """Largest difference of motor positions that belong to the same posture."""
+
+IDLE = 1e-6
+"""Rate of a motor in an idle motion from which it is one of its motors."""
 
 CONTROL_LOST = 1e3
 """Motors do not control the joints where the condition number of J (scaled) is larger."""
@@ -175,16 +179,17 @@ class Transmission:
 
     For an ankle, knee or waist whose motors act through rods: a whole-body controller plans with
     the serial joints, and this value translates its positions, rates and efforts for the motors,
-    and back. All results belong to the branch (assembly mode) of `start`, which is proved for each
-    of them, in any order of calls.
-
-    It remembers the last posture to continue from, and has workspaces: use one for each thread.
+    and back. All results belong to the branch (assembly mode) of `start`: to the postures that the
+    straight line from the start leads to, of joint positions or of motor positions, which is proved
+    for each of them. They do not depend on earlier calls. It has workspaces: use one for each
+    thread.
 
     Parameters
     ----------
     mech : Mechanism
         The closed mechanism, or a whole robot: then the loops that contain the joints are taken,
-        by structure, and all other joints are locked at the reference of the robot.
+        by structure, and all other joints are locked at the reference of the robot. Contacts are
+        left out.
     joints : iterable of str
         The serial joints, coordinates of the tree that determine the motors, in the order of y.
     start : (nq,) array_like, optional
@@ -207,7 +212,8 @@ class Transmission:
     InputError
         For names that are no joints of one coordinate, for joints that do not determine all
         motions (the message names those that are missing), or belong to no loop or to several
-        mechanisms; for constraints that depend on time, and motors without positions.
+        mechanisms; for constraints that depend on time, motors without positions, and motors of
+        idle motions, such as the spin of a rod, which no joints determine.
     NotActuatedError
         If the mechanism has no motors.
     InconsistentError
@@ -275,18 +281,25 @@ class Transmission:
             error.args = (f"{owner}: {text.removeprefix(f'{self.mech.name}: ')}",)
             raise
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
-        self._own = read_only(own)
+        self._own = self._by_joints.start
         self._here: _AtJoints | None = None
         self._read = position_reader(self.mech.motors)
         self._by_motors: JointBranch | None = None  # made when first needed
         self._linkage: LinkageDynamics | None = None
         self.y_start = read_only(self._by_joints.first.copy())
-        self.motor_start = read_only(self.mech.motor_positions(own))
+        self.motor_start = read_only(self.mech.motor_positions(self._own))
         self._turning = self.mech.motors.turning
         scale, _ = effort_scales(self.mech)
         self._u_scale, self._y_scale = scale, self.mech.column_scale[self._columns]
         self._sign = 0.0
         self._sign = self._det_sign(self._at(self.y_start).J)
+        spun = np.abs(self.mech.B.T @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE
+        if spun.any():
+            raise InputError(
+                f"{owner}: {listing(np.array(self.motors)[spun].tolist())} moves while "
+                f"{listing(names)} are at rest, as a rod that spins about its own axis: leave it "
+                "out of the motors, actuated="
+            )
 
     def __repr__(self) -> str:
         return (
@@ -308,8 +321,8 @@ class Transmission:
         InputError
             For a wrong shape, or numbers that are not finite.
         BranchError
-            For positions that are not reached on the branch of the start, or at which the motors do
-            not control the joints as there: det J is zero, or of the other sign.
+            For positions that the straight line from the start does not reach, and those at which
+            det J is zero or has another sign than there.
         """
         return self._checked(y).q.copy()
 
@@ -329,6 +342,9 @@ class Transmission:
     @quiet
     def joint_positions(self, q_m: Any) -> Vector:
         """The joint positions (p,) at motor positions q_m (nu,), rad or m.
+
+        Positions of continuous motors count up to full turns: a screw that turns by more than half
+        a turn needs a motor with a revolute joint.
 
         Raises
         ------
@@ -944,7 +960,7 @@ class Transmission:
 
     def _gain(self, name: str, x: Any, names: tuple[str, ...]) -> Array:
         """A gain as a symmetric matrix."""
-        given, n = np.asarray(x, dtype=float), len(names)
+        given, n = numbers(name, x), len(names)
         if given.shape not in ((), (n,), (n, n)) or not np.isfinite(given).all():
             raise InputError(
                 f"{name} must be a number, ({n},) or ({n}, {n}), for {listing(names)}, and finite; "
