@@ -144,7 +144,7 @@ def load(
     ``closed_loop``, ``type``
         A list of pairs of frames, and the joint that closes each pair: ``6d`` (a weld), ``3d`` (a
         spherical joint), a joint or a subset of axes of `Closure`, ``screw 0.002`` with its pitch
-        in m/rad. A ``revolute`` closure turns about z of its frames. Required for a URDF, may be
+        in m/rad, ``rod 0.25`` with its length in m (a `Rod`). A ``revolute`` closure turns about z of its frames. Required for a URDF, may be
         empty.
     ``name_mot``
         Coordinates with a motor, in the order of u. Required for a URDF, may be empty.
