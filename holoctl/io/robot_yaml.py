@@ -197,7 +197,9 @@ def _closure(a: str, b: str, kind: str, name: str | None) -> Closure | Rod:
     joint = _CLOSURES.get(kind.lower(), kind)
     word, _, number = kind.partition(" ")
     if word == "screw":
-        return Closure(a, b, joint=word, name=name, pitch=_number("pitch", "screw", number, "m/rad"))
+        return Closure(
+            a, b, joint=word, name=name, pitch=_number("pitch", "screw", number, "m/rad")
+        )
     if word == "rod":
         length = _number("length", "rod", number, "m")
         if length is None:

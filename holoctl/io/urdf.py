@@ -84,6 +84,7 @@ SINGLE = ("revolute", "continuous", "prismatic")
 """Joints of one coordinate."""
 
 _TYPES = (*SINGLE, "fixed", "floating", "planar")
+_BALLS = ("ball", "spherical")  # of dialects
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,15 @@ class Urdf:
     """A checked URDF: links and joints by name, which form one tree.
 
     Mimic joints are as in the file; `model_of` leaves them free. `root` has all elements of the
-    file.
+    file. `balls` are the joints of type ball or spherical; they are continuous in `joints`, until
+    `model_of` replaces them.
     """
 
     robot: UrdfElement
     links: dict[str, UrdfElement]
     joints: dict[str, UrdfElement]
     root: Element
+    balls: tuple[str, ...] = ()
 
 
 def read_urdf(text: str, file: str) -> Urdf:
@@ -164,6 +167,10 @@ def read_urdf(text: str, file: str) -> Urdf:
         raise robot.error("there are no links")
     for link in links.values():
         _check_inertial(link)
+    balls = tuple(name for name, joint in joints.items() if joint.values["type"] in _BALLS)
+    for name in balls:
+        joints[name].values["type"] = "continuous"  # a placeholder: see `model_of`
+        joints[name].parts.pop("axis", None)
     for name, joint in joints.items():
         _check_joint(name, joint, links)
         _check_mimic(name, joint, joints)
@@ -171,7 +178,7 @@ def read_urdf(text: str, file: str) -> Urdf:
     _warn_of_rotors(root, file)
     _warn_of_attributes(root, file)
     _warn_of_mimics(joints, file)
-    return Urdf(robot, links, joints, root)
+    return Urdf(robot, links, joints, root, balls)
 
 
 def _warn_of_rotors(root: Element, file: str) -> None:
@@ -356,7 +363,8 @@ def _check_joint(name: str, joint: UrdfElement, links: Mapping[str, UrdfElement]
     if kind not in _TYPES:
         raise joint.error(
             f"{here}: there is no joint type {kind!r}{suggestion(kind, _TYPES)}; valid types: "
-            f"{', '.join(_TYPES)}; spherical and universal joints: joint_type in the YAML file"
+            f"{', '.join((*_TYPES, *_BALLS))}. For a universal joint write continuous here, and in "
+            f"the YAML file joint_name: [{name}], joint_type: [UJOINT_XY]"
         )
     for end in (joint.parts["parent"], joint.parts["child"]):
         link = end.values["link"]

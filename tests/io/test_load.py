@@ -195,7 +195,7 @@ def test_a_rod_has_its_length_in_its_type_and_its_ends_in_moved(robot):
     assert mech.constraints == (hc.Rod("tip_a", "arm_b", 0.25, "strut"),)
     assert mech.row_names == ("strut.length",)
     yaml = YAML.replace("3d", "rod 0.25") + "moved: {arm_b-tip_a.b: [0.1, 0, 0, 0, 0, 0]}\n"
-    with pytest.raises(hc.LoadError, match="'tip_a-arm_b.b'"):
+    with pytest.raises(hc.LoadError, match=r"'tip_a-arm_b\.b'"):
         robot(yaml=yaml)
     (rod,) = robot(yaml=yaml.replace("arm_b-tip_a", "tip_a-arm_b")).constraints
     assert (rod.length, rod.b[0], rod.b[1].translation[0]) == (0.25, "arm_b", 0.1)
