@@ -376,7 +376,7 @@ def _lengths(mech: Mechanism) -> set[str]:
     kinds = {name: type(c) for name, c in zip(mech.constraint_names, mech.constraints, strict=True)}
     return {
         row for row in mech.row_names
-        if kinds[constraint_of(row)] in (Closure, Rod)
+        if kinds.get(constraint_of(row)) in (Closure, Rod)
         and row.rpartition(".")[2] in ("x", "y", "z", "length")
     }  # fmt: skip
 
