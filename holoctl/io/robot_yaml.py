@@ -290,6 +290,11 @@ def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]
         frame = next((frame for frame in model.frames if frame.name == motor), None)
         if motor not in names and frame is not None:
             raise entry.error(_no_coordinate(frame, model, names))
+        if motor not in names and motor in [closure.default_name for closure, _ in sheet.closures]:
+            raise entry.error(
+                f"name_mot: {motor!r} is a closure, and a motor needs a coordinate of the tree; "
+                f"cut the loop at another joint; valid names: {listing(names)}"
+            )
         with blamed_on(entry):
             known_name(motor, names, "coordinate", "name_mot")
         if motor in motors:
