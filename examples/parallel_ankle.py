@@ -19,7 +19,7 @@ ankle = hc.Transmission(mech, joints)
 print(ankle)
 
 # The serial robot: pitch, roll and the foot. (A whole-body controller has it from its own URDF.)
-serial = hc.serial_model(mech, masses="none", rotors="none", limits="none").model
+serial = hc.serial_model(mech, masses="none", rotors="none", joint_limits="none").model
 data = serial.createData()
 J_start = ankle.jacobian(ankle.y_start)
 

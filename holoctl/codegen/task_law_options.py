@@ -7,6 +7,7 @@ from typing import Any
 
 from holoctl.base.checks import Vector, listing, numbers
 from holoctl.base.errors import InputError
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.law import TaskLaw
@@ -78,6 +79,12 @@ class TaskSubject:
         return self.own.prepared.limits
 
     @property
+    def keeping(self) -> LimitsLaw | None:
+        """The limits of motors and joints that the controller keeps; None without."""
+        limited = self.own.limited
+        return None if limited is None else limited.law
+
+    @property
     def at_reference(self) -> bool:
         """Whether friction is taken at the rates of the reference."""
         friction = any(force.friction for force in self.mech.bound_forces)
@@ -132,10 +139,10 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
             f"{name}: a posture of motors that have no positions of their own cannot be {doing}; "
             "leave it out, or let the controller itself hold it"
         )
-    if own.limited is not None:
+    if own.limited is not None and doing == "exported":
         raise InputError(
             f"{name}: a {kind} with limits= cannot be {doing}: make one without, and clip u to "
             "what the motors give; or take a ComputedTorque, whose limits= are kept there too, or "
-            "the controller itself"
+            "compile it"
         )
     return subject

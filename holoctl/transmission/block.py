@@ -3,8 +3,8 @@
     constraint -- coordinate        if a row of it depends on the coordinate at any configuration
 
 The connected components of this graph are the blocks of a robot. Numbers do not enter, since a
-coefficient may vanish at one configuration. Contacts with the ground do not count. The coordinates
-of a block are joints of one connected part of the tree, which hangs on one body: its base.
+coefficient may vanish at one configuration. Contacts with the ground do not count. The joints of a
+block hang on one body, its base, unless a coupling or custom constraint ties joints across others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Indices, Vector, listing, read_only
-from holoctl.base.errors import InputError
+from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.constraints.contact import Contact
 from holoctl.forces.counterbalance import Counterbalance
 from holoctl.forces.force_protocol import Force
@@ -46,11 +46,14 @@ class LoopBlock:
         The joint of the robot that carries it; ``"universe"`` for the ground.
     placement : pin.SE3
         The base in `mech`: its axes and origin in world axes at the reference.
+    carriers : tuple of str
+        All joints of the robot that carry joints of it: several for couplings across other joints.
     """
 
     mech: Mechanism
     base: str
     placement: pin.SE3
+    carriers: tuple[str, ...]
 
 
 def blocks(mech: Mechanism) -> tuple[Indices, ...]:
@@ -81,6 +84,8 @@ def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> LoopBlock:
     InputError
         For coordinates of several blocks, or of none; for forces of which it is not known whether
         they act on the block.
+    NotActuatedError
+        For a part of a robot without motors.
     """
     wanted = set(columns)
     found = [b for b in blocks(mech) if wanted & set(b.tolist())]
@@ -103,10 +108,15 @@ def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> LoopBlock:
 def _block(mech: Mechanism, columns: Indices, owner: str) -> LoopBlock:
     model = plain(mech.model)
     joints = sorted(set(mech.joint_of[columns].tolist()))
-    above = {int(model.parents[j]) for j in joints} - set(joints)
-    base = above.pop()
+    above = sorted({int(model.parents[j]) for j in joints} - set(joints))
+    base, carriers = above[0], tuple(str(model.names[j]) for j in above)
     if columns.size == mech.nv:
-        return LoopBlock(mech, "universe", pin.SE3.Identity())
+        contacts = [
+            n for c, n in zip(mech.constraints, mech.constraint_names, strict=True)
+            if isinstance(c, Contact)
+        ]  # fmt: skip
+        alone = mech.without(*contacts) if contacts else mech
+        return LoopBlock(alone, "universe", pin.SE3.Identity(), carriers)
     q = np.asarray(mech.reference)
     data = model.createData()
     pin.forwardKinematics(model, data, q)
@@ -124,17 +134,21 @@ def _block(mech: Mechanism, columns: Indices, owner: str) -> LoopBlock:
             "of its mechanisms are not known; give that mechanism alone, with actuated="
         )
     kept = [_kept(force, mech, names, joints, base, owner) for force in mech.forces]
+    motors = [a for a in mech.actuated if a in names]
+    if not motors:
+        own = listing([mech.coordinate_names[i] for i in columns])
+        raise NotActuatedError(f"{owner}: no motor acts on the loops of {own}")
     small = Mechanism(
         reduced,
         constraints=[c for c, _ in inside],
-        actuated=[a for a in mech.actuated if a in names],
+        actuated=motors,
         reference=_entries(model, joints, q),
         name=f"{mech.name} {model.names[joints[0]]}",
         tolerance=mech.tolerance,
         forces=[f for f in kept if f is not None],
         limits=_limits(mech, names),
     )
-    return LoopBlock(small, str(model.names[base]), data.oMi[base].copy())
+    return LoopBlock(small, str(model.names[base]), data.oMi[base].copy(), carriers)
 
 
 def _entries(model: pin.Model, joints: Sequence[int], q: Vector) -> Vector:

@@ -1,10 +1,12 @@
 """The closed configuration as a function of the positions of some joints, in any order of calls.
 
-    K(q) d = right(q)        along the straight line from a configuration on the branch to x
+    K(q) d = right(q)        along the straight line from the start to x
 
-Every call continues from the configuration of the last one, and if that fails from the start. A
-result is given only if every step was proved to stay on the branch (closing/continuation.py).
-Whether a posture behind a hole of the workspace is reached may depend on the last one.
+A result is given only if every step was proved to stay on the branch (closing/continuation.py). Two
+paths to the same x may lead to different configurations without passing a singular one, around a
+cusp of the singular curves; so every call begins at the start, whatever was asked before.
+Reference: C. Innocenti and V. Parenti-Castelli, Singularity-free evolution from one configuration
+to another in serial and fully-parallel manipulators, J. Mech. Design 120, 1998.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array, Vector, counted, listing
+from holoctl.base.checks import Array, Vector, counted, listing, read_only
 from holoctl.base.errors import BranchError, HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEFT_OPEN
@@ -32,8 +34,7 @@ joint some thousands."""
 class JointBranch:
     """The closed configurations on the branch of a start, by the positions of some joints.
 
-    It remembers the last configuration, to continue from there, and has workspaces: one for each
-    thread.
+    It has workspaces: one for each thread.
 
     Parameters
     ----------
@@ -50,8 +51,10 @@ class JointBranch:
     Attributes
     ----------
     names : tuple of str
+    start : (nq,) array
+        The start, closed to rounding.
     first : (p,) array
-        The positions at the start.
+        The positions there.
     part : Partition
 
     Raises
@@ -81,7 +84,8 @@ class JointBranch:
         self.system, self._start = made.system, made.place
         self._model, self._last = made.readings, made.place
         self._follow = following(mech, self.system)
-        self.first = self._model.at(self._start.q)
+        self.start = read_only(self._start.q.copy())
+        self.first = self._model.at(self.start)
         self._x: Vector | None = None  # the positions at which the system is factored
 
     def at(self, x: Vector) -> FollowedState:
@@ -90,20 +94,18 @@ class JointBranch:
         Raises
         ------
         BranchError
-            If no path of closed configurations leads to x on this branch.
+            If the straight line from the start does not lead to x on this branch.
         """
         if self._x is not None and np.array_equal(x, self._x):
             return self._last
-        self._x, tally = None, Tally(0)
-        for place in (self._last, self._start):
-            way = self.system.difference(place.q, x, place.cut)
-            tally = Tally(FACTORED_CALL)
-            found = self._follow(place, x, way, 0.0, tally)
-            if found is not None:
-                found = self._refined(found, x)
-                self._check_left_out()
-                self._last, self._x = found, x.copy()
-                return found
+        self._x, tally, place = None, Tally(FACTORED_CALL), self._start
+        way = self.system.difference(place.q, x, place.cut)
+        found = self._follow(place, x, way, 0.0, tally)
+        if found is not None:
+            found = self._refined(found, x)
+            self._check_left_out()
+            self._last, self._x = found, x.copy()
+            return found
         raise _out_of_reach(self, x, tally)
 
     def positions(self, q: Vector) -> Vector:

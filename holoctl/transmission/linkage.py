@@ -4,6 +4,8 @@
 
 Serial bodies are those that the serial joints alone move; without the loops they are what remains
 of the tree. On a moving base the tree hangs on six more coordinates, whose motion is given.
+Counterbalances act from the outside, against the gravity there; all other forces are between bodies
+of the mechanism and its base.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Indices, Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import least_squares
+from holoctl.forces.counterbalance import BoundCounterbalance, Counterbalance
 from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.transmission.block import LoopBlock
@@ -56,6 +59,8 @@ class LinkageDynamics(NamedTuple):
         The configuration of the free joint: at its origin.
     at_rest : BaseMotion
         The base of `mech` itself.
+    carried : tuple of (int, (3,) array, float)
+        Of each counterbalance the joint of `model`, the point in its axes (m), and the mass (kg).
     """
 
     mech: Mechanism
@@ -63,27 +68,36 @@ class LinkageDynamics(NamedTuple):
     data: pin.Data
     free: Vector
     at_rest: BaseMotion
+    carried: tuple[tuple[int, Vector, float], ...]
 
     def needed(self, q: Vector, v: Vector, a: Vector, base: BaseMotion) -> Vector:
-        """``M a + h``, (6 + nv,): the wrench at the base in its axes, N and N m, then efforts."""
+        """``M a + h`` less counterbalances, (6 + nv,): the wrench at the base in its axes, N and
+        N m, then efforts."""
         self.model.gravity.linear = base.gravity
+        x = np.concatenate([self.free, q])
+        outside = [pin.Force.Zero() for _ in range(self.model.njoints)]
+        if self.carried:
+            pin.forwardKinematics(self.model, self.data, x)
+        for j, point, mass in self.carried:
+            lifted = -mass * (self.data.oMi[j].rotation.T @ base.gravity)
+            outside[j] += pin.Force(lifted, np.cross(point, lifted))
         found: Vector = pin.rnea(
             self.model,
             self.data,
-            np.concatenate([self.free, q]),
+            x,
             np.concatenate([base.twist, v]),
             np.concatenate([base.acceleration, a]),
+            outside,
         )
         return found
 
     def forces(self, q: Vector, v: Vector) -> Vector:
-        """F (nv,): friction, springs and other forces of the mechanism."""
-        if not self.mech.bound_forces:
+        """F (nv,): friction, springs and other forces of the mechanism, without counterbalances."""
+        bound = [f for f in self.mech.bound_forces if not isinstance(f, BoundCounterbalance)]
+        if not bound:
             return np.zeros(self.mech.nv)
         model = self.mech.model
-        return all_efforts(
-            self.mech.bound_forces, kinematics(model, model.createData(), q, v, 0.0)
-        ).total
+        return all_efforts(bound, kinematics(model, model.createData(), q, v, 0.0)).total
 
     def with_idle(
         self, q: Vector, v: Vector, a: Vector, base: BaseMotion, idle: Array, forces: bool = True
@@ -123,7 +137,20 @@ def serial_bodies(mech: Mechanism, columns: Indices) -> list[int]:
 
 
 def linkage_of(block: LoopBlock, columns: Indices) -> LinkageDynamics:
-    """The linkage of a block with these serial coordinates."""
+    """The linkage of a block with these serial coordinates.
+
+    Raises
+    ------
+    InputError
+        As `serial_bodies`; for joints that hang on several bodies of the robot.
+    """
+    if len(block.carriers) > 1:
+        raise InputError(
+            f"{block.mech.name}: its joints hang on several bodies of the robot, those of "
+            f"{listing(block.carriers)}, which move against each other, so the linkage has no "
+            "efforts of its own; positions, rates and efforts of motors are valid. Use "
+            "inverse_dynamics of the whole robot"
+        )
     mech, tree, model = block.mech, plain(block.mech.model), pin.Model()
     serial, joints, inertias = serial_bodies(mech, columns), list(tree.joints), list(tree.inertias)
     model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base of the linkage")
@@ -138,4 +165,10 @@ def linkage_of(block: LoopBlock, columns: Indices) -> LinkageDynamics:
     model.armature = np.concatenate([np.zeros(6), rotors])
     gravity = block.placement.rotation.T @ np.asarray(tree.gravity.linear)
     at_rest = BaseMotion(np.zeros(6), np.zeros(6), gravity)
-    return LinkageDynamics(mech, model, model.createData(), np.array([0.0] * 6 + [1.0]), at_rest)
+    carried = tuple(
+        (bound.frame.joint + 1, bound.frame.placement.translation, float(force.mass))
+        for force, bound in zip(mech.forces, mech.bound_forces, strict=True)
+        if isinstance(force, Counterbalance) and isinstance(bound, BoundCounterbalance)
+    )
+    free = np.array([0.0] * 6 + [1.0])
+    return LinkageDynamics(mech, model, model.createData(), free, at_rest, carried)

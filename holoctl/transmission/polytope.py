@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from holoctl.base.checks import Array, Vector, counted, freeze, listing, unpickled
+from holoctl.base.checks import Array, Vector, counted, freeze, listing, unpickled, vector
 from holoctl.base.errors import InputError, LimitError
 
 __all__ = ["Polytope", "between", "zonotope"]
@@ -78,8 +78,14 @@ class Polytope:
         )
 
     def contains(self, x: Any, tolerance: float = 1e-9) -> bool:
-        """Whether a point (p,) is in the set, up to a tolerance relative to its size."""
-        x = np.asarray(x, dtype=float)
+        """Whether a point (p,) is in the set, up to a tolerance relative to its size.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        """
+        x = vector("x", x, self.center.size, f"a point of {listing(self.joints)}")
         size = tolerance * (1.0 + float(np.abs(self.b).max(initial=0.0)) + float(np.abs(x).max()))
         inside = (self.A @ x <= self.b + size).all() and (abs(self.E @ x - self.d) <= size).all()
         return bool(inside)

@@ -167,7 +167,7 @@ def transmission_report(
         if not reached:
             raise InputError(f"no posture between {low} and {high} of {listing(tr.joints)} is "
                              "reached on the branch of the start")  # fmt: skip
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(whole("seed", seed, 0))
         ys = [reached[i] for i in rng.integers(len(reached), size=count)]
         errors = _errors(tr, ys, rng)
         polytopes = _polytopes(tr, low, high)
@@ -237,6 +237,8 @@ def _errors(tr: Any, ys: list[Vector], rng: np.random.Generator) -> dict[str, tu
 
 
 def _share(tr: Any, tau: Vector, y: Vector, box: tuple[Vector, Vector]) -> float:
-    """The largest motor effort for joint efforts, over its limit."""
-    u = tr.motor_efforts(tau, y).u
-    return float(np.maximum(u / box[1], u / box[0]).max())
+    """The largest motor effort for joint efforts, from the middle of its limits, over half their
+    range; of those of redundant motors that are closest to the middle."""
+    middle, half = 0.5 * (box[0] + box[1]), 0.5 * (box[1] - box[0])
+    u = tr.motor_efforts(tau, y, preload=middle).u
+    return float(np.max(np.abs(u - middle) / half))

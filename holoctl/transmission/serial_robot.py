@@ -109,7 +109,7 @@ def serial_model(
     *,
     masses: str = "lumped",
     rotors: str = "diagonal",
-    limits: str = "box",
+    joint_limits: str = "box",
 ) -> SerialRobot:
     """The tree of a robot without its loops, and the errors that this makes.
 
@@ -124,7 +124,7 @@ def serial_model(
         ``"none"``.
     rotors : str, optional
         ``"diagonal"``: the diagonal of ``J' I J`` at the start as armature; or ``"none"``.
-    limits : str, optional
+    joint_limits : str, optional
         Of the efforts and rates of the parallel joints: ``"box"``, the largest box inside those of
         the motors at the start; or ``"none"``.
 
@@ -157,7 +157,7 @@ def serial_model(
     check_mechanism(mech)
     one_of("masses", masses, MASSES)
     one_of("rotors", rotors, ROTORS)
-    one_of("limits", limits, LIMITS)
+    one_of("joint_limits", joint_limits, LIMITS)
     q = assemble(mech)[0] if start is None else check_configuration(mech, start, "start")
     found = transmissions(mech, q)
     if found.unresolved:
@@ -190,7 +190,7 @@ def serial_model(
             reflected = tr.reflected_inertia(tr.y_start, rotors=True)
             for i, x in zip(at, np.diag(reflected), strict=True):
                 model.armature[i] += x
-        if limits == "box":
+        if joint_limits == "box":
             _put_limits(model, tr, at, errors)
         _measure(tr, masses, rotors, errors)
     told = {k: (float(np.median(x)), float(np.max(x))) for k, x in errors.items() if x}

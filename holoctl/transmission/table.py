@@ -3,9 +3,10 @@
     q_m(y) = sum_k c_k T_k1(x_1) ... T_kp(x_p)        x in [-1, 1]^p: y scaled to its domain
 
 The series is that of the interpolant at many Chebyshev points; terms are dropped as long as the sum
-of their sizes is within the wanted error, for |T_k| <= 1. That is a bound if the interpolant has
-converged, so its last coefficients are checked. Derivatives have bounds too, since
-|T_k'| <= k^2 and |T_k''| <= k^2 (k^2 - 1) / 3.
+of their sizes is within the wanted error, for |T_k| <= 1. Coefficients past the interpolant are
+estimated: their sums over n/4 ... n/2, n/2 ... n, n ... 2n decrease at least by the same factor, if
+they decay like a power (at a singular configuration) or geometrically (elsewhere). Derivatives have
+bounds too, since |T_k'| <= k^2 and |T_k''| <= k^2 (k^2 - 1) / 3.
 Reference: L. N. Trefethen, Approximation Theory and Approximation Practice, the chapters on
 Chebyshev interpolants and on convergence.
 """
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.fft import dctn
 
-from holoctl.base.checks import Array, Vector, freeze, listing, unpickled
+from holoctl.base.checks import Array, Vector, freeze, listing, numbers, unpickled
 from holoctl.base.errors import InputError
 
 __all__ = ["TransmissionTable", "chebyshev_table"]
@@ -52,10 +53,11 @@ class TransmissionTable:
     error : (nu,) array
         Bound of the error of motor positions, rad or m.
     jacobian_error : (nu, p) array
-        Bound of the error of the Jacobian.
+        Bound of the error of the Jacobian; inf if its series does not converge, as close to a
+        singular configuration.
     curvature_error : (nu, p, p) array
         Bound of the error of second derivatives: that of ``Jdot yd`` is
-        ``sum_ij curvature_error_ij |yd_i yd_j|``.
+        ``sum_ij curvature_error_ij |yd_i yd_j|``; inf as that of the Jacobian.
 
     See Also
     --------
@@ -122,29 +124,34 @@ class TransmissionTable:
         Raises
         ------
         InputError
-            As `motor_positions`.
+            As `motor_positions`; for rates of another shape.
         """
-        p, total = len(self.joints), 0.0
+        p, total, yd = len(self.joints), 0.0, self._given("yd", yd, "rates")
         for i, j in product(range(p), repeat=2):
             order = tuple(int(a) + int(b) for a, b in zip(_unit(i, p), _unit(j, p), strict=True))
             total = total + self._sum(y, order) * (yd[..., i] * yd[..., j])[..., None]
         return total
 
+    def _given(self, name: str, x: Any, what: str) -> Any:
+        """x (..., p) as an array."""
+        x, p = numbers(name, x) if _arrays(x) is np else x, len(self.joints)
+        if x.ndim < 1 or x.shape[-1] != p:
+            raise InputError(
+                f"{name} must be (..., {p}), {what} of {listing(self.joints)}; got {tuple(x.shape)}"
+            )
+        return x
+
     def _sum(self, y: Any, order: tuple[int, ...]) -> Any:
         """The series, differentiated `order` times by each joint."""
         xp, p = _arrays(y), len(self.joints)
-        y = xp.asarray(y, dtype=float) if xp is np else y
-        if y.ndim < 1 or y.shape[-1] != p:
-            raise InputError(
-                f"y must be (..., {p}), positions of {listing(self.joints)}; got {tuple(y.shape)}"
-            )
+        y = self._given("y", y, "positions")
         middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
         x = [(y[..., i] - float(middle[i])) * float(1.0 / half[i]) for i in range(p)]
-        outside = sum(abs(a) > 1.0 + 1e-12 for a in x)
+        outside = sum(~(abs(a) <= 1.0 + 1e-12) for a in x)
         if xp is np and np.any(outside):
             raise InputError(
-                f"y is outside of the domain of the table, {self.lower} to {self.upper} for "
-                f"{listing(self.joints)}"
+                f"y is not finite or outside of the domain of the table, {self.lower} to "
+                f"{self.upper} for {listing(self.joints)}"
             )
         found = _like(xp, self.coefficients, y)
         for i in range(p):  # contract the first axis of the coefficients, joint by joint
@@ -216,7 +223,7 @@ def chebyshev_table(
     nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)
     middle, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
     values = np.zeros((*[n] * p, len(motors)))
-    for at in _serpentine(n, p):
+    for at in np.ndindex(*[n] * p):
         values[at] = positions(middle + half * nodes[list(at)])
     c = dctn(values, type=2, axes=range(p)) / n**p
     for axis in range(p):
@@ -225,39 +232,48 @@ def chebyshev_table(
     index = np.indices(size.shape[:-1])
     late = (index >= (1.0 - TAIL) * n).any(axis=0)
     rounding = ROUNDING * float(size.max()) * n
-    tail = size[late].sum(axis=0)
-    if not (tail <= 0.1 * error + n ** (p - 1) * rounding).all():
+    floor = n ** (p - 1) * rounding
+    tail = size[late].sum(axis=0) + _beyond(size, floor)
+    if not (tail <= 0.1 * error + floor).all():
         raise InputError(
             f"the series of {listing(joints)} has not converged to {error:.1e}: its last "
-            f"coefficients, of {n} along each joint, add up to {float(tail.max()):.1e}. The domain "
-            "may come close to a singular configuration: give a smaller one"
+            f"coefficients, of {n} along each joint, and those past them add up to "
+            f"{float(tail.max()):.1e}. The domain may come close to a singular configuration: give "
+            "a smaller one"
         )
     kept = _kept(size.max(axis=-1), error - rounding)
-    inside = tuple(slice(k) for k in kept)
+    inside, axes = tuple(slice(k) for k in kept), tuple(range(p))
     dropped = size.copy()
     dropped[inside] = 0.0
-    weight = [index[i].astype(float) ** 2 for i in range(p)]
-    # the tail beyond the interpolant is at most as large as its own last part
-    first = [(w / half[i])[..., None] * dropped for i, w in enumerate(weight)]
-    axes = tuple(range(p))
+    weight = [index[i].astype(float)[..., None] ** 2 for i in range(p)]
     bound = dropped.sum(axis=axes) + tail + rounding
-    jacobian = np.array([f.sum(axis=axes) for f in first]).T
-    second = np.zeros((len(motors), p, p))
-    for i, j in product(range(p), repeat=2):
-        by = weight[j] if i != j else np.maximum(weight[i] - 1.0, 0.0) / 3.0
-        second[:, i, j] = ((by / half[j])[..., None] * first[i]).sum(axis=axes)
+    jacobian, second = np.zeros((len(motors), p)), np.zeros((len(motors), p, p))
+    for i in range(p):
+        by = weight[i] / half[i]
+        jacobian[:, i] = (by * dropped).sum(axis=axes) + _beyond(by * size, n**2 * floor / half[i])
+        for j in range(p):
+            second_by = weight[j] if i != j else np.maximum(weight[i] - 1.0, 0.0) / 3.0
+            both = by * second_by / half[j]
+            past = _beyond(both * size, n**4 * floor / (half[i] * half[j]))
+            second[:, i, j] = (both * dropped).sum(axis=axes) + past
     return TransmissionTable(
         joints, motors, lower, upper, c[inside].copy(), bound, jacobian + n**2 * rounding,
         second + n**4 * rounding,
     )  # fmt: skip
 
 
-def _serpentine(n: int, p: int) -> list[tuple[int, ...]]:
-    """All nodes in an order in which neighbours follow each other."""
-    if p == 1:
-        return [(i,) for i in range(n)]
-    inner = _serpentine(n, p - 1)
-    return [(i, *x) for i in range(n) for x in (inner if i % 2 == 0 else inner[::-1])]
+def _beyond(size: Array, floor: float) -> Array:
+    """Bound (nu,) of the sum of the sizes of coefficients past those given, twice: they also change
+    those of the interpolant. Sums within `floor` are rounding; inf if the sums do not decrease."""
+    total = np.zeros(size.shape[-1])
+    for axis in range(size.ndim - 1):
+        by_index = np.moveaxis(size, axis, 0)
+        n, others = len(by_index), tuple(range(size.ndim - 1))
+        before = by_index[n // 4 : n // 2].sum(axis=others)
+        last = by_index[n // 2 :].sum(axis=others)
+        past = np.where(last < before, last * last / (before - last), np.inf)
+        total += np.where(last <= floor, 0.0, 2.0 * past)
+    return total
 
 
 def _kept(size: Array, error: float) -> list[int]:

@@ -25,6 +25,7 @@ from holoctl.base.checks import (
     known_name,
     listing,
     name_list,
+    numbers,
     positive,
     quiet,
     read_only,
@@ -45,9 +46,10 @@ from holoctl.control.effort_bounds import effort_bounds
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
-from holoctl.mechanism.default_limits import limits_of
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
@@ -61,6 +63,9 @@ __all__ = ["JointGains", "MotorEfforts", "Transmission"]
 
 SAME_POSITION = 1e-9  # rad, m
 """Largest difference of motor positions that belong to the same posture."""
+
+IDLE = 1e-6
+"""Rate of a motor in an idle motion from which it is one of its motors."""
 
 CONTROL_LOST = 1e3
 """Motors do not control the joints where the condition number of J (scaled) is larger."""
@@ -174,16 +179,17 @@ class Transmission:
 
     For an ankle, knee or waist whose motors act through rods: a whole-body controller plans with
     the serial joints, and this value translates its positions, rates and efforts for the motors,
-    and back. All results belong to the branch (assembly mode) of `start`, which is proved for each
-    of them, in any order of calls.
-
-    It remembers the last posture to continue from, and has workspaces: use one for each thread.
+    and back. All results belong to the branch (assembly mode) of `start`: to the postures that the
+    straight line from the start leads to, of joint positions or of motor positions, which is proved
+    for each of them. They do not depend on earlier calls. It has workspaces: use one for each
+    thread.
 
     Parameters
     ----------
     mech : Mechanism
         The closed mechanism, or a whole robot: then the loops that contain the joints are taken,
-        by structure, and all other joints are locked at the reference of the robot.
+        by structure, and all other joints are locked at the reference of the robot. Contacts are
+        left out.
     joints : iterable of str
         The serial joints, coordinates of the tree that determine the motors, in the order of y.
     start : (nq,) array_like, optional
@@ -206,7 +212,8 @@ class Transmission:
     InputError
         For names that are no joints of one coordinate, for joints that do not determine all
         motions (the message names those that are missing), or belong to no loop or to several
-        mechanisms; for constraints that depend on time, and motors without positions.
+        mechanisms; for constraints that depend on time, motors without positions, and motors of
+        idle motions, such as the spin of a rod, which no joints determine.
     NotActuatedError
         If the mechanism has no motors.
     InconsistentError
@@ -274,16 +281,25 @@ class Transmission:
             error.args = (f"{owner}: {text.removeprefix(f'{self.mech.name}: ')}",)
             raise
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
-        self._own = read_only(own)
+        self._own = self._by_joints.start
+        self._here: _AtJoints | None = None
+        self._read = position_reader(self.mech.motors)
         self._by_motors: JointBranch | None = None  # made when first needed
         self._linkage: LinkageDynamics | None = None
         self.y_start = read_only(self._by_joints.first.copy())
-        self.motor_start = read_only(self.mech.motor_positions(own))
+        self.motor_start = read_only(self.mech.motor_positions(self._own))
         self._turning = self.mech.motors.turning
         scale, _ = effort_scales(self.mech)
         self._u_scale, self._y_scale = scale, self.mech.column_scale[self._columns]
         self._sign = 0.0
         self._sign = self._det_sign(self._at(self.y_start).J)
+        spun = np.abs(self.mech.B.T @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE
+        if spun.any():
+            raise InputError(
+                f"{owner}: {listing(np.array(self.motors)[spun].tolist())} moves while "
+                f"{listing(names)} are at rest, as a rod that spins about its own axis: leave it "
+                "out of the motors, actuated="
+            )
 
     def __repr__(self) -> str:
         return (
@@ -305,8 +321,8 @@ class Transmission:
         InputError
             For a wrong shape, or numbers that are not finite.
         BranchError
-            For positions that are not reached on the branch of the start, or at which the motors do
-            not control the joints as there: det J is zero, or of the other sign.
+            For positions that the straight line from the start does not reach, and those at which
+            det J is zero or has another sign than there.
         """
         return self._checked(y).q.copy()
 
@@ -326,6 +342,9 @@ class Transmission:
     @quiet
     def joint_positions(self, q_m: Any) -> Vector:
         """The joint positions (p,) at motor positions q_m (nu,), rad or m.
+
+        Positions of continuous motors count up to full turns: a screw that turns by more than half
+        a turn needs a motor with a revolute joint.
 
         Raises
         ------
@@ -654,7 +673,7 @@ class Transmission:
     # --------------------------------------------------------------------------------- polytopes
 
     @quiet
-    def effort_polytope(self, y: Any, yd: Any = None, limits: Any = None) -> Polytope:
+    def effort_polytope(self, y: Any, yd: Any = None, limits: Any = MODEL) -> Polytope:
         """The joint efforts that the motors can give: a zonotope.
 
         Parameters
@@ -662,8 +681,9 @@ class Transmission:
         y : (p,) array_like
         yd : (p,) array_like, optional
             Rates, at which speed-torque curves limit the motors. Default: zero.
-        limits : Limits, optional
-            Default: those of the mechanism (`limits_of`).
+        limits : "model", Limits or None, optional
+            ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no
+            limits.
 
         Returns
         -------
@@ -680,15 +700,16 @@ class Transmission:
         rates = here.J @ (np.zeros(len(self.joints)) if yd is None else self._rates("yd", yd))
         return zonotope(self.joints, here.J, *self.effort_box(rates, limits))
 
-    def effort_box(self, rates: Any = None, limits: Any = None) -> tuple[Vector, Vector]:
+    def effort_box(self, rates: Any = None, limits: Any = MODEL) -> tuple[Vector, Vector]:
         """Lower and upper limits of the motor efforts (nu,) at rates of the motors, N m or N.
 
         Parameters
         ----------
         rates : (nu,) array_like, optional
             Default: zero.
-        limits : Limits, optional
-            Default: those of the mechanism (`limits_of`).
+        limits : "model", Limits or None, optional
+            ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no
+            limits.
 
         Raises
         ------
@@ -704,14 +725,15 @@ class Transmission:
         return lower, upper
 
     @quiet
-    def rate_polytope(self, y: Any, limits: Any = None) -> Polytope:
+    def rate_polytope(self, y: Any, limits: Any = MODEL) -> Polytope:
         """The joint rates at which motors and joints are within their velocity limits.
 
         Parameters
         ----------
         y : (p,) array_like
-        limits : Limits, optional
-            Default: those of the mechanism (`limits_of`).
+        limits : "model", Limits or None, optional
+            ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no
+            limits.
 
         Returns
         -------
@@ -798,7 +820,7 @@ class Transmission:
         InputError
             For joints without position limits if no box is given, and for an empty one.
         """
-        bound, p = self._limits(None), len(self.joints)
+        bound, p = self._limits(MODEL), len(self.joints)
         found = np.repeat([[-np.inf], [np.inf]], self.mech.nv, axis=1)
         found[:, bound.columns] = bound.position[:, : bound.columns.size]
         own = found[:, self._columns]
@@ -851,6 +873,8 @@ class Transmission:
     def _at(self, y: Vector) -> _AtJoints:
         """The state at y, in which the motors control the joints as at the start."""
         place = self._by_joints.at(y)
+        if self._here is not None and self._here.q is place.q:
+            return self._here
         J = self.mech.B.T @ place.gamma
         scaled = J * self._y_scale * self._u_scale[:, None]
         factors = pivoted_qr(scaled if J.shape[0] >= J.shape[1] else scaled.T, min(J.shape))
@@ -862,7 +886,8 @@ class Transmission:
                 "its sign (a type-2, parallel singularity)",
                 why="control",
             )
-        return _AtJoints(place.q, place.gamma, J, factors)
+        self._here = _AtJoints(place.q, place.gamma, J, factors)
+        return self._here
 
     def _checked(self, y: Any) -> _AtJoints:
         return self._at(vector("y", y, len(self.joints), f"positions of {listing(self.joints)}"))
@@ -872,7 +897,7 @@ class Transmission:
         return float(np.sign(np.linalg.det(J))) if J.shape[0] == J.shape[1] else 1.0
 
     def _motors_at(self, q: Vector) -> Vector:
-        found = self.mech.motor_positions(q)
+        found = self._read(q)
         i = self._turning
         found[i] = self.motor_start[i] + wrapped(found[i] - self.motor_start[i])
         return found
@@ -915,9 +940,8 @@ class Transmission:
         return here.gamma.T @ (found[6:] - link.forces(here.q, v)), found[:6]
 
     def _limits(self, given: Any) -> BoundLimits:
-        if given is not None and not isinstance(given, Limits):
-            raise InputError(f"limits must be hc.Limits; got {type(given).__name__}")
-        return bound_limits(self.mech, limits_of(self.mech) if given is None else given)
+        asked = requested_limits(self.mech, given, f"{self.mech.name}: transmission")
+        return bound_limits(self.mech, asked or Limits())
 
     def _check_limited(self, limited: Any, what: str) -> None:
         if not limited.all():
@@ -936,7 +960,7 @@ class Transmission:
 
     def _gain(self, name: str, x: Any, names: tuple[str, ...]) -> Array:
         """A gain as a symmetric matrix."""
-        given, n = np.asarray(x, dtype=float), len(names)
+        given, n = numbers(name, x), len(names)
         if given.shape not in ((), (n,), (n, n)) or not np.isfinite(given).all():
             raise InputError(
                 f"{name} must be a number, ({n},) or ({n}, {n}), for {listing(names)}, and finite; "

@@ -391,19 +391,73 @@ def test_pickles_and_repr():
     assert fast.functions == ("torque",)
 
 
+# ----------------------------------------------------------------------------------- limits
+
+
+def limited_laws(name, policy, limits, friction):
+    """Laws of an ankle's joints, or of a five-bar's tip, within limits."""
+    mech = robot(name)
+    if friction:
+        mech = mech.with_forces([hc.JointFriction(viscous=0.5, coulomb=0.3)])
+    ankle = hc.PostureTask(["ankle_pitch", "ankle_roll"])
+    task = ankle if name == "ankle" else frame(mech, "x z")
+    first, second = mech.actuated
+    given = {
+        "efforts": hc.Limits(effort=3.0),
+        "rates": hc.Limits(effort=3.0, velocity={mech.coordinate_names[0]: 1.5}),
+        "joints": hc.Limits(effort=5.0, velocity={first: 3.0}, acceleration={second: 50.0}),
+    }[limits]
+    options = {"limits": given, "policy": policy}
+    yield hc.Impedance(mech, task, stiffness=200.0, damping=20.0, **options)
+    if policy == "nearest":
+        yield hc.TaskSpaceControl(mech, task, 400.0, 40.0, **options)
+    else:
+        yield hc.Impedance(mech, task, 200.0, 20.0, inertia=2.0, **options)
+
+
+@pytest.mark.parametrize("name", few(["ankle", "five_bar"], ["ankle"]))
+@pytest.mark.parametrize("friction", few([False, True], [True]))
+@pytest.mark.parametrize("limits", few(["efforts", "rates", "joints"], ["joints"]))
+@pytest.mark.parametrize("policy", ["nearest", "scale"])
+def test_a_compiled_law_of_a_task_keeps_limits_as_in_python(name, policy, limits, friction):
+    rng, acted = np.random.default_rng(6), 0
+    for controller in limited_laws(name, policy, limits, friction):
+        mech = controller.mech
+        fast = hc.compile(controller, flags=["-O0"])
+        q0, _ = hc.assemble(mech)
+        part = hc.partition(mech, q0)
+        free = dataclasses.replace(controller, limits=None)
+        for _ in range(8):
+            step = 0.2 * rng.normal(size=mech.nv) * mech.column_scale
+            q, _ = hc.assemble(mech, pin.integrate(mech.model, q0, step))
+            P = hc.project(mech, q, np.zeros(mech.nv), partition=part)
+            v = P.gamma @ (2.0 * rng.normal(size=P.k))
+            value = 0.3 * rng.normal(size=2) + (np.zeros(2) if mech.nu > 2 else [0.0, 0.2])
+            reference = value, np.zeros(2), 50.0 * rng.normal(size=2)
+            u = controller.torque(q, v, reference)
+            found = fast.torque(q, v, reference)
+            np.testing.assert_allclose(found, u, rtol=1e-9, atol=1e-9)
+            acted += np.abs(free.torque(q, v, reference) - u).max() > 1e-3
+        assert fast.fallbacks == 0
+    assert acted > 4
+
+
 # ------------------------------------------------------------------------------ refused by name
 
 
 def test_what_cannot_be_compiled_or_exported_is_refused_by_name(tmp_path):
     mech, passive = robot("five_bar"), mechanism("floating_leg")
     x, z, both = (frame(mech, axes) for axes in ("x", "z", "x z"))
-    limited = hc.Limits(effort=5.0)
+    limited = hc.TaskSpaceControl(mech, both, 4.0, 4.0, limits=hc.Limits(effort=5.0))
+    with pytest.raises(hc.InputError, match=r"limits=.*clip u.*compile it"):
+        hc.export_c(limited, tmp_path)
+    with pytest.raises(hc.InputError, match="machine='vm' has no torque within limits"):
+        hc.compile(limited, machine="vm")
     several = hc.TaskSpaceControl(mech, [x, z], 4.0, 4.0)
     custom = hc.CustomTask(lambda q: [q[0]], name="own")
     cases = {
         "2 tasks.*one FrameTask": several,
         "own.*cannot be compiled": hc.TaskSpaceControl(mech, custom, 4.0, 4.0),
-        "limits=.*clip u": hc.TaskSpaceControl(mech, both, 4.0, 4.0, limits=limited),
         "3 rows.*2 motions": hc.TaskSpaceControl(mech, frame(mech, "x z ry"), 4.0, 4.0),
         "passive": hc.TaskSpaceControl(passive, hc.PostureTask([passive.actuated[0]]), 4.0, 4.0),
     }

@@ -6,8 +6,10 @@ import dataclasses
 import pickle
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from ankles import PITCH_ROLL, alone, cranked, four_barred, humanoid, pushed
+from zoo import add_body, at, lump
 
 import holoctl as hc
 from holoctl.transmission.robot import transmissions
@@ -129,6 +131,63 @@ def test_contacts_are_no_loops():
     assert [tr.joints for tr in transmissions(standing, q)] == [
         tr.joints for tr in transmissions(mech, q)
     ]
+
+
+def test_contacts_are_left_out_of_a_mechanism_on_the_ground():
+    mech = alone(cranked)
+    touching = mech.with_constraints(hc.Contact(("roll", at(0.1, 0, -0.05)), name="toe"))
+    tr = Transmission(touching, PITCH_ROLL)
+    assert "toe" not in tr.mech.constraint_names
+    y = np.array([0.2, 0.1])
+    np.testing.assert_allclose(
+        tr.motor_positions(y), Transmission(mech, PITCH_ROLL).motor_positions(y), atol=1e-12
+    )
+
+
+def coupled_across():
+    """A tendon that ties the first and last of three joints; the one between moves freely."""
+    m, rng = pin.Model(), np.random.default_rng(0)
+    for i, above in enumerate((0, "j0", "j1")):
+        add_body(m, above, pin.JointModelRY(), at(0.3 * bool(i)), f"j{i}", lump(rng))
+    tendon = hc.Coupling({"j0": 1.0, "j2": -1.0})
+    return hc.Mechanism(m, [tendon], actuated=["j2", "j1"], name="tendon")
+
+
+def test_loops_without_motors_are_refused_whatever_the_limits():
+    mech = humanoid(legs=1, arms=1)
+    q, _ = hc.assemble(mech)
+    limits = hc.Limits(effort=10.0, velocity=[1.0, 2.0], speed_torque=[(0.0, 5.0)])
+    arms = hc.Mechanism(
+        mech.model, mech.constraints, actuated=["arm0 0", "arm0 1"], limits=limits
+    )  # fmt: skip
+    with pytest.raises(hc.NotActuatedError, match="no motor acts on the loops of 'leg0 knee'"):
+        Transmission(arms, ["leg0 knee"], q)
+
+
+def test_joints_that_hang_on_several_bodies_have_no_linkage_of_their_own():
+    tr = Transmission(coupled_across(), ["j0"])
+    np.testing.assert_allclose(tr.jacobian([0.3]), [[1.0]])
+    for call in (
+        lambda: tr.linkage_efforts([0.0], [0.0], [0.0]),
+        lambda: tr.linkage_wrench([0.0], [0.0], [0.0]),
+        lambda: tr.reflected_inertia([0.0]),
+        lambda: tr.velocity_effort([0.0], [1.0]),
+    ):
+        with pytest.raises(hc.InputError, match=r"several bodies.*'universe', 'j1'"):
+            call()
+    assert tr.reflected_inertia([0.0], rotors=True).shape == (1, 1)
+
+
+@pytest.mark.parametrize("low", [0.0, 5.0])
+def test_the_overshoot_of_the_joint_box_is_relative_to_the_range_of_each_motor(low):
+    mech, box = alone(cranked), np.array([0.1, 0.1])
+    errors = []
+    for limits in ([(low, 60.0), (low, 60.0)], 0.5 * (60.0 - low)):
+        one = dataclasses.replace(mech, limits=hc.Limits(effort=limits))
+        errors.append(Transmission(one, PITCH_ROLL).report(-box, box, samples=5).errors)
+    found, symmetric = (np.array(e["joint box, overshoot"]) for e in errors)
+    assert (found > 1.0).all()
+    np.testing.assert_allclose(found, symmetric, rtol=0.05)
 
 
 def test_forces_and_limits_come_with_the_joints_that_they_name():

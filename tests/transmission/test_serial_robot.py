@@ -74,7 +74,7 @@ def test_mjcf_is_the_same_tree(robot):
 def test_lumped_masses_keep_the_weight_of_the_robot(robot):
     whole = humanoid(legs=2, arms=1)
     assert pin.computeTotalMass(robot.model) == pytest.approx(pin.computeTotalMass(whole.model))
-    light = hc.serial_model(whole, masses="none", rotors="none", limits="none")
+    light = hc.serial_model(whole, masses="none", rotors="none", joint_limits="none")
     assert pin.computeTotalMass(light.model) < pin.computeTotalMass(robot.model) - 0.3
     assert not light.model.armature.any()
     assert light.errors["rotors"][0] > 2.0 * robot.errors["rotors"][0] > 0.0

@@ -18,12 +18,16 @@ from ankles import (
     four_barred,
     humanoid,
     pushed,
+    rod,
     stroke,
 )
 from scipy.spatial import ConvexHull
+from zoo import add_body, at, bar
 
 import holoctl as hc
+from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.transmission.transmission import Transmission
+from holoctl.tree.kinematics import kinematics
 
 BUILDS = {"cranked": cranked, "pushed": pushed, "four_barred": four_barred}
 JOINTS = {"cranked": PITCH_ROLL, "pushed": PITCH_ROLL, "four_barred": ["knee"]}
@@ -149,9 +153,18 @@ def robot():
 CHAINS = [["leg0 pitch", "leg0 roll"], ["leg1 pitch", "leg1 roll"], ["leg0 knee"], ["leg1 knee"]]
 
 
-def test_serial_and_linkages_are_the_whole_afloat():
+FORCES = [
+    hc.Counterbalance(("leg0 coupler", at(0.02, 0.01)), 2.0, name="inside"),
+    hc.Counterbalance("leg1 roll", 1.5),
+    hc.Spring(("leg0 hip", at(0.1)), ("leg0 coupler", at(0.1)), 50.0, 0.1, damping=3.0),
+]
+
+
+@pytest.mark.parametrize("forces", [[], FORCES], ids=["bare", "forces"])
+def test_serial_and_linkages_are_the_whole_afloat(forces):
     """All parallel joints of a robot in free flight, each on the moving body that carries it."""
     mech, start = robot()
+    mech = mech.with_forces(forces)
     trs = [Transmission(mech, names, start) for names in CHAINS]
     linkage = {n for tr in trs for n in own_joints(tr)}
     serial = serial_robot(mech, linkage)
@@ -175,7 +188,9 @@ def test_serial_and_linkages_are_the_whole_afloat():
         P = hc.project(mech, q, v, partition=part)
         assert np.abs(P.terms.rows.error).max() < 1e-12
         a = P.gamma @ ydd + P.bias
-        needed = P.gamma.T @ pin.rnea(mech.model, mech.model.createData(), q, v, a)
+        moving = kinematics(mech.model, mech.model.createData(), q, v, 0.0)
+        F = all_efforts(mech.bound_forces, moving).total
+        needed = P.gamma.T @ (pin.rnea(mech.model, mech.model.createData(), q, v, a) - F)
         rest = np.zeros((2, mech.nv))
         rest[:, columns] = yd, ydd
         tau = pin.rnea(serial, data, q, *rest)
@@ -353,10 +368,47 @@ def test_results_do_not_depend_on_what_was_asked_before():
         with suppress(hc.BranchError):
             one.motor_positions(y * 10.0)
         other.jacobian(0.5 * y)
-        np.testing.assert_allclose(one.motor_positions(y), other.motor_positions(y), atol=1e-13)
+        np.testing.assert_array_equal(one.motor_positions(y), other.motor_positions(y))
     copy = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(copy.motor_start, one.motor_start)
     np.testing.assert_allclose(copy.motor_positions(y), one.motor_positions(y), atol=1e-13)
+
+
+PLATFORM = np.array([[0.0, 0.0], [17.04, 0.0], [13.227, 16.106]])
+GROUND = np.array([[0.0, 0.0], [15.91, 0.0], [0.0, 10.0]])
+
+
+def platform_in_the_plane(pose):
+    """The 3-RPR of Innocenti and Parenti-Castelli, whose modes are joined around cusps."""
+    m, loops = pin.Model(), []
+    add_body(m, 0, pin.JointModelPX(), at(), "x", pin.Inertia.Zero())
+    add_body(m, "x", pin.JointModelPY(), at(), "y", pin.Inertia.Zero())
+    add_body(m, "y", pin.JointModelRZ(), at(), "turn", bar(1.0))
+    ends = pose[:2] + PLATFORM @ pin.utils.rotate("z", pose[2])[:2, :2].T - GROUND
+    q = list(pose)
+    for i, (foot, ball, d) in enumerate(zip(GROUND, PLATFORM, ends, strict=True)):
+        add_body(m, 0, pin.JointModelRZ(), at(*foot), f"leg{i}", bar(1.0))
+        add_body(m, f"leg{i}", pin.JointModelPX(), at(), f"stroke{i}", bar(1.0))
+        loops.append(hc.Closure(f"stroke{i}", ("turn", at(*ball)), axes="x y", name=f"pin{i}"))
+        q += [np.arctan2(d[1], d[0]), np.hypot(*d)]
+    motors = [f"stroke{i}" for i in range(3)]
+    mech = hc.Mechanism(m, loops, actuated=motors, reference=q, name="3-RPR")
+    return Transmission(mech, ["x", "y", "turn"])
+
+
+def test_joints_do_not_depend_on_the_way_around_a_cusp():
+    first, other = np.array([-8.715, 12.183, -0.987]), np.array([-13.3727, -6.7489, 0.59])
+    tr = platform_in_the_plane(first)
+    goal = tr.motor_positions(first)
+    s = np.linspace(0.0, 1.0, 60)[:, None]
+    path = first + s * (other - first) + 4.0 * s * (1.0 - s) * np.array([0.0, 0.0, -0.5])
+    sizes = [np.linalg.det(tr.jacobian(y)) / np.linalg.det(tr.jacobian(first)) for y in path]
+    assert min(sizes) > 0.2  # no singular configuration on the way to the same motor positions
+    assert np.abs(tr.motor_positions(other) - goal).max() < 0.02
+    for y in path:
+        with suppress(hc.BranchError):
+            tr.joint_positions(tr.motor_positions(y))
+    np.testing.assert_allclose(tr.joint_positions(goal), first, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -373,16 +425,6 @@ def test_no_walk_ends_on_another_branch(name):
         reached += 1
         np.testing.assert_allclose(q_m, CLOSED_FORM[name](y), rtol=0, atol=1e-12)
     assert reached > 1000
-
-
-def locked_by_geometry():
-    """Rods on hinges that are not parallel to those of the ankle: nothing moves."""
-    m = alone(cranked).model.copy()
-    loops = [
-        hc.Closure(c.frame_a, c.frame_b, joint="revolute", name=c.name)
-        for c in alone(cranked).constraints
-    ]
-    return hc.Mechanism(m, loops, actuated=["left", "right"], name="hinged")
 
 
 @pytest.mark.parametrize(
@@ -409,11 +451,34 @@ def locked_by_geometry():
         (lambda: transmission("cranked").joint_gains([0, 0], [1, 2, 3]), hc.InputError, "finite"),
         (lambda: transmission("cranked").linkage_efforts([0, 0], [0, 0], [0, 0], base=1),
          hc.InputError, "twist"),
+        (lambda: transmission("cranked").joint_gains([0, 0], "stiff"), hc.InputError, "real"),
+        (lambda: transmission("cranked").joint_gains([0, 0], 1j), hc.InputError, "real"),
+        (lambda: transmission("cranked").report([-0.1, -0.1], [0.1, 0.1], 2, seed=-1),
+         hc.InputError, "seed"),
+        (lambda: transmission("cranked").effort_polytope([0, 0], limits=hc.Limits(1.0)).contains(1),
+         hc.InputError, "shape"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(wrong, error, text):
     with pytest.raises(error, match=text):
         wrong()
+
+
+def test_motors_of_idle_motions_are_refused():
+    """A rod on three hinges: no joint determines its spin."""
+    mech = alone(cranked)
+    m = mech.model.copy()
+    add_body(m, "left rod", pin.JointModelRZ(), at(), "spin", rod(0.2))
+    ball = hc.Closure(("spin", at(0, 0, -0.2)), ("roll", at(-0.06, 0.04)), axes="x y z")
+    loops = [ball, *mech.constraints[1:]]
+    driven = hc.Mechanism(hc.renumbered(m), loops, actuated=["left", "right", "spin"], name="spun")
+    with pytest.raises(hc.InputError, match="'spin' moves while 'pitch', 'roll' are at rest"):
+        Transmission(driven, PITCH_ROLL)
+    passive = hc.Mechanism(driven.model, driven.constraints, actuated=["left", "right"])
+    np.testing.assert_allclose(
+        Transmission(passive, PITCH_ROLL).motor_positions([0.2, 0.1]),
+        transmission("cranked").motor_positions([0.2, 0.1]), atol=1e-12,
+    )  # fmt: skip
 
 
 def test_joints_that_hang_on_a_rod_have_no_serial_robot():
@@ -452,6 +517,22 @@ def test_tables_are_within_their_bounds(name, count):
     assert table.motor_positions(ys[0]).shape == (len(tr.motors),)
 
 
+@pytest.mark.parametrize("error", [3e-3, 1e-1])
+def test_bounds_hold_up_to_a_singular_configuration(error):
+    """Coefficients decay slowly there, and those past the interpolant count."""
+    tr, low, high = transmission("four_barred"), -0.62766, -0.5277
+    table = tr.table(error, [low], [high])
+    ys = (low + np.geomspace(1e-7, high - low, 2000))[:, None]
+    exact = np.array([tr.motor_positions(y) for y in ys])
+    J = np.array([tr.jacobian(y) for y in ys])
+    assert np.abs(J).max() > 20.0
+    assert (np.abs(table.motor_positions(ys) - exact) <= table.error).all()
+    assert (np.abs(table.jacobian(ys) - J) <= table.jacobian_error).all()
+    assert np.isinf(table.curvature_error).all()
+    with pytest.raises(hc.InputError, match="not converged"):
+        tr.table(1e-2, [low], [0.0])
+
+
 def test_tables_that_cannot_be_made_are_refused():
     tr = transmission("cranked")
     for error, box, text in [
@@ -462,8 +543,18 @@ def test_tables_that_cannot_be_made_are_refused():
             tr.table(error, *([] if box is None else [-np.array(box), np.array(box)]))
     with pytest.raises(hc.BranchError, match="not reached"):
         tr.table(1e-6, [-1.4, -0.1], [1.4, 0.1])
-    with pytest.raises(hc.InputError, match="outside of the domain"):
-        tr.table(1e-4, [-0.1, -0.1], [0.1, 0.1]).motor_positions([0.2, 0.0])
+    table = tr.table(1e-4, [-0.1, -0.1], [0.1, 0.1])
+    for wrong, text in [
+        (lambda: table.motor_positions([0.2, 0.0]), "outside of the domain"),
+        (lambda: table.motor_positions([np.nan, 0.0]), "not finite"),
+        (lambda: table.motor_positions("far"), "real numbers"),
+        (lambda: table.curvature(np.zeros((3, 2)), np.ones(3)), "rates of"),
+    ]:
+        with pytest.raises(hc.InputError, match=text):
+            wrong()
+    np.testing.assert_allclose(
+        table.curvature([0.05, 0.0], [1, 2]), table.curvature(np.array([0.05, 0]), np.array([1, 2]))
+    )
 
 
 @pytest.mark.parametrize("kind", ["torch", "jax.numpy"])

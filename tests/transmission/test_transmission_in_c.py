@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from ankles import PITCH_ROLL, alone, cranked, four_barred, pushed
+from ankles import PITCH_ROLL, alone, cranked, four_barred, pushed, rod, serial_ankle
 from exported import compilers, library, run
+from zoo import add_body, at
 
 import holoctl as hc
 
-OK, SINGULAR, LOST = 0, 4, 10
+OK, NOT_FINITE, SINGULAR, OVERFLOW, LOST = 0, 1, 4, 6, 10
 
 
 def redundant():
@@ -24,6 +26,18 @@ def one_motor():
     return hc.Mechanism(mech.model, mech.constraints, actuated=["left"], name="one")
 
 
+def beside():
+    """A motor beside the ankle, whose rod moves with roll and not with pitch at the start."""
+    m, reach, length = pin.Model(), 0.04, 0.2
+    serial_ankle(m, "universe")
+    body = pin.Inertia(0.08, np.array([0, -reach / 2, 0.01]), 1e-5 * np.eye(3))
+    add_body(m, 0, pin.JointModelRX(), at(0.0, 0.06 + reach, length), "side", body)
+    add_body(m, "side", pin.JointModelRY(), at(0, -reach), "rod y", pin.Inertia.Zero())
+    add_body(m, "rod y", pin.JointModelRX(), at(), "rod", rod(length))
+    loop = hc.Closure(("rod", at(0, 0, -length)), ("roll", at(0, 0.06)), axes="x y z", name="ball")
+    return hc.Mechanism(m, [loop], actuated=["side"], name="beside")
+
+
 CASES = {
     "cranked": (lambda: alone(cranked), PITCH_ROLL, [0.35, 0.25]),
     "turned": (lambda: alone(cranked), PITCH_ROLL[::-1], [0.25, 0.35]),
@@ -32,6 +46,7 @@ CASES = {
     "four_barred": (lambda: alone(four_barred), ["knee"], [0.3]),
     "redundant": (redundant, ["knee"], [0.3]),
     "one_motor": (one_motor, PITCH_ROLL, [0.35, 0.25]),
+    "beside": (beside, PITCH_ROLL, [0.35, 0.25]),
 }
 
 
@@ -166,6 +181,40 @@ def test_far_steps_and_other_branches_are_refused(case):
             np.testing.assert_allclose(tr.motor_positions(y), q_m, atol=1e-9)
         else:
             np.testing.assert_allclose(y, tr.y_start, atol=1e-9)
+
+
+def test_every_call_finds_or_keeps_the_posture_that_efforts_belong_to(case):
+    c, box = case
+    tr, n, p = c.tr, len(c.tr.motors), len(c.tr.joints)
+    c.start()
+    u, size = np.arange(1.0, n + 1.0), [tr.mech.nq, tr.mech.nv]
+    first, y, yd = (tr.y_start + share * box for share in (0.1, 0.3, 1.0))
+    assert c("motors", [first, yd], [n, n, n])[0] == OK
+    status, (q, v) = c("state", [y, yd], size)
+    assert status == OK
+    np.testing.assert_allclose(tr.mech.B.T @ v, tr.motor_rates(y, yd), rtol=1e-10, atol=1e-10)
+    _, (tau,) = c("joint_efforts", [u], [p])
+    np.testing.assert_allclose(tau, tr.joint_efforts(u, y), rtol=1e-10, atol=1e-10)
+    for name, sizes, rate, expected in [
+        ("motors", [n, n, n], 1.7e308, OVERFLOW), ("state", size, np.nan, NOT_FINITE),
+    ]:  # fmt: skip
+        status, (held, zero, *_) = c(name, [first, np.full(p, rate)], sizes)
+        assert status == expected
+        np.testing.assert_allclose(held, q if name == "state" else tr.motor_positions(y), atol=1e-9)
+        assert not zero.any()
+        np.testing.assert_array_equal(c("joint_efforts", [u], [p])[1][0], tau)
+
+
+def test_a_start_that_is_closed_to_its_tolerance_is_closed_to_rounding(tmp_path):
+    tr = hc.Transmission(alone(cranked), PITCH_ROLL)
+    off = 1e-7 * np.random.default_rng(2).normal(size=tr.mech.nq)
+    other = hc.Transmission(tr.mech, PITCH_ROLL, tr.start + off)
+    np.testing.assert_allclose(
+        other.motor_positions(other.y_start), other.motor_start, rtol=0, atol=1e-12
+    )
+    status, (q_m, *_) = InC(other, tmp_path)("motors", [[0.2, 0.1], [0, 0]], [2, 2, 2])
+    assert status == OK
+    np.testing.assert_allclose(q_m, tr.motor_positions([0.2, 0.1]), rtol=0, atol=1e-11)
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path):

@@ -82,8 +82,7 @@ def compile(
         The partition, weights and limits of a controller are used, and targets are projected. If it
         has ``limits=``, ``torque`` keeps them; the inverse dynamics are those of the mechanism. For
         a law of tasks, ``"torque"`` and ``"state"`` can be compiled: for one task that has an
-        expression (a `CustomTask` has none), with no more rows than motions, all of these driven,
-        and without ``limits=``.
+        expression (a `CustomTask` has none), with no more rows than motions, all of these driven.
     functions : iterable of str, optional
         Some of ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"terms"``, ``"torque"`` (of a
         controller), ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``,

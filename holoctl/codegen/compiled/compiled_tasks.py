@@ -17,11 +17,12 @@ from holoctl.codegen.compiled.estimator import Estimators, not_compiled
 from holoctl.codegen.compiled.extension import built
 from holoctl.codegen.compiled.extension_source import Law, task_source
 from holoctl.codegen.compiled.fallback_counter import Fallbacks
-from holoctl.codegen.compiled.functions import law_of
+from holoctl.codegen.compiled.functions import law_of, limited_source
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.border_expressions import estimator_with
+from holoctl.codegen.laws.limited import limited_task
 from holoctl.codegen.laws.task import task_function
 from holoctl.codegen.laws.task_rows import reference_pose, reference_value
 from holoctl.codegen.task_law_options import TaskSubject, task_subject_of
@@ -280,11 +281,18 @@ def compiled_tasks(
 
 def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) -> tuple[Any, Law]:
     """The extension module of the torque, or its equivalent for the virtual machine; the law."""
-    E = symbolic(subject.mech, subject.partition)
-    function = task_function(E, subject)
-    law = law_of(function)
-    if machine == "vm":
-        return interpreted(function, law), law
-    kernel = batched_source([function])
+    E, limits = symbolic(subject.mech, subject.partition), subject.keeping
+    if limits is not None:
+        if machine == "vm":
+            raise InputError(
+                f"{subject.mech.name}: machine='vm' has no torque within limits; machine='c' has"
+            )
+        kernel, law = limited_source(limited_task(E, subject, limits), limits)
+    else:
+        function = task_function(E, subject)
+        law = law_of(function)
+        if machine == "vm":
+            return interpreted(function, law), law
+        kernel = batched_source([function])
     along, turns = reference_pose(subject.task)
-    return built(partial(task_source, kernel, law, along, turns), flags), law
+    return built(partial(task_source, kernel, law, along, turns, limits is not None), flags), law

@@ -74,7 +74,9 @@ def extension_source(kernel: str, law: Law, module: str) -> str:
     })  # fmt: skip
 
 
-def task_source(kernel: str, law: Law, along: Sequence[int], turns: bool, module: str) -> str:
+def task_source(
+    kernel: str, law: Law, along: Sequence[int], turns: bool, limited: bool, module: str
+) -> str:
     """The source of a module around the torque of a law of tasks.
 
     Parameters
@@ -87,6 +89,8 @@ def task_source(kernel: str, law: Law, along: Sequence[int], turns: bool, module
         Which coordinates of a pose's translation stand in the value, if any.
     turns : bool
         Whether its rotation follows.
+    limited : bool
+        Whether the kernel keeps limits.
     module : str
     """
     sizes = dict(law.inputs)
@@ -94,7 +98,7 @@ def task_source(kernel: str, law: Law, along: Sequence[int], turns: bool, module
     return filled("extension_task.c", values | {
         "nq": sizes["q"], "nv": sizes["v"], "nu": law.outputs[0][1], "value": sizes["value"],
         "rows": sizes["rate"], "along": ", ".join(map(str, along)) or "0",
-        "positions": len(along), "turns": int(turns),
+        "positions": len(along), "turns": int(turns), "limited": limited,
     })  # fmt: skip
 
 

@@ -30,7 +30,14 @@ from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.rows.state_limits import StateLimits
 
-__all__ = ["MACHINES", "certified_code", "law_of", "machine_code", "wanted_functions"]
+__all__ = [
+    "MACHINES",
+    "certified_code",
+    "law_of",
+    "limited_source",
+    "machine_code",
+    "wanted_functions",
+]
 
 FUNCTIONS = (
     "inverse_dynamics", "forward_dynamics", "terms", "torque",
@@ -77,7 +84,7 @@ def machine_code(
     if subject.keeping is not None and "torque" in wanted:
         found = limited_torque(E, subject, subject.keeping)
         if found is not None:
-            source, law = _limited(found, subject.keeping)
+            source, law = limited_source(found, subject.keeping)
             laws.append(law)
             makers.append(partial(built, partial(extension_source, source, law), flags))
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
@@ -131,13 +138,16 @@ def _functions(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> lis
     return [f for f in found if f is not None]
 
 
-def _limited(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
+def limited_source(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
     """The C function ``torque`` within limits, with the same parameters as without.
 
     Where no way was found, or the policy is to raise, it is in doubt: Python answers.
     """
-    made, mech = limited_c(found, limits, "NO_WAY"), limits.mech
+    made, mech, f = limited_c(found, limits, "NO_WAY"), limits.mech, found.function
+    inputs = [f.name_in(i) for i in range(f.n_in())]
     text = filled("limited_torque.c", {
+        "inputs": ", ".join(inputs),
+        "parameters": ", ".join(f"const double *{x}" for x in inputs),
         "nu": mech.nu, "nv": mech.nv, "moving": limits.fast, "stages": made.stages,
         "shared": made.shared, "limits": limits_c(limits), "driver": made.driver,
     })  # fmt: skip

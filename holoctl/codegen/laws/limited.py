@@ -28,7 +28,9 @@ from holoctl.codegen.laws.computed_torque import torque
 from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
 from holoctl.codegen.laws.measurement_model import JointReading, joint_readings
 from holoctl.codegen.laws.tangent_step import placed_function
+from holoctl.codegen.laws.task import NAMES, guarded_efforts
 from holoctl.codegen.matrices import column, total
+from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.laws.acceleration_bounds import (
     LimitedCoordinates,
@@ -50,6 +52,7 @@ __all__ = [
     "bounding_functions",
     "caused_by",
     "limited",
+    "limited_task",
     "limited_torque",
 ]
 
@@ -93,6 +96,22 @@ def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> LimitedL
     if a is None:
         a, base, doubt = as_it_moves(E, law, u, base[0], doubt)
     given = found.inputs, found.names
+    return limited(E, law, "torque", given, {"doubt": doubt}, (u, a), base)
+
+
+def limited_task(E: Expressions, subject: TaskSubject, law: LimitsLaw) -> LimitedLaw:
+    """``torque(q, v, value, rate, acceleration, t) -> doubt, ...``, of a law of one task.
+
+    Raises
+    ------
+    NotActuatedError, InputError, SingularityError
+        As `task_function`.
+    """
+    asked, found, doubt = guarded_efforts(E, subject)
+    u, a, base = found.u, found.a, found.base()
+    if subject.at_reference or subject.law.natural:  # not what these efforts cause
+        a, base, doubt = as_it_moves(E, law, u, base[0], doubt)
+    given = [E.q, E.v, *asked.inputs, E.t], ["q", "v", *NAMES, "t"]
     return limited(E, law, "torque", given, {"doubt": doubt}, (u, a), base)
 
 

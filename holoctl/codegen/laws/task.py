@@ -41,6 +41,7 @@ __all__ = [
     "NAMES",
     "TaskEfforts",
     "TaskReference",
+    "guarded_efforts",
     "task_efforts",
     "task_function",
     "task_reference",
@@ -95,6 +96,8 @@ class TaskEfforts:
         The part of the commanded acceleration that a damped task does not achieve.
     damping : expression
         Of a singular task, relative to its mobility.
+    base : function () -> u, a
+        The same of the motion that does not accelerate the motors.
     """
 
     u: SX
@@ -103,6 +106,7 @@ class TaskEfforts:
     singular: SX
     missed: list[SX]
     damping: SX
+    base: Callable[[], tuple[SX, SX]]
 
 
 def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> TaskEfforts:
@@ -129,7 +133,13 @@ def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> 
     u, a, _ = inverse(K, tree, motion.motion, motion.rates, motion.push)
     doubt = total([*E.doubt, *K.doubt, *tree.doubt, *rows.doubt, *task.doubt])
     missed = scalars(motion.jacobian @ motion.motion - motion.right)
-    return TaskEfforts(u, a, doubt, total(singular), missed, total(task.lost))
+
+    def base() -> tuple[SX, SX]:
+        still = K.of_motors(casadi_module().SX.zeros(E.mech.nu))
+        held, motion_held, _ = inverse(K, tree, still, motion.rates, None)
+        return held, motion_held
+
+    return TaskEfforts(u, a, doubt, total(singular), missed, total(task.lost), base)
 
 
 def task_function(E: Expressions, subject: TaskSubject) -> Any:
@@ -140,14 +150,25 @@ def task_function(E: Expressions, subject: TaskSubject) -> Any:
     NotActuatedError, InputError, SingularityError
         As `task_efforts`.
     """
-    asked = task_reference(subject)
-    found = task_efforts(E, subject, asked)
-    limits = state_doubt(E, subject.limits)
-    doubt = total([found.doubt, *limits, *redundant_doubt(E, found.a)])
+    asked, found, doubt = guarded_efforts(E, subject)
     return casadi_module().Function(
         "torque", [E.q, E.v, *asked.inputs, E.t], [found.u, doubt],
         ["q", "v", *NAMES, "t"], ["u", "doubt"],
     )  # fmt: skip
+
+
+def guarded_efforts(E: Expressions, subject: TaskSubject) -> tuple[TaskReference, TaskEfforts, SX]:
+    """The symbols of the reference, the law, and its doubt with that of the state.
+
+    Raises
+    ------
+    NotActuatedError, InputError, SingularityError
+        As `task_efforts`.
+    """
+    asked = task_reference(subject)
+    found = task_efforts(E, subject, asked)
+    limits = state_doubt(E, subject.limits)
+    return asked, found, total([found.doubt, *limits, *redundant_doubt(E, found.a)])
 
 
 @dataclass(frozen=True, eq=False)
