@@ -30,6 +30,7 @@ from holoctl.tree.inertia_checks import about_one_axis, check_mass, check_moment
 
 __all__ = [
     "FLAT",
+    "NOISE_INERTIA",
     "SINGLE",
     "Urdf",
     "UrdfElement",
@@ -85,7 +86,7 @@ SINGLE = ("revolute", "continuous", "prismatic")
 
 _TYPES = (*SINGLE, "fixed", "floating", "planar")
 _BALLS = ("ball", "spherical")  # of dialects
-_NOISE_INERTIA = 1e-15
+NOISE_INERTIA = 1e-15
 """kg m^2: below it, moments of a link without mass are rounding noise of the CAD, and taken as 0; a
 grain of a milligram that is a millimetre wide has 1e-13."""
 
@@ -343,7 +344,7 @@ def _check_inertial(link: UrdfElement) -> None:
     with blamed_on(mass):
         check_mass(f"link {link.owner!r}", mass.values["value"])
     moments = _moments(inertia)
-    if mass.values["value"] == 0.0 and np.abs(moments).max() < _NOISE_INERTIA:
+    if mass.values["value"] == 0.0 and np.abs(moments).max() < NOISE_INERTIA:
         inertia.values.update(dict.fromkeys(inertia.values, 0.0))
         return
     if about_one_axis(moments) is None:  # else see _completed
