@@ -166,6 +166,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "determinant has changed by a factor of {}. If the sensors",
      "tolerances.BORDERS_WORN"),
     (DECISIONS, "by the same program, to {} of the acceleration", "tolerances.EFFORT_REGULAR"),
+    (DECISIONS, "Moments below {} kg m^2 of a link without mass are zero", "urdf.NOISE_INERTIA"),
     (DERIVATIONS, r"with \lvert\rho\rvert at most {}, and with", "tolerances.BEND"),
     (DERIVATIONS, "the prediction is at most {} long, the first correction at most {}; each "
      "correction is at most {} of the one before; the determinant of K has the same sign at every "

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import holoctl
+from holoctl.app.exceeded_limits import exceeded_efforts
 from holoctl.app.linearize_command import add_linearize
 from holoctl.app.map_command import add_map
 from holoctl.app.modes_command import add_modes
@@ -261,6 +262,7 @@ def _torque(given: argparse.Namespace) -> int:
     result = inverse_dynamics(mech, q, rest, rest, coordinates="all")
     names, units, u = mech.actuator_names, motor_units(mech), result.u.tolist()
     outside, certificate = [str(one) for one in beyond_limits(mech, q)], result.certificate
+    exceeded = exceeded_efforts(mech, result.u)
 
     def as_dict(result: InverseDynamics) -> dict[str, Any]:
         return {
@@ -269,7 +271,7 @@ def _torque(given: argparse.Namespace) -> int:
             "units": dict(zip(names, units, strict=True)),
             "unbalanced": float(np.abs(result.unbalanced).max(initial=0.0)),
             "joints": positions(mech, q),
-            "beyond_limits": outside,
+            "beyond_limits": outside + exceeded,
             "certificate": vars(certificate) | {"ok": certificate.ok},
         }
 
@@ -282,6 +284,13 @@ def _torque(given: argparse.Namespace) -> int:
         write_table(list(zip(names, u, strict=True)), units)
         if not certificate.ok and result.unbalanced.any():
             print(f"\n{unbalanced_words(result)}")
+            if given.free_flyer:
+                print(
+                    "The root floats, and nothing holds it. Without --free-flyer it is fixed; in a "
+                    "program, a Closure or a Contact puts a foot on the ground."
+                )
+        if exceeded:
+            print(f"\nbeyond the limits of its motors: {'; '.join(exceeded)}")
         if outside:
             print(f"\noutside the limits of its joints: {'; '.join(outside)}")
         print(f"\n{certificate}")

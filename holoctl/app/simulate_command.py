@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holoctl.app.exceeded_limits import exceeded_on_the_way
 from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
@@ -77,10 +78,11 @@ def _simulate(given: argparse.Namespace) -> int:
     )
     motors = np.array([mech.motor_positions(x) for x in run.q])
     names = list(mech.actuator_names)
+    exceeded = exceeded_on_the_way(mech, run.t, run.q, run.v, run.u)
 
     def as_dict(run: Run) -> dict[str, Any]:
         found = {x: getattr(run, x).tolist() for x in ("t", "q", "v", "u", "closure")}
-        return {"name": mech.name, "ended": run.ended} | found
+        return {"name": mech.name, "ended": run.ended, "beyond_limits": exceeded} | found
 
     def as_table(run: Run) -> tuple[list[str], list[list[Any]]]:
         header = ["t", *names, *(f"u {name}" for name in names)]
@@ -93,6 +95,9 @@ def _simulate(given: argparse.Namespace) -> int:
         write_table(list(zip(names, most, strict=True)), motor_units(mech))
         print("\nmotors at the end:")
         write_table(list(zip(names, motors[-1].tolist(), strict=True)))
+        if exceeded:
+            print("\nbeyond the limits of the file, which this simulation does not keep:")
+            print("\n".join(f"  {line}" for line in exceeded))
 
     answer(given, run, as_dict, as_table, show, lambda run: plot_run(mech, run))
     return 1 if run.ended else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from holoctl.app.robot_arguments import (
     FORMATS,
     PICTURES,
     decimal,
+    folder,
     names_of,
     out_files,
     robot_command,
@@ -49,6 +51,8 @@ def add_transmission(commands: Any) -> None:
           "repeated", {"metavar": "JOINT=FROM:TO", "action": "append", "default": []}),
          ("--samples", "number of postures for the errors (%(default)s)",
           {"type": typed_whole, "default": 300, "metavar": "COUNT"}),
+         ("--c", "a folder, for the transmission of --joints as C99 that needs nothing but libm",
+          {"type": folder, "metavar": "FOLDER"}),
          *out_files({
              ".json": "all numbers", ".csv": "a row for each posture, or each transmission",
              PICTURES: "workspace, effort polytopes and errors, for one or two joints",
@@ -67,10 +71,10 @@ def _transmission(given: argparse.Namespace) -> int:
     drawn = [path for path in given.out if path.suffix.lower() in PICTURES.split()]
     if joints is None:
         found = transmissions(mech, start)
-        if drawn or given.range:
+        if drawn or given.range or given.c:
+            option = "out" if drawn else "range" if given.range else "c"
             raise InputError(
-                f"--{'out' if drawn else 'range'}: name the joints of one transmission too, "
-                f"--joints; {_listed(found)}"
+                f"--{option}: name the joints of one transmission too, --joints; {_listed(found)}"
             )
         answer(given, found, _found_as_dict, _found_as_table, _print_found)
         return 0
@@ -87,8 +91,17 @@ def _transmission(given: argparse.Namespace) -> int:
     def draw(report: TransmissionReport) -> Any:
         return draw_transmission(report, lengths)
 
+    paths = () if given.c is None else _export(tr, given.c)
     answer(given, report, _report_as_dict, _report_as_table, print, draw)
+    for path in () if given.json or given.csv else paths:
+        print(f"written: {path}")
     return 0
+
+
+def _export(tr: Transmission, folder: Path) -> tuple[Path, ...]:
+    from holoctl.codegen.exported.export import export_c  # needs CasADi
+
+    return export_c(tr, folder)
 
 
 def _box(tr: Transmission, texts: Sequence[str]) -> tuple[Vector | None, Vector | None]:

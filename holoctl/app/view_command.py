@@ -34,13 +34,15 @@ def add_view(commands: Any) -> None:
 
 
 def _view(given: argparse.Namespace) -> int:
-    from holoctl.app.view.view import save_view, view
+    from holoctl.app.view.view import view, write_page
     from holoctl.simulation.run import Run
 
     mech, q = robot_held(given)
     run = None if given.recording is None else Run.read(given.recording)
     for path in given.out:
-        save_view(mech, path, run, q=q, geometry=given.file)
+        _, words = write_page(mech, path, run, q=q, geometry=given.file)
+        for word in words:
+            print(f"{mech.name}: {word}")
         print(f"{mech.name}: written: {path}")
     if given.out:
         return 0

@@ -38,8 +38,10 @@ from holoctl.closing.nearest_state import nearest_configuration, nearest_velocit
 from holoctl.closing.newton import Problem, at_rest, newton
 from holoctl.closing.rank import rank_within
 from holoctl.closing.toleranced_rows import LATENT_REACH, closed_by_kept_rows, kept_rows
+from holoctl.constraints.closure import Closure
 from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.coupling import Coupling
+from holoctl.constraints.rod import Rod
 from holoctl.mechanism.checks import check_configuration, check_mechanism, coordinate_indices
 from holoctl.mechanism.limited_coordinates import LimitViolation, beyond_limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -346,9 +348,15 @@ def _starts(p: Problem, between: Vector, restarts: int, seed: int) -> Iterator[V
 
 def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...]) -> AssemblyError:
     scaled = np.abs(p.scaled_rows(q)[0])
-    names = p.mech.row_names
-    worst = [(names[i], float(scaled[i])) for i in np.argsort(-scaled)[:5] if scaled[i] > p.tol]
-    rows = ", ".join(f"{name} {value:.2g}" for name, value in worst)
+    names, scale = p.mech.row_names, p.mech.row_scale
+    far = [i for i in np.argsort(-scaled)[:5] if scaled[i] > p.tol]
+    worst = [(names[i], float(scaled[i])) for i in far]
+    lengths = _lengths(p.mech)
+    rows = ", ".join(
+        f"{names[i]} {scaled[i]:.2g}"
+        + (f" ({scaled[i] / scale[i]:.2g} m)" if names[i] in lengths else "")
+        for i in far
+    )
     if opposite:
         closures = sorted({constraint_of(label) for label in opposite})
         return AssemblyError(
@@ -361,6 +369,16 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
         f"{error:.2g} (scaled), worst rows: {rows}. Likely causes: {_causes(p, error, worst)}",
         residual=error, worst=worst, q=q,
     )  # fmt: skip
+
+
+def _lengths(mech: Mechanism) -> set[str]:
+    """The rows of the library's constraints whose error is a length."""
+    kinds = {name: type(c) for name, c in zip(mech.constraint_names, mech.constraints, strict=True)}
+    return {
+        row for row in mech.row_names
+        if kinds.get(constraint_of(row)) in (Closure, Rod)
+        and row.rpartition(".")[2] in ("x", "y", "z", "length")
+    }  # fmt: skip
 
 
 def _causes(p: Problem, error: float, worst: list[tuple[str, float]]) -> str:
@@ -385,5 +403,5 @@ def _causes(p: Problem, error: float, worst: list[tuple[str, float]]) -> str:
         )
     if tilted := [name for name, _ in worst[:2] if name.rpartition(".")[2] in ("rx", "ry", "rz")]:
         causes.append(f"joint axes or frames with wrong directions (see {listing(tilted)})")
-    causes.append("a guess too far away")
-    return ", ".join(causes) + ", or bars that are too long or too short to meet"
+    causes += ["a guess too far away", "bars that are too long or too short to meet"]
+    return ", ".join(causes) + ", or a frame in the wrong place"

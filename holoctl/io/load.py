@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from holoctl.base.checks import file_path, flag, known_name, listing, one_of, suggestion
@@ -144,14 +145,15 @@ def load(
     ``closed_loop``, ``type``
         A list of pairs of frames, and the joint that closes each pair: ``6d`` (a weld), ``3d`` (a
         spherical joint), a joint or a subset of axes of `Closure`, ``screw 0.002`` with its pitch
-        in m/rad. A ``revolute`` closure turns about z of its frames. Required for a URDF, may be
-        empty.
+        in m/rad, ``rod 0.25`` with its length in m (a `Rod`). A ``revolute`` closure turns about z
+        of its frames. Required for a URDF, may be empty.
     ``name_mot``
         Coordinates with a motor, in the order of u. Required for a URDF, may be empty.
     ``joint_name``, ``joint_type``
         Joints of a URDF, and the type that replaces each: ``SPHERICAL``, ``UJOINT_XY`` (any two
-        different axes) or ``FIXED`` at zero. Axes are those of the joint frame. The universal joint
-        u has the coordinates ``u[0]`` and ``u[1]``.
+        different axes) or ``FIXED`` at zero. The URDF has any type there, such as continuous; one
+        of type ``ball`` or ``spherical`` needs no entry. Axes are those of the joint frame. The
+        universal joint u has the coordinates ``u[0]`` and ``u[1]``.
     ``cut``
         Joints of an SDF that close the loops, instead of the rule of `Linkage`.
     ``closure_names``
@@ -381,6 +383,8 @@ def _from_urdf(
 ) -> Mechanism:
     """The mechanism of a URDF and of its YAML file."""
     sheet = Sheet() if document is None else read_sheet(document, list(urdf.joints))
+    balls = dict.fromkeys(urdf.balls, "spherical")
+    sheet = replace(sheet, replaced=balls | sheet.replaced)
     dialects = read_dialects(urdf, sheet.replaced, free_flyer)
     couplings = [*_mimics(urdf, sheet), *dialects.couplings, *sheet.couplings]
     counted = {n for c, _ in couplings if isinstance(c, Coupling) for n in c.coefficients}

@@ -16,6 +16,7 @@ from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.constraints.closure import JOINTS, Closure
 from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.constraints.rod import Rod
 from holoctl.forces.force_protocol import Force
 from holoctl.io.file_limits import FileLimits
 from holoctl.io.reader_limits import MOST_CONSTRAINTS, FilePlace, check_count
@@ -192,29 +193,36 @@ def _check_pairs(pairs: Sequence[Entry]) -> None:
     )
 
 
-def _closure(a: str, b: str, kind: str, name: str | None) -> Closure:
+def _closure(a: str, b: str, kind: str, name: str | None) -> Closure | Rod:
     joint = _CLOSURES.get(kind.lower(), kind)
-    word, _, pitch = kind.partition(" ")
+    word, _, number = kind.partition(" ")
     if word == "screw":
-        return Closure(a, b, joint=word, name=name, pitch=_pitch(pitch))
+        return Closure(
+            a, b, joint=word, name=name, pitch=_number("pitch", "screw", number, "m/rad")
+        )
+    if word == "rod":
+        length = _number("length", "rod", number, "m")
+        if length is None:
+            raise InputError("type: a rod takes its length, m, as in 'rod 0.25'")
+        return Rod(a, b, length, name)
     if joint in JOINTS:
         return Closure(a, b, joint=joint, name=name)
     if set(kind.split()) & set(POSE_AXES):
         return Closure(a, b, axes=kind, name=name)
-    valid = [*_CLOSURES, *JOINTS]
+    valid = [*_CLOSURES, *JOINTS, "rod"]
     raise InputError(
         f"type: there is no closure {kind!r}{suggestion(kind, valid)}; "
         f"valid names: {', '.join(valid)}, or any of {' '.join(POSE_AXES)!r}"
     )
 
 
-def _pitch(text: str) -> float | None:
-    """The number after the word screw, m/rad; None without one."""
+def _number(what: str, word: str, text: str, unit: str) -> float | None:
+    """The number after the word of a type, such as screw; None without one."""
     try:
         return float(text) if text else None
     except ValueError:
         raise InputError(
-            f"type: the pitch of a screw must be a number, m/rad; got {text!r}"
+            f"type: the {what} of a {word} must be a number, {unit}; got {text!r}"
         ) from None
 
 
@@ -282,6 +290,11 @@ def motors_of(sheet: Sheet, names: Sequence[str], model: pin.Model) -> list[str]
         frame = next((frame for frame in model.frames if frame.name == motor), None)
         if motor not in names and frame is not None:
             raise entry.error(_no_coordinate(frame, model, names))
+        if motor not in names and motor in [closure.default_name for closure, _ in sheet.closures]:
+            raise entry.error(
+                f"name_mot: {motor!r} is a closure, and a motor needs a coordinate of the tree; "
+                f"cut the loop at another joint; valid names: {listing(names)}"
+            )
         with blamed_on(entry):
             known_name(motor, names, "coordinate", "name_mot")
         if motor in motors:

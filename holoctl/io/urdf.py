@@ -30,6 +30,7 @@ from holoctl.tree.inertia_checks import about_one_axis, check_mass, check_moment
 
 __all__ = [
     "FLAT",
+    "NOISE_INERTIA",
     "SINGLE",
     "Urdf",
     "UrdfElement",
@@ -84,6 +85,10 @@ SINGLE = ("revolute", "continuous", "prismatic")
 """Joints of one coordinate."""
 
 _TYPES = (*SINGLE, "fixed", "floating", "planar")
+_BALLS = ("ball", "spherical")  # of dialects
+NOISE_INERTIA = 1e-15
+"""kg m^2: below it, moments of a link without mass are rounding noise of the CAD, and taken as 0; a
+grain of a milligram that is a millimetre wide has 1e-13."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +135,15 @@ class Urdf:
     """A checked URDF: links and joints by name, which form one tree.
 
     Mimic joints are as in the file; `model_of` leaves them free. `root` has all elements of the
-    file.
+    file. `balls` are the joints of type ball or spherical; they are continuous in `joints`, until
+    `model_of` replaces them.
     """
 
     robot: UrdfElement
     links: dict[str, UrdfElement]
     joints: dict[str, UrdfElement]
     root: Element
+    balls: tuple[str, ...] = ()
 
 
 def read_urdf(text: str, file: str) -> Urdf:
@@ -164,6 +171,10 @@ def read_urdf(text: str, file: str) -> Urdf:
         raise robot.error("there are no links")
     for link in links.values():
         _check_inertial(link)
+    balls = tuple(name for name, joint in joints.items() if joint.values["type"] in _BALLS)
+    for name in balls:
+        joints[name].values["type"] = "continuous"  # a placeholder: see `model_of`
+        joints[name].parts.pop("axis", None)
     for name, joint in joints.items():
         _check_joint(name, joint, links)
         _check_mimic(name, joint, joints)
@@ -171,7 +182,7 @@ def read_urdf(text: str, file: str) -> Urdf:
     _warn_of_rotors(root, file)
     _warn_of_attributes(root, file)
     _warn_of_mimics(joints, file)
-    return Urdf(robot, links, joints, root)
+    return Urdf(robot, links, joints, root, balls)
 
 
 def _warn_of_rotors(root: Element, file: str) -> None:
@@ -333,6 +344,9 @@ def _check_inertial(link: UrdfElement) -> None:
     with blamed_on(mass):
         check_mass(f"link {link.owner!r}", mass.values["value"])
     moments = _moments(inertia)
+    if mass.values["value"] == 0.0 and np.abs(moments).max() < NOISE_INERTIA:
+        inertia.values.update(dict.fromkeys(inertia.values, 0.0))
+        return
     if about_one_axis(moments) is None:  # else see _completed
         with blamed_on(inertia):
             check_moments(f"link {link.owner!r}: inertia", moments)
@@ -356,7 +370,8 @@ def _check_joint(name: str, joint: UrdfElement, links: Mapping[str, UrdfElement]
     if kind not in _TYPES:
         raise joint.error(
             f"{here}: there is no joint type {kind!r}{suggestion(kind, _TYPES)}; valid types: "
-            f"{', '.join(_TYPES)}; spherical and universal joints: joint_type in the YAML file"
+            f"{', '.join((*_TYPES, *_BALLS))}. For a universal joint write continuous here, and in "
+            f"the YAML file joint_name: [{name}], joint_type: [UJOINT_XY]"
         )
     for end in (joint.parts["parent"], joint.parts["child"]):
         link = end.values["link"]

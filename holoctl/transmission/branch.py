@@ -68,6 +68,12 @@ class JointBranch:
     ) -> None:
         made = ClosedStateEstimator(mech, names, partition=part, start=start)
         motions = made.place.gamma.shape[1]
+        if motions == 0 and part is None:
+            raise InputError(
+                f"{mech.name}: its loops cannot move: they have too many constraints. mobility, or "
+                "holoctl doctor, names the locked joints. A common cause is a rod on a hinge that "
+                "should be a ball or a universal joint"
+            )
         if len(names) > motions and part is None:
             raise InputError(
                 f"{mech.name}: {listing(names)} are {len(names)} joints for "

@@ -829,7 +829,7 @@ class Transmission:
         if not (np.isfinite(low) & np.isfinite(high)).all():
             raise InputError(
                 f"{self.mech.name}: {listing(self.joints)} have no position limits: give lower= "
-                "and upper="
+                "and upper= (on the command line --range), or limits in the YAML file"
             )
         if not (low < high).all():
             raise InputError(f"lower must be below upper; got {low} and {high}")

@@ -66,3 +66,64 @@ def test_modes_are_those_of_the_library(capsys):
 def test_what_is_refused(capsys, words, why):
     assert main(["simulate", "five_bar", *words]) != 0
     assert why in " ".join(capsys.readouterr().err.split())
+
+
+def five_bar_with(tmp_path, limits):
+    """The five-bar with other limits in its YAML file."""
+    main = tmp_path / "five_bar.urdf"
+    main.write_text(hc.robot_file("five_bar").read_text())
+    sheet = hc.robot_file("five_bar").with_suffix(".yaml").read_text()
+    main.with_suffix(".yaml").write_text(f"{sheet}\nlimits: {limits}\n")
+    return str(main)
+
+
+def test_what_exceeds_the_limits_of_the_file_is_named(tmp_path, capsys):
+    limits = "{effort: {motor_left: [-0.5, 90]}, velocity: {elbow_left: 0.3}, "
+    file = five_bar_with(tmp_path, limits + "position: {motor_right: [-3, 1.0]}}")
+    words = ["simulate", file, *GAINS, "--to", "motor_right=1.2", "--duration", "0.5"]
+    found = json.loads(said(capsys, *words, "--json"))
+    text = said(capsys, *words)
+    assert "beyond the limits of the file, which this simulation does not keep:" in text
+    assert all(f"  {line}\n" in text for line in found["beyond_limits"])
+    assert [line.split(":")[0] for line in found["beyond_limits"]] == [
+        "effort of 'motor_left'",
+        "velocity of 'elbow_left'",
+        "position of 'motor_right'",
+    ]
+    u, column = np.array(found["u"]), hc.load(file).coordinate_names.index("elbow_left")
+    fastest = max(np.array(found["v"])[:, column], key=abs)
+    assert found["beyond_limits"][0].endswith(f"{u[:, 0].min():.4g} N m, its limits are -0.5 to 90")
+    assert f": {fastest:.4g}, its limits are -0.3 to 0.3" in found["beyond_limits"][1]
+
+
+def test_within_the_limits_nothing_is_named(tmp_path, capsys):
+    words = [five_bar_with(tmp_path, "{effort: 90}"), *GAINS, "--duration", "0.05"]
+    assert json.loads(said(capsys, "simulate", *words, "--json"))["beyond_limits"] == []
+    assert "beyond" not in said(capsys, "simulate", *words)
+
+
+def test_without_motors_limits_of_joints_count(tmp_path, capsys):
+    file = five_bar_with(tmp_path, "{velocity: {elbow_left: 0.1}}")
+    sheet = tmp_path / "five_bar.yaml"
+    sheet.write_text(
+        sheet.read_text().replace("name_mot: [motor_left, motor_right]", "name_mot: []")
+    )
+    text = said(capsys, "simulate", file, "--duration", "0.2")
+    assert "velocity of 'elbow_left'" in text
+
+
+def test_holding_efforts_beyond_the_limits_are_named(tmp_path, capsys):
+    file = five_bar_with(tmp_path, "{effort: {motor_left: 1.5, motor_right: 90}}")
+    assert (
+        "beyond the limits of its motors: effort of 'motor_left': -2.302 N m, its limits are -1.5 "
+        "to 1.5\n" in said(capsys, "torque", file)
+    )
+    (line,) = json.loads(said(capsys, "torque", file, "--json"))["beyond_limits"]
+    assert "'motor_left'" in line
+
+
+def test_a_root_that_floats_is_the_cause_of_efforts_that_do_not_hold(capsys):
+    assert "The root floats, and nothing holds it." in said(
+        capsys, "torque", "leg", "--free-flyer", code=1
+    )
+    assert "floats" not in said(capsys, "torque", "leg")

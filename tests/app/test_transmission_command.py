@@ -31,6 +31,19 @@ def test_the_report_is_printed(capsys):
     assert out.out == f"{knee().report(samples=10)}\n"
 
 
+def test_the_transmission_is_exported_too(capsys, tmp_path):
+    code, out = run(capsys, *KNEE, "--c", str(tmp_path / "one"))
+    files = hc.export_c(knee(), tmp_path / "other")
+    assert code == 0
+    assert out.out.endswith("".join(f"written: {tmp_path / 'one' / f.name}\n" for f in files))
+    for file in files:
+        assert (tmp_path / "one" / file.name).read_text() == file.read_text()
+    code, out = run(capsys, "transmission", "leg", "--c", str(tmp_path / "all"))
+    assert code == 1
+    assert "--c: name the joints of one transmission too, --joints; found: knee" in out.err
+    assert not (tmp_path / "all").exists()
+
+
 def test_ranges_and_the_start_are_those_of_the_options(capsys):
     code, out = run(capsys, *KNEE, "--range", "knee=-1.2:-0.4", "--set", "knee=-1.0", "--json")
     found, leg = json.loads(out.out), hc.load(hc.robot_file("leg"))

@@ -186,6 +186,20 @@ def test_a_recording_that_is_none_of_it_is_refused(kind, fall, tmp_path, capsys)
     assert ("another mechanism" if kind == "another" else "is not a saved run") in said
 
 
+def test_a_saved_page_names_missing_meshes_on_the_terminal_too(tmp_path, capsys):
+    main_file, page = tmp_path / "five_bar.urdf", tmp_path / "page.html"
+    mesh = '<visual><geometry><mesh filename="package://gone/bar.stl"/></geometry></visual></link>'
+    text = hc.robot_file("five_bar").read_text()
+    main_file.write_text(text.replace("</link>", mesh, 1))
+    sheet = hc.robot_file("five_bar").with_suffix(".yaml").read_text()
+    main_file.with_suffix(".yaml").write_text(sheet)
+    assert main(["view", str(main_file), "--out", str(page)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "there is no mesh 'package://gone/bar.stl'" in said[0]
+    assert said[1:] == [f"five_bar: written: {page}"]
+    assert "package://gone/bar.stl" in page.read_text()
+
+
 def test_joints_that_are_set_stay_where_they_are_set(tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["view", "five_bar", "--set", "motor_left=2.3", "--out", str(page)]) == 0

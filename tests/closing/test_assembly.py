@@ -341,6 +341,23 @@ def test_locks_are_named_first_where_they_are_the_cause_and_not_at_all_where_the
     assert "locked" not in str(alone)
 
 
+def test_the_gap_of_a_loop_that_does_not_close_is_said_in_metres():
+    """Two pins that are 30 mm apart across the plane of their loop."""
+    mech = hc.load(hc.robot_file("five_bar"))
+    (tip,) = mech.constraints
+    apart = (tip.a, pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.03])))
+    shifted = dataclasses.replace(mech, constraints=[dataclasses.replace(tip, a=apart)])
+    error = refused(lambda: hc.assemble(shifted), hc.AssemblyError, "worst rows: tip_hinge.z")
+    assert "(0.03 m)" in str(error)
+    name, scaled = error.worst[0]
+    assert name == "tip_hinge.z"
+    scale = shifted.row_scale[shifted.row_names.index(name)]
+    assert scaled / scale == pytest.approx(0.03, rel=1e-3)
+    rod = hc.Rod("universe", "tip_left", 50.0, name="rod")
+    far = refused(lambda: hc.assemble(mech.with_constraints(rod)), hc.AssemblyError, "rod.length")
+    assert " m)" in str(far).partition("rod.length")[2]
+
+
 def test_locked_rates_that_contradict_each_other(s):
     e = refused(
         lambda: hc.assemble(s.mech, s.q, [1.0, 0.0, 1.0], locked=["crank", "rocker"]),

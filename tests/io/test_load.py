@@ -190,6 +190,40 @@ def test_every_closure_type(robot, type_):
     assert (c.joint, c.axes) == ((expected, None) if expected in JOINTS else (None, expected))
 
 
+def test_a_rod_has_its_length_in_its_type_and_its_ends_in_moved(robot):
+    mech = robot(yaml=YAML.replace("3d", "rod 0.25") + "closure_names: [strut]\n")
+    assert mech.constraints == (hc.Rod("tip_a", "arm_b", 0.25, "strut"),)
+    assert mech.row_names == ("strut.length",)
+    yaml = YAML.replace("3d", "rod 0.25") + "moved: {arm_b-tip_a.b: [0.1, 0, 0, 0, 0, 0]}\n"
+    with pytest.raises(hc.LoadError, match=r"'tip_a-arm_b\.b'"):
+        robot(yaml=yaml)
+    (rod,) = robot(yaml=yaml.replace("arm_b-tip_a", "tip_a-arm_b")).constraints
+    assert (rod.length, rod.b[0], rod.b[1].translation[0]) == (0.25, "arm_b", 0.1)
+
+
+def test_a_rod_of_a_file_is_the_rod_of_a_program(robot):
+    """A length that the reference does not have: assembling stretches the arms to it."""
+    mech = robot(yaml=YAML.replace("3d", "rod 0.3"))
+    q, _ = hc.assemble(mech)
+    ends = [placement(mech.model, q, frame).translation for frame in ("tip_a", "arm_b")]
+    assert np.linalg.norm(ends[1] - ends[0]) == pytest.approx(0.3, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("type_", "said"),
+    [
+        ("rod", "a rod takes its length, m, as in 'rod 0.25'"),
+        ("rod long", "the length of a rod must be a number, m; got 'long'"),
+        ("rod -1", r"Rod 'tip_a-arm_b': length \(m\) must be .* got -1"),
+        ("screw x", "the pitch of a screw must be a number, m/rad; got 'x'"),
+        ("slot", "there is no closure 'slot'.* screw, rod, or any of 'x y z rx ry rz'"),
+    ],
+)
+def test_types_with_a_number(robot, type_, said):
+    with pytest.raises(hc.LoadError, match=said):
+        robot(yaml=YAML.replace("3d", type_))
+
+
 def test_frames_may_be_joints_links_or_fixed_joints(robot):
     for frame in ("elbow", "tip_a", "mount"):
         robot(yaml=YAML.replace("tip_a", frame))

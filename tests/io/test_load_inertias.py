@@ -320,3 +320,24 @@ def test_what_mimics_a_fixed_joint_stands_at_its_offset(robot, caplog):
         f"<mimic> of joint 'elbow' (line {line}): joint='mount' is fixed, at zero, so the "
         "joint is held at offset=0.25" in told(caplog)
     )
+
+
+@pytest.mark.parametrize(
+    ("mass", "moments", "said"),
+    [
+        (0.0, (0.0, 0.0, 0.0, 1.1e-22, -3.4e-20, 0.0), None),  # a frame, as SolidWorks writes it
+        (0.0, (1e-19, -2e-19, 0.0, 0.0, 0.0, 0.0), None),
+        (1e-9, (0.0, 0.0, 0.0, 1.1e-22, -3.4e-20, 0.0), "no negative principal moment"),
+        (0.0, (0.0, 0.0, 0.0, 0.0, -3.4e-14, 0.0), "no negative principal moment"),
+    ],
+)
+def test_noise_in_a_link_without_mass_is_zero(tmp_path, mass, moments, said):
+    path = tmp_path / "r.urdf"
+    path.write_text(hinged("urdf", moments, mass))
+    path.with_suffix(".yaml").write_text(EMPTY_SHEET)
+    if said is not None:
+        with pytest.raises(hc.LoadError, match=said):
+            hc.load(path)
+        return
+    (inertia,) = hc.load(path).model.inertias.tolist()[1:]
+    assert not inertia.toDynamicParameters().any()

@@ -95,6 +95,10 @@ MISTAKES = {  # the YAML text, the key, what the line starts with, words of the 
         YAML + "joint_type: [FIXED]\n",
         "joint_type", "joint_type", ["equal length"],
     ),
+    "motor at a closure": (
+        YAML.replace("name_mot: [", "closure_names: [pin]\nname_mot: [pin, "),
+        "name_mot", "name_mot", ["'pin' is a closure", "another joint", "'a', 'elbow', 'b'"],
+    ),
     "unknown joint": (
         replaced("elbo", "FIXED"),
         "joint_name", "joint_name", ["did you mean 'elbow'", "'mount'"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from documents import MIMIC, YAML, placement, replaced, some_q
+from documents import MIMIC, URDF, YAML, placement, replaced, some_q
 from inside import with_balls
 
 import holoctl as hc
@@ -38,6 +38,21 @@ def test_spherical(robot):
         yaml=replaced("elbow", "SPHERICAL") + "reference: {elbow: [0, 0.707, 0, 0.707]}"
     )
     assert half_turn.reference[1:5] == pytest.approx([0, np.sqrt(0.5), 0, np.sqrt(0.5)])
+
+
+@pytest.mark.parametrize("word", ["ball", "spherical"])
+@pytest.mark.parametrize("axis", ['<axis xyz="0 3 4"/>', '<axis xyz="0 0 0"/>', ""])
+def test_a_ball_of_a_dialect_is_one_without_an_entry(robot, word, axis):
+    urdf = URDF.replace('name="elbow" type="revolute"', f'name="elbow" type="{word}"')
+    urdf = urdf.replace('<axis xyz="0 3 4"/>', axis)
+    asked = robot(yaml=replaced("elbow", "SPHERICAL"))
+    assert robot(urdf).model == asked.model
+    assert robot(urdf, replaced("elbow", "SPHERICAL")).model == asked.model
+    assert robot(urdf, replaced("elbow", "FIXED")).coordinate_names == ("a", "b")
+    assert robot(urdf, replaced("elbow", "UJOINT_XY")).coordinate_names[1:3] == (
+        "elbow[0]",
+        "elbow[1]",
+    )
 
 
 def test_rebuilding_without_a_ball_changes_nothing(robot):

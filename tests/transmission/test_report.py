@@ -106,6 +106,24 @@ def test_a_block_without_a_serial_chain_is_told():
     assert "do not determine" in next(iter(found.unresolved.values()))
 
 
+def test_rods_on_hinges_are_the_cause_that_is_told(tmp_path):
+    """An export without its universal joints: the ankle cannot move."""
+    main = tmp_path / "ankle.urdf"
+    main.write_text(hc.robot_file("ankle").read_text())
+    sheet = hc.robot_file("ankle").with_suffix(".yaml").read_text().splitlines()
+    kept = [line for line in sheet if not line.startswith(("joint_name", "joint_type"))]
+    main.with_suffix(".yaml").write_text("\n".join(kept))
+    mech = hc.load(main)
+    assert hc.mobility(mech).dof == 0
+    found = transmissions(mech)
+    assert len(found) == 0
+    (why,) = found.unresolved.values()
+    assert "its loops cannot move: they have too many constraints" in why
+    assert "holoctl doctor" in why
+    with pytest.raises(hc.InputError, match="rod on a hinge"):
+        hc.Transmission(mech, ["ankle_pitch", "ankle_roll"])
+
+
 def test_contacts_are_no_loops():
     mech = humanoid(legs=1, arms=1)
     q, _ = hc.assemble(mech)

@@ -35,7 +35,7 @@ from holoctl.tree.frozen_model import plain
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["HOST", "PORT", "View", "save_view", "view"]
+__all__ = ["HOST", "PORT", "View", "save_view", "view", "write_page"]
 
 
 class View:
@@ -236,6 +236,19 @@ def save_view(
     ...     hc.save_view(mech, path=pathlib.Path(folder, "four_bar.html")).name
     'four_bar.html'
     """
+    return write_page(mech, path, run, q=q, geometry=geometry)[0]
+
+
+@quiet
+def write_page(
+    mech: Mechanism,
+    path: str | Path,
+    run: Run | None = None,
+    *,
+    q: Any = None,
+    geometry: str | Path | None = None,
+) -> tuple[Path, tuple[str, ...]]:
+    """`save_view`, with sentences on shapes that could not be shown."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"path must be that of a file; got {type(path).__name__}")
     path = Path(path)
@@ -247,7 +260,7 @@ def save_view(
         path.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
-    return path
+    return path, shapes.words
 
 
 def _checked(
