@@ -142,7 +142,7 @@ def _limited(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
         "shared": made.shared, "limits": limits_c(limits), "driver": made.driver,
     })  # fmt: skip
     return batched_tanh_exp(text), replace(
-        law_of(found.function), outputs=(("u", mech.nu), ("doubt", 1))
+        law_of(found.function), outputs=(("u", mech.nu), ("guard", 1))
     )
 
 
