@@ -95,7 +95,7 @@ def test_doctor_judges_the_sensors_it_is_told(capsys):
     assert found["gain"] == report.sensors.gain
     code, out = run(capsys, "doctor", "five_bar", "--measured", "motor_left")
     assert code == 0
-    assert "'motor_left' does not suffice" in out.out
+    assert "'motor_left' is not sufficient" in out.out
 
 
 @pytest.mark.parametrize(

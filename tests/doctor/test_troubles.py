@@ -45,7 +45,7 @@ WORDS = {
     "Contradiction": too_long,
     "Actuation singularity": lambda: at_the_dead_centre("slider"),
     "Bifurcation": folded_parallelogram,
-    "shaky": stretched,
+    "Shaky": stretched,
     "opposite directions": upside_down,
 }
 """What is said of a mechanism, and of no other of these."""
@@ -295,7 +295,7 @@ def test_gravity_on_an_idle_rod_is_told():
     balanced = hc.mobility(ZOO["idle_rod"]())
     assert balanced.idle == ["rod"]
     assert balanced.idle_motions[0].loaded  # its centre of mass is off the line of its ends
-    assert "Gravity works on 'rod'" in said(balanced)
+    assert "Gravity acts on the motion of 'rod'" in said(balanced)
     mech = ZOO["idle_rod"]()
     held = hc.inverse_dynamics(
         mech, balanced.q, np.zeros(5), np.zeros(5), coordinates="all"
@@ -312,7 +312,7 @@ def test_gravity_on_an_idle_rod_is_told():
 
 def test_a_motor_in_a_structure_that_cannot_move():
     report = hc.mobility(LINKAGES["triangle"]().mechanism(actuated=["left"]))
-    assert "nothing that they could move" in said(report)
+    assert "no motion that they could drive" in said(report)
 
 
 def test_a_mechanism_far_from_the_origin_is_the_same_mechanism():
