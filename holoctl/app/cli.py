@@ -334,7 +334,7 @@ def _export(given: argparse.Namespace) -> int:
         log.warning("--friction-at: there is no friction; --losses takes that of the file")
     for text in given.set:
         log.warning(
-            "--set %s: in the C this joint is as free as others; its value is used to choose "
+            "--set %s: the exported C does not lock this joint; its value is used to choose "
             "pivots, and as the start of the state estimation", text,
         )  # fmt: skip
     return 0

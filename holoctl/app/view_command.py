@@ -34,15 +34,18 @@ def add_view(commands: Any) -> None:
 
 
 def _view(given: argparse.Namespace) -> int:
+    from holoctl.app.view.geometry import shapes_of
     from holoctl.app.view.view import save_view, view
     from holoctl.simulation.run import Run
 
     mech, q = robot_held(given)
     run = None if given.recording is None else Run.read(given.recording)
-    for path in given.out:
-        save_view(mech, path, run, q=q, geometry=given.file)
-        print(f"{mech.name}: written: {path}")
     if given.out:
+        for word in shapes_of(mech, given.file).words:
+            print(f"{mech.name}: {word}")
+        for path in given.out:
+            save_view(mech, path, run, q=q, geometry=given.file)
+            print(f"{mech.name}: written: {path}")
         return 0
     with view(mech, run, q=q, geometry=given.file, host=given.host, port=given.port) as page:
         for word in page.words:

@@ -156,7 +156,8 @@ class MobilityReport:
 
     @property
     def opposite(self) -> list[str]:
-        """Closures that close only with their axes in opposite directions."""
+        """Closures that close only with their axes in opposite directions, also those of rounded
+        geometry with a contradiction."""
         return list(self.closing.opposite)
 
     @property

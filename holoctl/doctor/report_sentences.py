@@ -65,6 +65,11 @@ def does_not_close(found: ClosingResult, c: Counts) -> Iterator[str]:
             f"starts around it: {_rows(found.contradictions)} {word}. The smallest error found is "
             f"{found.error:.2g} ({_SCALED}), and no small motion reduces it."
         )
+        if found.opposite:
+            yield (
+                f"Opposite axes: at this configuration the axes of {named(found.opposite)} have "
+                f"opposite directions, and the error is that of rounded geometry. {_ROTATE}"
+            )
         yield (
             "Likely causes: a bar that is too long or too short, a frame at a wrong position, a "
             "joint with a wrong axis, or couplings that contradict each other."
@@ -83,8 +88,7 @@ def closes(found: ClosingResult, c: Counts) -> Iterator[str]:
     if found.opposite:
         yield (
             f"Opposite axes: the mechanism closes only with the axes of {named(found.opposite)} "
-            "in opposite directions. Rotate one of the two frames by half a turn about an axis "
-            "perpendicular to the joint axis. The rest of this report describes the closed "
+            f"in opposite directions. {_ROTATE} The rest of this report describes the closed "
             "configuration with opposite axes."
         )
     if c.rows:
@@ -99,6 +103,9 @@ def closes(found: ClosingResult, c: Counts) -> Iterator[str]:
         yield "It has no constraints: it is an open tree."
 
 
+_ROTATE = (
+    "Rotate one of the two frames by half a turn about an axis perpendicular to the joint axis."
+)
 _SCALED = "lengths divided by the size of their loop, angles in rad"
 
 

@@ -41,7 +41,7 @@ def test_motors_too_many_and_too_few():
         hc.Mechanism(leg.model, leg.constraints, motors, reference=leg.reference)
     )  # fmt: skip
     assert report.actuation == "both"
-    assert "motors are redundant" in said(report)
+    assert "motor is redundant" in said(report)
 
 
 def test_a_five_bar_with_one_motor_is_under_actuated_and_not_idle():

@@ -24,14 +24,14 @@ from zoo import ZOO, at
 import holoctl as hc
 
 
-def upside_down():
+def upside_down(turn=np.pi):
     link = planar("upside_down", 1.0)
     for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
         add_bar(link, name, length, 1.0)
     link.add_joint("motor", "revolute", "universe", "crank")
     link.add_joint("elbow", "revolute", "crank", "coupler", at(0.2))
     link.add_joint("pivot", "revolute", "universe", "rocker", at(0.5))
-    turned = at(0.4, R=pin.utils.rotate("x", np.pi))
+    turned = at(0.4, R=pin.utils.rotate("x", turn))
     link.add_joint("pin", "revolute", "coupler", "rocker", at(0.5), turned)
     return link.mechanism(["pin"], ["motor"], {"motor": 1.0, "elbow": -0.5, "pivot": 1.4})
 
@@ -57,6 +57,15 @@ def test_each_trouble_is_told_by_its_name_and_no_other(words):
     assert words in text
     for other in set(WORDS) - {words}:
         assert other not in text
+
+
+@pytest.mark.parametrize(("turn", "named"), [(3.1416, ["pin"]), (3.1414, ["pin"]), (1e-5, [])])
+def test_opposite_axes_of_rounded_frames_are_named(turn, named):
+    report = hc.mobility(upside_down(turn))
+    assert (report.ok, report.closed) == (False, False)
+    assert report.contradictions == ["pin.ry", "pin.rx"]
+    assert report.opposite == named
+    assert ("Opposite axes: at this configuration the axes of 'pin'" in said(report)) == bool(named)
 
 
 def test_a_locked_triangle():
