@@ -67,7 +67,7 @@ int main(void) {
     const int blocks = function < 2 ? BLOCKS : BLOCKS / 10;
     if (function == 2) {
       good = c.ticks - c.count[0];
-      c.doubt_limit = 0.0;
+      c.guard_limit = 0.0;
       c.closure_limit = 1e300;
     }
     if (function == 3)

@@ -17,7 +17,7 @@ report = hc.mobility(crossed)
 print(f"\nwith a strut: {report.dof} motion, {report.actuation} actuated")
 assert report.actuation == "redundantly"
 
-# A strut that cannot be mounted: which rows pull against each other?
+# A strut that cannot be mounted: which rows contradict each other?
 impossible = robot.with_constraints(hc.Rod("elbow_left", "elbow_right", length=5.0, name="strut"))
 report = hc.mobility(impossible)
 print("a strut too long cannot be met:", ", ".join(report.contradictions))

@@ -58,7 +58,7 @@ start = time.perf_counter()
 U = fast.inverse_dynamics_batch(Q, V, T)
 print(f"{len(U)} torques in {1e3 * (time.perf_counter() - start):.0f} ms")
 
-# At a state where the guard is in doubt Python answers, or says why there is no torque.
+# At a state that the guard refuses, Python computes the torque, or raises an error.
 try:
     fast.torque(np.full(mech.nq, np.nan), V[0], there, T[0], T[0])
 except hc.InputError as error:

@@ -31,7 +31,7 @@ ON_CYLINDER = kinds.Composed(
     value=lambda x, r, atan2, floor: (x[0] * x[0] + x[1] * x[1] - r * r) / (2.0 * r),
     gradient=lambda x, r: (x[0] / r, x[1] / r),
     curvature=lambda x, xdot, r: (xdot[0] * xdot[0] + xdot[1] * xdot[1]) / r,
-    doubt=lambda x: 0.0,
+    guard=lambda x: 0.0,
 )
 
 

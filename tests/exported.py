@@ -102,11 +102,11 @@ class Exported:
         gains = gains if self.controller and self.has_torque else []
         limits = [
             (x, ctypes.c_double)
-            for x in ("closure_limit", "velocity_limit", "doubt_limit", "pivot_limit")
+            for x in ("closure_limit", "velocity_limit", "guard_limit", "pivot_limit")
         ]
         certificate = [
             (x, ctypes.c_double)
-            for x in ("closure", "velocity_residual", "acceleration", "missed", "doubt", "pivot")
+            for x in ("closure", "velocity_residual", "acceleration", "missed", "guard", "pivot")
         ]
         within = [("scale", ctypes.c_double), ("rates", ctypes.c_double * mech.nu)]
         certificate += within if self.has_limits else []

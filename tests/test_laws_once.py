@@ -155,8 +155,8 @@ def test_the_laws_over_expressions_are_the_formulas_with_gamma(prepared):
     found = by_the_laws(K, tree, given, driven, ca.SX.zeros(K.unit.size), lambda x: x)
     if driven:
         found["holding"] = ca.substitute(holding(K, tree), E.v, ca.SX.zeros(mech.nv))
-    doubt = total([*E.doubt, *K.doubt, *tree.doubt])
-    law = ca.Function("law", [E.q, E.v, *given, E.t], [*found.values(), doubt])
+    guard = total([*E.guard, *K.guard, *tree.guard])
+    law = ca.Function("law", [E.q, E.v, *given, E.t], [*found.values(), guard])
     for seed, (q, v) in enumerate(states):
         asked = Asked(prepared, q, v, seed)
         *values, doubtful = law(q, v, asked.target, asked.rates, asked.pushed, asked.tau, 0.0)

@@ -182,13 +182,13 @@ SENTENCES = {
     "partition": ["<Partition: rank 2, 1 of 3 coordinates independent: 'crank'; condition"],
     "projection": ["<Projection of 'four_bar': 1 motion of 'crank', method 'split', condition"],
     "orthonormal": ["<Projection of 'four_bar': 1 motion, method 'orthonormal', condition number"],
-    "terms": ["<Terms of 'four_bar' at t = 0 s: ", "closed to ", "(scaled), stabilised>"],
+    "terms": ["<Terms of 'four_bar' at t = 0 s: ", "closure error ", "(scaled), stabilised>"],
     "inverse": ["<InverseDynamics: 1 effort up to ", "{u} N m or N, certified>"],
     "relaxed": ["<InverseDynamics: 1 effort up to ", "{u} N m or N, certified>"],
     "forward": ["<ForwardDynamics: 3 accelerations up to {a} rad/s^2 or m/s^2, certified>"],
     "open": ["<ForwardDynamics: 3 accelerations up to ", ", NOT certified (closure, "],
     "impact": ["<Impact: 3 velocities up to {v} rad/s or m/s after it, kinetic energy changed by"],
-    "errors": ["<ConstraintErrors: 2 rows open by at most ", " 1/s (scaled), worst 'pin."],
+    "errors": ["<ConstraintErrors: 2 rows, largest error ", " 1/s (scaled), worst 'pin."],
     "joined": ["<JoinedModes of 'four_bar': of 1 pair of modes 0 joined, 1 parted, 0 not known"],
     "modes": ["<AssemblyModes of 'four_bar': 2 modes found from 5 starts: ", "; 0 did not close"],
     "task": ["<TaskTerms: 2 rows of 1 motion, condition number inf>"],
@@ -196,17 +196,18 @@ SENTENCES = {
     "linear": [
         "<Linearization of 'four_bar': 1 motion, 1 motor, 2 outputs, in continuous time, at an equ"
     ],
-    "mode": ["<Mode: falls away by a factor of e in ", " s: 'crank'>"],
+    "mode": ["<Mode: diverges by a factor of e in ", " s: 'crank'>"],
     "regulator": ["<StateFeedback of 'four_bar': 1 motion, 1 motor, in ticks of 0.001 s, about a"],
-    "gains": ["<Gains: bandwidth 20 rad/s of at most 1e+03, damping 1 left of 1; 1000 ticks/s>"],
+    "gains": [
+        "<Gains: bandwidth 20 rad/s (limit 1e+03), damping ratio 1 (1 with sampling and delay); ",
+        "1000 Hz>",
+    ],
     "trajectory": [
         "<Trajectory of 'four_bar': 0.5 s in 51 nodes, rates up to {v}, efforts up to {u}>"
     ],
     "sweep": ["<Sweep: 2 items, 1 failed: item 1, ValueError: math domain error>"],
     "map": ["<MotorMap of 'four_bar': 3 = 3 points over crank: 3 reachable, efforts up to "],
-    "run": [
-        "<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, off the constraints by at most "
-    ],
+    "run": ["<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, largest closure error "],
 }
 
 
@@ -260,8 +261,8 @@ TABLES = {
     "certificate": ["certified", "closure", "1e-06", "rank"],
     "off": ["NOT certified (power)", "The power balance fails"],
     "batch": ["BatchCertificate of 2 states", "closure", "1.0e-03"],
-    "run": ["Run: 3 coordinates", "kinetic energy", "the controller took"],
-    "linear": ["Linearization", "crank", "falls away"],
+    "run": ["Run: 3 coordinates", "kinetic energy", "time of the controller"],
+    "linear": ["Linearization", "crank", "diverges"],
 }
 
 

@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
 _TABLE = out_files({".json": "all numbers", ".csv": "the table"})
 
 _EXPORT: list[Option] = [
-    ("--out", "to write to", {"type": folder, "required": True, "metavar": "FOLDER"}),
+    ("--out", "folder to write to", {"type": folder, "required": True, "metavar": "FOLDER"}),
     *GAINS,
     ("--compensation", "of the whole dynamics (default), or of gravity alone: gains in N m/rad, "
      "N m s/rad", {"choices": ["full", "gravity"]}),
@@ -185,7 +185,7 @@ _EXPORT: list[Option] = [
     ("--measured", "the measured joints: motors (default if there are other joints, and the motors "
      "determine them), all, or names of joints separated by commas; the C computes the others",
      {"metavar": "WHAT"}),
-    ("--plant", "also export the plant, for trials", FLAG),
+    ("--plant", "also export the plant, for simulation", FLAG),
 ]  # fmt: skip
 
 
@@ -336,14 +336,14 @@ def _export(given: argparse.Namespace) -> int:
         print(f"  {path}")
     if kept:
         print(
-            f"within the limits of the file, which the header lists, by the policy "
+            "torques are within the limits of the file, which the header lists, by the policy "
             f"{kept['policy']!r}, for ticks of {kept['dt']:g} s"
         )
     if given.friction_at and not any(force.friction for force in mech.bound_forces):
         log.warning("--friction-at: there is no friction; --losses takes that of the file")
     for text in given.set:
         log.warning(
-            "--set %s: in the C this joint is as free as others; its value is used to choose "
+            "--set %s: the exported C does not lock this joint; its value is used to choose "
             "pivots, and as the start of the state estimation", text,
         )  # fmt: skip
     return 0

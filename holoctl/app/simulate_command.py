@@ -89,8 +89,8 @@ def _simulate(given: argparse.Namespace) -> int:
         return header, np.column_stack([run.t, motors, run.u]).tolist()
 
     def show(run: Run) -> None:
-        print(f"{mech.name}: {run.t[-1]:.4g} s simulated; {run.ended or 'to the end'}")
-        print(f"closed to {run.closure.max():.1e} (scaled)\n\nlargest efforts:")
+        print(f"{mech.name}: {run.t[-1]:.4g} s simulated; {run.ended or 'it ran to the end'}")
+        print(f"largest closure error: {run.closure.max():.1e} (scaled)\n\nlargest efforts:")
         most = np.abs(run.u).max(axis=0, initial=0.0).tolist()
         write_table(list(zip(names, most, strict=True)), motor_units(mech))
         print("\nmotors at the end:")

@@ -52,13 +52,14 @@ def former_names(**names: str) -> Callable[[_C], _C]:
                 return what(*args, **renamed(given))
 
             return call  # type: ignore[return-value]
-        init: Callable[..., None] = what.__init__  # type: ignore[misc]
+        made = "__new__" if issubclass(what, tuple) else "__init__"
+        init: Callable[..., Any] = getattr(what, made)
 
         @wraps(init)
-        def __init__(self: Any, *args: Any, **given: Any) -> None:
-            init(self, *args, **renamed(given))
+        def make(self: Any, *args: Any, **given: Any) -> Any:
+            return init(self, *args, **renamed(given))
 
-        what.__init__ = __init__  # type: ignore[misc]
+        setattr(what, made, make)
         for former, name in present.items():
             setattr(what, former, _attribute(owner, former, name))
         return what

@@ -361,7 +361,8 @@ def _unassembled(p: Problem, q: Vector, error: float, opposite: tuple[str, ...])
         closures = sorted({constraint_of(label) for label in opposite})
         return AssemblyError(
             f"{p.mech.name}: it closes only with the axes of {listing(closures)} in opposite "
-            "directions; turn one of the two frames by half a turn about an axis across it",
+            "directions; rotate one of the two frames by half a turn about an axis perpendicular "
+            "to the joint axis",
             residual=error, worst=worst, q=q, opposite=closures,
         )  # fmt: skip
     return AssemblyError(

@@ -4,7 +4,7 @@ The order is decided on numbers, at several configurations: of the pivots that a
 at all of them, the one that fills in least (Markowitz' count). What was large there may be small
 at another state, so the elimination has a measure of its accuracy:
 
-    doubt = sum (multiplier / GROWTH)^2 + sum (least pivot / scaled pivot)^2
+    guard = sum (multiplier / GROWTH)^2 + sum (least pivot / scaled pivot)^2
 
 Below one, multipliers and inverse pivots are bounded, and with them the loss of digits. Not a
 number counts as above. Reference: I. Duff, A. Erisman, J. Reid, Direct Methods for Sparse
@@ -60,7 +60,7 @@ class Elimination:
         One over each pivot.
     determinant : expression
         That of the scaled matrix.
-    doubt : list of expressions
+    guard : list of expressions
     """
 
     order: tuple[tuple[int, int], ...]
@@ -68,7 +68,7 @@ class Elimination:
     right: tuple[dict[int, SX], ...]
     inverses: tuple[SX, ...]
     determinant: SX
-    doubt: list[SX]
+    guard: list[SX]
 
     def solve(self, b: list[SX]) -> list[SX]:
         """x with ``A x = b``."""
@@ -159,7 +159,7 @@ def eliminate(
         A scaled pivot of this size puts the result in doubt.
     """
     left = [dict(row) for row in rows]
-    below, right, inverses, doubt = [], [], [], []
+    below, right, inverses, guard = [], [], [], []
     determinant = casadi_module().SX(_sign([i for i, _ in order]) * _sign([j for _, j in order]))
     open_rows = set(range(len(rows)))
     for i, j in order:
@@ -179,12 +179,12 @@ def eliminate(
         right.append(entries)
         inverses.append(inverse)
         if not pivot.is_constant():
-            doubt.append(_square(least_pivot / (row_unit[i] * column_unit[j]), inverse))
+            guard.append(_square(least_pivot / (row_unit[i] * column_unit[j]), inverse))
         if entries:  # else there is nothing that could grow
             for k, m in multipliers.items():
                 if not m.is_constant():
-                    doubt.append(_square(row_unit[k] / row_unit[i] / GROWTH, m))
-    return Elimination(order, tuple(below), tuple(right), tuple(inverses), determinant, doubt)
+                    guard.append(_square(row_unit[k] / row_unit[i] / GROWTH, m))
+    return Elimination(order, tuple(below), tuple(right), tuple(inverses), determinant, guard)
 
 
 def _sign(order: Sequence[int]) -> float:
@@ -206,7 +206,7 @@ class Factors:
 
     lower: tuple[dict[int, SX], ...]
     inverses: tuple[SX, ...]
-    doubt: list[SX]
+    guard: list[SX]
 
     def solve(self, b: list[SX]) -> list[SX]:
         """x with ``A x = b``."""
@@ -225,7 +225,7 @@ def factored(A: SX, most: float, sizes: list[SX] | None = None) -> Factors:
     n = A.shape[0]
     sizes = [A[j, j] for j in range(n)] if sizes is None else sizes
     left = {(i, j): A[i, j] for j in range(n) for i in range(j, n) if not A[i, j].is_zero()}
-    lower, inverses, doubt = [], [], []
+    lower, inverses, guard = [], [], []
     for j in range(n):
         pivot = left[j, j]
         inverse = 1.0 / pivot
@@ -238,13 +238,13 @@ def factored(A: SX, most: float, sizes: list[SX] | None = None) -> Factors:
                     left[i, k] = left[i, k] - update if (i, k) in left else -update
         lower.append(multipliers)
         inverses.append(inverse)
-        doubt.append(_square(1.0 / most, sizes[j] * inverse))
-        doubt.append(casadi_module().if_else(pivot > 0.0, 0.0, 2.0))  # the square hides the sign
-    return Factors(tuple(lower), tuple(inverses), doubt)
+        guard.append(_square(1.0 / most, sizes[j] * inverse))
+        guard.append(casadi_module().if_else(pivot > 0.0, 0.0, 2.0))  # the square hides the sign
+    return Factors(tuple(lower), tuple(inverses), guard)
 
 
 def least_squares(A: list[list[SX]]) -> tuple[list[list[SX]], list[list[SX]], list[SX]]:
-    """Q (by columns), R (by rows) and doubt of a tall matrix given by columns: ``A = Q R``.
+    """Q (by columns), R (by rows) and guard of a tall matrix given by columns: ``A = Q R``.
 
     By the modified Gram-Schmidt process.
     """
@@ -252,7 +252,7 @@ def least_squares(A: list[list[SX]]) -> tuple[list[list[SX]], list[list[SX]], li
     k = len(A)
     left, Q = [list(column) for column in A], []
     R: list[list[SX]] = [[ca.SX(0.0)] * k for _ in range(k)]
-    doubt = []
+    guard = []
     for j in range(k):
         size = ca.sqrt(total(x * x for x in left[j]))
         inverse = 1.0 / size
@@ -261,8 +261,8 @@ def least_squares(A: list[list[SX]]) -> tuple[list[list[SX]], list[list[SX]], li
         for i in range(j + 1, k):
             R[j][i] = total(x * y for x, y in zip(Q[j], left[i], strict=True))
             left[i] = [y - R[j][i] * x for x, y in zip(Q[j], left[i], strict=True)]
-        doubt.append(_square(10.0 * LEAST_PIVOT, inverse))
-    return Q, R, doubt
+        guard.append(_square(10.0 * LEAST_PIVOT, inverse))
+    return Q, R, guard
 
 
 def upper_solve(R: list[list[SX]], b: list[SX]) -> list[SX]:

@@ -48,10 +48,10 @@ class Expressions:
         Which rows these are.
     samples : (s, nq) array
         The closed configurations at which pivots are chosen.
-    doubt : tuple of expressions
+    guard : tuple of expressions
         Of the state: each is below one where the state can be trusted.
     forces : SymbolicForces
-        Friction, springs and other forces of the mechanism; their doubt is in that of the state.
+        Friction, springs and other forces of the mechanism; their guard is in that of the state.
     """
 
     mech: Mechanism
@@ -64,7 +64,7 @@ class Expressions:
     every: SymbolicRows
     open: Indices
     samples: Array
-    doubt: tuple[SX, ...]
+    guard: tuple[SX, ...]
     forces: SymbolicForces
 
     def needed(self, a: SX, rates: SX | None = None) -> SX:
@@ -111,8 +111,8 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     forces = symbolic_forces(mech, tree, v, t, samples)
-    doubt = (*rows.doubt, *((UNIT_NORM * x) ** 2 for x in norms), *forces.doubt)
-    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, doubt, forces)
+    guard = (*rows.guard, *((UNIT_NORM * x) ** 2 for x in norms), *forces.guard)
+    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces)
 
 
 def _samples(mech: Mechanism) -> Array:

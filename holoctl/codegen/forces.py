@@ -44,22 +44,22 @@ class SymbolicForces:
     ----------
     friction : (nv, 1) expression or None
         What a controller may compensate at another velocity.
-    friction_doubt : list of scalar expressions
+    friction_guard : list of scalar expressions
         Each is below one where that can be trusted.
     others : (nv, 1) expression or None
         The rest.
-    others_doubt : list of scalar expressions
+    others_guard : list of scalar expressions
     """
 
     friction: SX | None
-    friction_doubt: list[SX]
+    friction_guard: list[SX]
     others: SX | None
-    others_doubt: list[SX]
+    others_guard: list[SX]
 
     @property
-    def doubt(self) -> list[SX]:
+    def guard(self) -> list[SX]:
         """Of all forces at the state."""
-        return [*self.friction_doubt, *self.others_doubt]
+        return [*self.friction_guard, *self.others_guard]
 
     def minus(self, efforts: SX, v: SX, rates: SX | None = None) -> SX:
         """Efforts on the coordinates without F, the friction that of the velocity `rates`.
@@ -74,10 +74,10 @@ class SymbolicForces:
                 efforts = efforts - part
         return efforts
 
-    def friction_doubt_at(self, v: SX, rates: SX) -> list[SX]:
-        """The doubt of friction at another velocity."""
+    def friction_guard_at(self, v: SX, rates: SX) -> list[SX]:
+        """The guard of friction at another velocity."""
         ca = casadi_module()
-        return [ca.substitute(x, v, rates) for x in self.friction_doubt]
+        return [ca.substitute(x, v, rates) for x in self.friction_guard]
 
 
 def check_forces(mech: Mechanism) -> None:
@@ -110,17 +110,17 @@ def symbolic_forces(
     """
     between = _between(tree, v)
     efforts: list[list[SX]] = [[], []]
-    doubts: list[list[SX]] = [[], []]
+    guards: list[list[SX]] = [[], []]
     for bound, name in zip(mech.bound_forces, mech.force_names, strict=True):
         owner = f"{mech.name}: expression of force {name!r}"
-        F, doubt = _expressed(bound, owner, tree.q, v, t, between)
+        F, guard = _expressed(bound, owner, tree.q, v, t, between)
         if not of_library(bound) or isinstance(bound, BoundCustomForce):
-            _compare(mech, bound, owner, samples, _function(owner, tree.q, v, t, F, doubt))
+            _compare(mech, bound, owner, samples, _function(owner, tree.q, v, t, F, guard))
         kind = 0 if bound.friction else 1
         efforts[kind].append(F)
-        doubts[kind] += doubt
+        guards[kind] += guard
     friction, others = (sum(x[1:], x[0]) if x else None for x in efforts)
-    return SymbolicForces(friction, doubts[0], others, doubts[1])
+    return SymbolicForces(friction, guards[0], others, guards[1])
 
 
 def _between(tree: TreeSteps, v: SX) -> Between:
@@ -138,26 +138,24 @@ def _between(tree: TreeSteps, v: SX) -> Between:
 def _expressed(
     bound: BoundForce, owner: str, q: SX, v: SX, t: SX, between: Between
 ) -> tuple[SX, list[SX]]:
-    """Efforts and doubt of one force, checked."""
+    """Efforts and guard of one force, checked."""
     ca, nv = casadi_module(), v.numel()
-    expression, guard = (offered(bound, what, "at") for what in ("expression", "guard"))
+    expression, own = (offered(bound, what, "at") for what in ("expression", "guard"))
     F = column_asked(owner, lambda: expression and expression(q, v, t, between), nv)
-    doubt = result_asked(
-        owner, lambda: [ca.SX(x) for x in guard(q, v, t, between)] if guard else []
-    )
-    if any(x.numel() != 1 for x in doubt):
+    guard = result_asked(owner, lambda: [ca.SX(x) for x in own(q, v, t, between)] if own else [])
+    if any(x.numel() != 1 for x in guard):
         raise InputError(f"{owner}: its guard must return a list of scalar expressions")
-    return ca.densify(F), doubt
+    return ca.densify(F), guard
 
 
-def _function(owner: str, q: SX, v: SX, t: SX, F: SX, doubt: list[SX]) -> Any:
-    """``(q, v, t) -> F, doubt`` in numbers."""
+def _function(owner: str, q: SX, v: SX, t: SX, F: SX, guard: list[SX]) -> Any:
+    """``(q, v, t) -> F, guard`` in numbers."""
     ca = casadi_module()
-    if free := {x.name() for x in ca.symvar(ca.vertcat(F, *doubt))} - {
+    if free := {x.name() for x in ca.symvar(ca.vertcat(F, *guard))} - {
         x.name() for x in ca.symvar(ca.vertcat(q, v, t))
     }:
         raise InputError(f"{owner} depends on more than q, v and t: {', '.join(sorted(free))}")
-    return ca.Function("force", [q, v, t], [F, total(doubt)])
+    return ca.Function("force", [q, v, t], [F, total(guard)])
 
 
 _SPEEDS = (1.0, -1.0, 30.0, -30.0, 1e-2, -1e-2, 1e-4, 0.0)
@@ -179,8 +177,8 @@ def _compare(mech: Mechanism, bound: BoundForce, owner: str, samples: Array, fun
                     expected = all_efforts([bound], kinematics(model, data, q, v, t)).total
                 except Exception:
                     continue  # forces need not be defined everywhere, and say so as they like
-                F, doubt = function(q, v, t)
-                if not (np.isfinite(expected).all() and float(doubt) < 1.0):
+                F, guard = function(q, v, t)
+                if not (np.isfinite(expected).all() and float(guard) < 1.0):
                     continue
                 compared += 1
                 away = np.abs(np.array(F).reshape(-1) - expected).max()

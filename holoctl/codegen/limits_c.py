@@ -90,7 +90,7 @@ def limited_c(
     size = {f.name_out(i): max(f.numel_out(i), 1) for i in range(f.n_out())}
     inputs, kept = [f.name_in(i) for i in range(f.n_in())], found.response[:-1]
     late = {"q": "late_q", "v": "late_v", "t": "late_t"}
-    others = [x for x in found.first if x not in ("asked", "doubt")]
+    others = [x for x in found.first if x not in ("asked", "guard")]
     driver = filled("limited.c", {
         "name": name, "shared": made.size, "nq": law.mech.nq, "nv": law.mech.nv,
         "scaled": scaled, "nearest": law.policy != "raise", "moving": law.fast,
@@ -102,7 +102,7 @@ def limited_c(
         "ahead": "".join(map(c_function, found.ahead)),
         "late_t": f", late_t[1] = {{t[0] + {number(law.dt)}}}" if "t" in inputs else "",
         "late_inputs": ", ".join(late.get(x, x) for x in inputs),
-        "late_outputs": ", ".join(["late_doubt", *(f"late_{x}[{size[x]}]" for x in others)]),
-        "late_into": ", ".join("&late_doubt" if x == "doubt" else f"late_{x}" for x in found.first),
+        "late_outputs": ", ".join(["late_guard", *(f"late_{x}[{size[x]}]" for x in others)]),
+        "late_into": ", ".join("&late_guard" if x == "guard" else f"late_{x}" for x in found.first),
     })  # fmt: skip
     return LimitedC(made.source, made.size, driver)

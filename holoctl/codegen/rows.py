@@ -67,7 +67,7 @@ class SymbolicRows:
         As in `Rows`.
     jacobian : (r,) list of dict
         Coordinate to entry of G; what is not there is zero.
-    doubt : list of scalar expressions
+    guard : list of scalar expressions
         Each is below one where the rows can be trusted.
     turned : bool
         Whether some rows are taken along other axes of the same span.
@@ -77,7 +77,7 @@ class SymbolicRows:
     rate: list[SX]
     drift: list[SX]
     jacobian: list[dict[int, SX]]
-    doubt: list[SX]
+    guard: list[SX]
     turned: bool = False
 
 
@@ -279,7 +279,7 @@ def _orientation(
     R = pair.R1.T @ pair.R2
     w = 0.5 * ca.sqrt(1.0 + ca.trace(R))
     x = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / (4.0 * w)
-    found.doubt.append((HALF_TURN / w) ** 2)
+    found.guard.append((HALF_TURN / w) ** 2)
     fast = 0.5 * _dot(dw, dw)
     if free and len(members) == 3:
         # E^-1 takes 2 x to 2 x / w and E to the identity: rows along constant axes
@@ -322,7 +322,7 @@ def _composed(
                 term = along[k] * entry
                 row_of_G = found.jacobian[i]
                 row_of_G[column] = row_of_G[column] + term if column in row_of_G else term
-        found.doubt.append(kind.doubt(parts.error) ** 2)
+        found.guard.append(kind.guard(parts.error) ** 2)
 
 
 EXPRESSIONS: dict[type, Callable[..., None]] = {

@@ -52,6 +52,7 @@ from typing import Any
 
 from holoctl.base.checks import number, quoted, vector
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_names
 
 __all__ = [
     "DIRECTION",
@@ -113,6 +114,7 @@ class Along:
         return 1 if self.normal == 2 else 2
 
 
+@former_names(guard="doubt")
 @dataclass(frozen=True)
 class Composed:
     """Rows that are a function f of rows along vectors between the same frames.
@@ -127,8 +129,8 @@ class Composed:
     gradient : function (x, size) -> f_x
     curvature : function (x, xdot, size) -> float
         ``xdot' f_xx xdot``.
-    doubt : function (x) -> number
-        Not negative; from one on, the row is in doubt, because f is nearly not smooth.
+    guard : function (x) -> number
+        Not negative; at one or more, the row is refused, because f is nearly not smooth.
     point : bool
         Whether the row is a length; else an angle.
     analytic : bool
@@ -139,14 +141,14 @@ class Composed:
     value: Callable[[Sequence[Any], float, Callable[..., Any], Callable[..., Any]], Any]
     gradient: Callable[[Sequence[float], float], Sequence[float]]
     curvature: Callable[[Sequence[float], Sequence[float], float], float]
-    doubt: Callable[[Sequence[Any]], Any]
+    guard: Callable[[Sequence[Any]], Any]
     point: bool = True
     analytic: bool = False
 
     def __post_init__(self) -> None:
         parts: Any = self.parts
         object.__setattr__(self, "parts", tuple(parts) if isinstance(parts, Sequence) else ())
-        for what in ("value", "gradient", "curvature", "doubt"):
+        for what in ("value", "gradient", "curvature", "guard"):
             function: Any = getattr(self, what)
             if not callable(function) or type(function).__hash__ is None:
                 raise InputError(f"a composed row: {what} must be a function, and hashable")
@@ -271,7 +273,7 @@ def _screw_curvature(x: Sequence[float], xdot: Sequence[float], pitch: float) ->
     return found
 
 
-def _screw_doubt(x: Sequence[Any]) -> Any:
+def _screw_guard(x: Sequence[Any]) -> Any:
     """Large if the axes are nearly opposite, where the angle is undefined."""
     S, C = _sine_cosine(x)
     return OPPOSITE_AXES**2 / (S * S + C * C)
@@ -280,5 +282,5 @@ def _screw_doubt(x: Sequence[Any]) -> Any:
 SCREW = Composed(
     (linear("z", _Z), direction("yx", _Y, _X), direction("xy", _X, _Y),
      direction("xx", _X, _X), direction("yy", _Y, _Y)),
-    _screw, _screw_gradient, _screw_curvature, _screw_doubt, analytic=True,
+    _screw, _screw_gradient, _screw_curvature, _screw_guard, analytic=True,
 )  # fmt: skip

@@ -297,12 +297,12 @@ def rows_between(
 @lru_cache(maxsize=1000)
 def _wrong_derivatives(kind: Composed, size: float) -> str:
     """The error of the derivatives of a function of rows; empty if there is none."""
-    rng, faults, tested, why = np.random.default_rng(0), list[str](), 0, "doubt is one or more"
+    rng, faults, tested, why = np.random.default_rng(0), list[str](), 0, "guard is one or more"
     try:
         for reach in COMPOSED_REACHES:
             x, xdot = rng.normal(size=(2, len(kind.parts)))
             try:
-                if not kind.doubt((reach * x).tolist()) < 1.0:
+                if not kind.guard((reach * x).tolist()) < 1.0:
                     continue
                 found = _compared(kind, size, reach * x, xdot)
             except ZeroDivisionError:  # a pole

@@ -15,7 +15,9 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
+from holoctl.closing.axis_sign import opposite_closures
 from holoctl.closing.rank import scaled_jacobian
+from holoctl.constraints.constraint_protocol import constraint_of
 from holoctl.constraints.coupling import Coupling
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import rows_of
@@ -36,6 +38,9 @@ in products."""
 
 CONTRADICTION_SHARE = 1e-3
 """Rows with at least this fraction of the largest error are part of a contradiction."""
+
+ROUNDED_ERROR = 5e-3
+"""Largest error (scaled) that rounded geometry may explain."""
 
 STATIONARY = 1e-4
 """Largest ``|G' phi| / |phi|`` (scaled) at which no motion reduces the error."""
@@ -81,7 +86,20 @@ def closing(mech: Mechanism, q: Vector, t: float) -> ClosingResult:
         if found.closed:
             return found
         contradicting = _contradicting(mech, found.q, t)
-    return replace(found, contradictions=contradicting, opposite=())
+    return replace(
+        found, contradictions=contradicting, opposite=_opposite(mech, found, contradicting, t)
+    )
+
+
+def _opposite(
+    mech: Mechanism, found: ClosingResult, contradicting: tuple[str, ...], t: float
+) -> tuple[str, ...]:
+    """Closures of contradicting rows whose axes have opposite directions, if the error is so small
+    that rounded geometry explains it."""
+    if not found.error < ROUNDED_ERROR:
+        return ()
+    closures = {constraint_of(row) for row in contradicting}
+    return tuple(name for name in opposite_closures(mech, found.q, t) if name in closures)
 
 
 def _tried(

@@ -88,7 +88,7 @@ def _reason(mech: Mechanism, s: Samples, r: Redundancy, t: float) -> str:
     short = mech.row_scale.size - s.here.rank - len(r.redundant)
     if short > 0:
         rows = counted(short, "row has", "rows have")
-        reasons.append(f"{rows} no effect at this configuration")
+        reasons.append(f"{rows} no first-order effect at this configuration")
     return ", and ".join(reasons)
 
 
@@ -119,5 +119,5 @@ def _kind(J: Array, tolerance: float, length: float) -> str:
         if np.abs(A @ p + linear.ravel()).max() < tolerance * size:
             return "a spherical loop, all axes meet in a point"
     elif np.linalg.matrix_rank(linear, tol=tolerance * size) < 3:
-        return "a loop of parallel slides"
+        return "a loop of coplanar prismatic joints"
     return "special dimensions or directions"

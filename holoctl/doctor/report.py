@@ -156,7 +156,8 @@ class MobilityReport:
 
     @property
     def opposite(self) -> list[str]:
-        """Closures that close only with their axes in opposite directions."""
+        """Closures that close only with their axes in opposite directions, also those of rounded
+        geometry with a contradiction."""
         return list(self.closing.opposite)
 
     @property
@@ -385,7 +386,7 @@ def _parts(r: MobilityReport) -> Iterator[Cells]:
         yield "axes in opposite directions", named(r.opposite)
     if r.closed:
         yield "motions", f"{r.dof} of {counted(r.open_dof, 'coordinate')}"
-        yield "rows", f"{r.active} of {r.rows} count"
+        yield "rows", f"{r.rows} of rank {r.active}"
         yield "redundant", named(r.redundant)
         yield "actuation", _ACTUATION[r.actuation].format(counted(len(r.motors), "motor"))
         yield "independent", named(r.independent)
@@ -399,8 +400,8 @@ _ACTUATION = {
     "none": "none",
     "fully": "{}: fully actuated",
     "under": "{}: underactuated",
-    "redundantly": "{}: more than motions",
-    "both": "{}: motions without motor, and motors too many",
+    "redundantly": "{}: redundantly actuated",
+    "both": "{}: unactuated motions and redundant motors",
     "unknown": "unknown",
 }
 

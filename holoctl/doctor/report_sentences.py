@@ -59,22 +59,26 @@ def wrapped(paragraph: str) -> str:
 def does_not_close(found: ClosingResult, c: Counts) -> Iterator[str]:
     """Why the mechanism does not close, as far as it is known."""
     if found.contradictions:
-        word = verb(found.contradictions, "cannot be met", "pull against each other")
+        word = verb(found.contradictions, "cannot be satisfied", "contradict each other")
         yield (
-            f"Contradiction: the mechanism cannot be closed, not near the configuration given nor "
-            f"from starts around it: {_rows(found.contradictions)} {word}. At best the error is "
-            f"{found.error:.2g} (lengths in units of the size of their loop, angles in rad), and "
-            "no small motion makes it less."
+            "Contradiction: the mechanism closes neither near the given configuration nor from "
+            f"starts around it: {_rows(found.contradictions)} {word}. The smallest error found is "
+            f"{found.error:.2g} ({_SCALED}), and no small motion reduces it."
         )
+        if found.opposite:
+            yield (
+                f"Opposite axes: at this configuration the axes of {named(found.opposite)} have "
+                f"opposite directions, and the error is that of rounded geometry. {_ROTATE}"
+            )
         yield (
-            "Likely causes: a bar too long or too short, a frame in the wrong place, a joint "
-            "whose axis points elsewhere, or couplings that demand different things."
+            "Likely causes: a bar that is too long or too short, a frame at a wrong position, a "
+            "joint with a wrong axis, or couplings that contradict each other."
         )
     else:
         yield f"Not closed: {found.message}"
-        yield "It is not proved that it cannot close: give a configuration nearer to a closed one."
+        yield "This does not prove that it cannot close: give a guess nearer to a closed one."
     yield (
-        f"Counted: {counted(c.open_dof, 'degree')} of freedom in the open tree, "
+        f"Counts: the open tree has {counted(c.open_dof, 'degree')} of freedom and "
         f"{counted(c.rows, 'constraint row')}."
     )
 
@@ -83,68 +87,80 @@ def closes(found: ClosingResult, c: Counts) -> Iterator[str]:
     """How accurately the mechanism closes, and how far from the given configuration."""
     if found.opposite:
         yield (
-            f"Frames the wrong way round: it closes only with the axes of {named(found.opposite)} "
-            "in opposite directions. Turn one of the two frames by half a turn about an axis "
-            "across it. What follows is about the closed configuration with opposite axes."
+            f"Opposite axes: the mechanism closes only with the axes of {named(found.opposite)} "
+            f"in opposite directions. {_ROTATE} The rest of this report describes the closed "
+            "configuration with opposite axes."
         )
     if c.rows:
-        yield f"It closes: the largest error is {found.error:.0e} of the size of its loop."
+        yield f"It closes: the largest error is {found.error:.0e} ({_SCALED})."
         if found.far:
             yield (
-                f"That is far from the configuration given: {named(found.far)} had to move a long "
-                "way. Is it the posture that was meant, and are its axes the right way round?"
+                "Far from the given configuration: closing the mechanism moved "
+                f"{named(found.far)} far. Check the given configuration and the directions of the "
+                "joint axes."
             )
     else:
-        yield "It has no constraints: an open tree."
+        yield "It has no constraints: it is an open tree."
+
+
+_ROTATE = (
+    "Rotate one of the two frames by half a turn about an axis perpendicular to the joint axis."
+)
+_SCALED = "lengths divided by the size of their loop, angles in rad"
 
 
 def rounded(g: Rounding, r: Redundancy, c: Counts) -> Iterator[str]:
-    """Rows that repeat others within the tolerance of the geometry."""
+    """Rows that are redundant within the tolerance of the geometry."""
     if not g.tolerance:
         return
-    text = f"Rounded: not all rows can be met together, but all are to {g.off:.0e}. "
+    text = (
+        "Rounded: the rows cannot all be satisfied exactly; together they are satisfied "
+        f"to {g.off:.0e} (scaled). "
+    )
     if g.off < CLOSED_ALREADY:
-        text = "Rounded: all rows are met here, but some hardly act. "
+        text = "Rounded: all rows are satisfied here, but some are nearly dependent. "
     if r.redundant:
-        repeat = verb(r.redundant, "repeats", "repeat")
         text += (
-            f"It looks like rounding: {_rows(r.redundant)} {repeat} others to "
-            f"{max(g.repeats, g.off):.0e}, within the tolerance of {g.tolerance:g}, and "
-            f"{verb(r.redundant)} left out; the mechanism then has "
+            f"{_rows(r.redundant)} {verb(r.redundant)} redundant to within "
+            f"{max(g.repeats, g.off):.0e}, less than the tolerance of {g.tolerance:g}, and "
+            f"{verb(r.redundant)} left out. The mechanism then has "
             f"{counted(c.finite_dof, 'motion')}."
         )
     yield text.rstrip()
     if g.off < CLOSED_ALREADY:
         yield (
-            f"If a row is meant that acts with less than {g.tolerance:g} of full strength, give a "
-            "smaller tolerance."
+            f"If a row with a singular value below {g.tolerance:g} is an intended constraint, give "
+            "a smaller tolerance."
         )
         return
     yield (
-        "To mend it, give axes and points with more digits, or let hc.repaired_geometry move them "
-        "by the least amount that makes these rows consistent."
+        "To repair the geometry, give axes and points with more digits, or call "
+        "hc.repaired_geometry, which moves them by the smallest amount that makes these rows "
+        "consistent."
     )
 
 
 def wanted(g: Rounding) -> Iterator[str]:
     """The tolerance that would make the mechanism move."""
     if g.wanted:
-        met = "are met" if g.off < CLOSED_ALREADY else f"can be met to {g.off:.0e}"
+        exact = g.off < CLOSED_ALREADY
+        met = "are satisfied" if exact else f"can be satisfied to {g.off:.0e} (scaled)"
         yield (
-            f"Rounded? Near the configuration given all rows {met}, and some "
-            f"repeat others to {g.repeats:.0e}. If that is rounding, say so: with tolerance="
-            f"{g.wanted:g} (of hc.load, hc.Mechanism, or the YAML file) it closes there and has "
-            f"{counted(g.motions, 'motion')}."
+            f"Rounded? Near the given configuration all rows {met}, and some are "
+            f"redundant to within {g.repeats:.0e}. If rounding is the cause, set tolerance="
+            f"{g.wanted:g} (of hc.load, hc.Mechanism, or in the YAML file): the mechanism then "
+            f"closes there and has {counted(g.motions, 'motion')}."
         )
 
 
 def crossed(axes: Sequence[CrossedAxis]) -> Iterator[str]:
-    """Closures whose axis is across the hinges of their loop."""
+    """Closures whose axis is not parallel to the hinges of their loop."""
     for c in axes:
         text = (
-            f"Crossed axis: the hinges of the loop of '{c.closure}' are parallel to {c.hinges} of "
-            f"its frames, the closure turns about {c.turns}. If it is to turn as they do, turn "
-            f"both frames until {c.turns} is along the hinges"
+            f"Crossed axis: the hinges of the loop of '{c.closure}' are parallel to axis "
+            f"{c.hinges} of its frames, but the closure rotates about {c.turns}. If its axis "
+            f"should be parallel to the hinges, rotate both frames until {c.turns} is parallel to "
+            "them"
         )
         yield text + (f', or give axes "{c.axes}".' if c.axes else ".")
 
@@ -154,15 +170,15 @@ def size(d: Dimensions) -> str:
     sizes = d.loop_sizes or (d.size,)
     least, most = f"{min(sizes):.3g} m", f"{max(sizes):.3g} m"
     several = verb(sizes, "its loops measure", "the groups of coupled loops measure")
-    what = several if d.loop_sizes else "it measures"
+    what = several if d.loop_sizes else "the mechanism measures"
     span = least if least == most else f"{least} to {most}"
-    text = f"Size: {what} {span}, and all that moves weighs {d.mass:.3g} kg."
+    text = f"Size: {what} {span}; the mass of the moving bodies is {d.mass:.3g} kg."
     if max(d.size, *sizes) > _LARGE:
-        text += " Lengths are in metres: is it drawn in millimetres?"
+        text += " Lengths must be in metres: check whether the file has millimetres."
     elif d.width > _WIDE * max(d.size, *sizes) > 0.0:
         text += (
-            f" The body on {d.widest!r} has the inertia of a ring {d.width:.2g} m wide: are "
-            "moments of inertia in kg m^2, and about the centre of mass?"
+            f" The body on {d.widest!r} has the inertia of a ring {d.width:.2g} m wide: check "
+            "that moments of inertia are in kg m^2 and about the centre of mass."
         )
     return text
 
@@ -178,8 +194,8 @@ def mobility(c: Counts) -> Iterator[str]:
     )
     text = f"Mobility: {head} The open tree has {counted(c.open_dof, 'degree')} of freedom"
     if c.rows:
-        act = verb(c.generic_rank, "acts", "act")
-        text += f"; of {counted(c.rows, 'constraint row')} {c.generic_rank} {act} in general"
+        rows = f"{counted(c.rows, 'constraint row')} {verb(c.rows, 'has', 'have')}"
+        text += f"; the {rows} rank {c.generic_rank} in general"
         text += f", which leaves {c.open_dof - c.generic_rank}"
     yield text + "."
     if c.finite_dof == 0 and not c.shaky:
@@ -187,29 +203,28 @@ def mobility(c: Counts) -> Iterator[str]:
     if c.shaky:
         also = "also " if c.finite_dof else ""
         yield (
-            f"Shaky: it is {also}shaky, infinitesimally mobile in "
-            f"{counted(c.shaky, 'direction')}, which the constraints do not resist to first order, "
-            "yet cannot move on: a chain of bars stretched flat, or a plane framework whose bars "
-            "meet in a point. Forces there are very large, and no torque can be computed from "
-            "them. Change the dimensions."
+            f"Shaky: the mechanism is {also}infinitesimally mobile in "
+            f"{counted(c.shaky, 'direction')}: the constraints do not resist this motion to first "
+            "order, but it cannot continue. Examples are a chain of bars stretched flat and a "
+            "plane framework whose bars meet in a point. Constraint forces are very large there, "
+            "and no torque can be computed from them. Change the dimensions."
             + ("" if c.finite_dof else " For finite motions it is rigid.")
         )
     if c.active < c.generic_rank:
-        extra = counted(c.generic_rank - c.active, "row loses", "rows lose")
         yield (
-            f"Bifurcation: here {extra} effect, which nearby configurations do not share: the "
-            f"rank is {c.active} here and {c.generic_rank} nearby. Paths of the mechanism cross or "
-            f"end here, and torques do not decide which one it takes. {_KEEP_AWAY}"
+            f"Bifurcation: the constraint rows have rank {c.active} here and {c.generic_rank} at "
+            "configurations nearby. Motion paths cross or end here, and motor torques do not "
+            f"determine which path the mechanism takes. {_KEEP_AWAY}"
         )
     elif c.crossing:
         yield (
-            f"Bifurcation: paths of the mechanism cross here. Each of {c.dof} motions may start, "
-            f"but no more than {c.finite_dof} go on together; torques do not decide which. "
-            f"{_KEEP_AWAY}"
+            f"Bifurcation: motion paths cross here. To first order there are {c.dof} independent "
+            f"motions, but at most {c.finite_dof} can continue together. Motor torques do not "
+            f"determine which path the mechanism takes. {_KEEP_AWAY}"
         )
     if c.gruebler == c.dof:
         if c.rows:
-            yield f"Counting joints and rows (Gruebler-Kutzbach) gives {c.gruebler} as well."
+            yield f"Counting joints and rows (Gruebler-Kutzbach) also gives {c.gruebler}."
     else:
         yield (
             f"Counting joints and rows (Gruebler-Kutzbach) gives {c.open_dof} - {c.rows} = "
@@ -217,7 +232,7 @@ def mobility(c: Counts) -> Iterator[str]:
         )
 
 
-_KEEP_AWAY = "Keep away from it, or add a constraint that leaves one path."
+_KEEP_AWAY = "Avoid this configuration, or add a constraint that leaves one path."
 
 
 def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
@@ -226,11 +241,12 @@ def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
         return
     if not r.redundant:
         all_act = c.rows == c.active
-        yield f"Redundant rows: none{'; every row takes a motion away' if all_act else ''}."
+        yield f"Redundant rows: none{'; all rows are independent' if all_act else ''}."
     else:
         yield (
-            f"Redundant rows: {len(r.redundant)} of {c.rows} may be left out without a change of "
-            "the motion. Forces along them depend on how stiff the parts are, not on the motion."
+            f"Redundant rows: {len(r.redundant)} of {c.rows} can be left out without changing the "
+            "motion. Constraint forces along them are statically indeterminate: they depend on the "
+            "stiffness of the parts."
         )
         by_themselves = [row for g in r.groups if g.kind == "trivial" for row in g.redundant]
         if by_themselves:
@@ -240,14 +256,14 @@ def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
                 yield f"  - {_group(group)}"
     if r.weak:
         yield (
-            f"Nearly redundant: {_rows(r.weak)} act in part with only {r.strength:.1g} of full "
-            "strength. Often dimensions are a little off what was meant, such as axes that should "
-            "be parallel and were rounded in a file. With them exact there may be more motions, "
-            "and joints that are locked now may move."
+            f"Nearly redundant: {_rows(r.weak)} {verb(r.weak)} ill-conditioned; the smallest "
+            f"singular value of the scaled rows is {r.strength:.1g}. A usual cause is geometry "
+            "that is slightly wrong, such as parallel axes that were rounded in a file. With exact "
+            "geometry there may be more motions, and joints that are locked now may move."
         )
     if r.latent:
         yield (
-            f"Not redundant, though without first-order effect here: {_rows(r.latent)}; without "
+            f"Dependent to first order, but not redundant: {_rows(r.latent)}. Without "
             f"{verb(r.latent, 'it', 'them')} the mechanism would move."
         )
 
@@ -255,21 +271,22 @@ def redundancy(r: Redundancy, c: Counts) -> Iterator[str]:
 def _trivial(rows: Sequence[str]) -> str:
     means = []
     for said, group in _row_groups(rows):
-        of = [_MEANINGS.get(row.rsplit(".", 1)[-1], "always satisfied") for row in group]
+        of = [_MEANINGS.get(row.rsplit(".", 1)[-1], "a row without effect") for row in group]
         means.append(f"{said} ({_joined(list(dict.fromkeys(of)))})")
-    return f"{_joined(means)} {verb(rows, 'holds by itself', 'hold by themselves')}."
+    return f"{_joined(means)} {verb(rows)} satisfied by the joints of the tree alone."
 
 
 def _group(g: RowGroup) -> str:
     rows, among = _rows(g.redundant), _rows(g.among)
     if g.kind == "duplicate":
-        return f"{rows} {verb(g.redundant, 'repeats', 'repeat')} {among}."
-    return f"{rows} {verb(g.redundant, 'follows', 'follow')} from {among} together."
+        return f"{rows} {verb(g.redundant, 'is a duplicate', 'are duplicates')} of {among}."
+    word = verb(g.redundant, "is a linear combination", "are linear combinations")
+    return f"{rows} {word} of {among}."
 
 
 _MEANINGS = {
     **{axis: f"no displacement along {axis}" for axis in "xyz"},
-    **{f"r{axis}": f"no tilt about {axis}" for axis in "xyz"},
+    **{f"r{axis}": f"no rotation about {axis}" for axis in "xyz"},
     "sum": "the sum of a coupling",
     "length": "the length of a rod",
     "normal": "no motion along the normal",
@@ -283,14 +300,15 @@ def joints(m: Motions) -> Iterator[str]:
     if m.locked_joints:
         yield (
             f"Locked joints: {named(m.locked_joints)} cannot move; "
-            f"{verb(m.locked_joints, 'it', 'they')} might as well be fixed."
+            f"{verb(m.locked_joints, 'it', 'they')} can be replaced by "
+            f"{verb(m.locked_joints, 'a fixed joint', 'fixed joints')}."
         )
     if m.idle:
-        loaded = _loaded(m.idle, [f"'{name}'" for name in m.idle_names])
+        loaded = _loaded(m.idle, m.idle_names)
         yield (
             f"Idle: {verb(m.idle, 'the motion', 'the motions')} of {named(m.idle_names)} "
-            f"{verb(m.idle, 'moves', 'move')} no other body, as the spin of a rod between two "
-            f"ball joints.{loaded}"
+            f"{verb(m.idle, 'moves', 'move')} no other body, like the rotation of a rod between "
+            f"two ball joints about its own axis.{loaded}"
         )
 
 
@@ -299,8 +317,8 @@ def _loaded(motions: Sequence[Motion], names: Sequence[str]) -> str:
     loaded = [name for motion, name in zip(motions, names, strict=True) if motion.loaded]
     if not loaded:
         return ""
-    them = verb(loaded, "it", "them")
-    return f" Gravity works on {_joined(loaded)} here: no motor can hold {them} at rest."
+    of, them = verb(loaded, "motion", "motions"), verb(loaded, "it", "them")
+    return f" Gravity acts on the {of} of {named(loaded)} here, and no motor can hold {them}."
 
 
 def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> Iterator[str]:
@@ -311,9 +329,9 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
     yield f"Motors: {_verdict(m, c, len(motors))}."
     if m.coupled:
         yield (
-            f"  - {named(m.coupled)} {verb(m.coupled, 'adds', 'add')} no motion: "
-            "couplings tie what it drives to what other motors drive, as where a joint that mimics "
-            "another one has a motor too. Leave it out of the motors, unless it is meant."
+            f"  - {named(m.coupled)} {verb(m.coupled, 'adds', 'add')} no motion: couplings "
+            "connect the driven coordinates to those of other motors, for example where a mimic "
+            "joint has a motor too. Leave such motors out unless they are intended."
         )
     single = [x.rates[0][0] for x in m.undriven if len(x.rates) == 1]
     if single:
@@ -321,20 +339,21 @@ def actuation(m: Motions, c: Counts, motors: Sequence[str], margin: float) -> It
     for motion in m.undriven:
         if len(motion.rates) > 1:
             yield f"  - No motor drives {_motion(motion)}."
-    loaded = _loaded(m.undriven, [f"that of '{x.rates[0][0]}'" for x in m.undriven])
+    loaded = _loaded(m.undriven, [x.rates[0][0] for x in m.undriven])
     if loaded:
         yield f"  -{loaded}"
     if m.actuation_rank < m.generic_actuation_rank:
         yield (
-            "Actuation singularity: this is a dead point, a type-2 (parallel) singularity. Motors "
-            f"that drive {counted(m.generic_actuation_rank, 'motion')} in general drive "
-            f"{m.actuation_rank} here; no motor torque has an effect along the rest, and nearby a "
-            "load would take a torque without bound."
+            "Actuation singularity: this is a type-2 (parallel) singularity, also called dead "
+            f"point. The motors drive {counted(m.generic_actuation_rank, 'motion')} in general and "
+            f"{m.actuation_rank} here. Motor torques have no effect on the other "
+            f"{verb(m.generic_actuation_rank - m.actuation_rank, 'motion', 'motions')}, and the "
+            "torques that hold a load grow without bound nearby."
         )
     elif margin < 0.02:
         yield (
-            "Close to a dead point, a type-2 (parallel) singularity: the smallest singular value "
-            f"of gamma' B is {margin:.1g} (1 is strong), so some torques are very large."
+            "Close to a type-2 (parallel) singularity, also called dead point: the smallest "
+            f"singular value of gamma' B is {margin:.1g} (scaled), so some torques are very large."
         )
 
 
@@ -350,15 +369,17 @@ def _verdict(m: Motions, c: Counts, n: int) -> str:
     counts = f"{counted(n, 'motor')} for {counted(k, 'motion')}"
     counts += f" (and {idle} idle)" if idle else ""
     if k == 0:
-        return f"{n}, and nothing that they could move"
+        return f"{n}, but the mechanism has no motion that they could drive"
     if m.actuation == "fully":
-        return f"fully actuated{' but for idle motions' if idle else ''}; {counts}"
+        return f"fully actuated{', except for idle motions' if idle else ''}; {counts}"
+    free, spare = k - driven, n - driven
+    unactuated = f"{counted(free, 'motion')} {verb(free)} unactuated"
+    redundant = f"{counted(spare, 'motor')} {verb(spare)} redundant"
     if m.actuation == "under":
-        return f"under-actuated; {counts}, so {k - driven} {verb(k - driven)} missing"
+        return f"underactuated; {counts}, so {unactuated}"
     if m.actuation == "redundantly":
-        spare = n - driven
-        return f"redundantly actuated; {counts}, so {spare} can only work against the others"
-    return f"{counts}; together they drive {driven}, so there are both too many and too few"
+        return f"redundantly actuated; {counts}, so {redundant}"
+    return f"{counts}; together they drive {driven}, so {unactuated} and {redundant}"
 
 
 def _motion(motion: Motion) -> str:
@@ -378,33 +399,41 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     if own:
         driven = verb(motors, "the motor", "the motors")
         who = _joined([*(f"'{name}'" for name in rest), driven])
-    they = verb(s.measured, "it sees", "they see")
+    they = verb(s.measured, "it observes", "they observe")
     idle = f" ({s.idle} more {verb(s.idle)} idle)" if s.idle else ""
     if s.unseen:
         yield (
-            f"Sensors: {who} {verb(s.measured, 'does', 'do')} not suffice; {they} {s.seen} of "
+            f"Sensors: {who} {verb(s.measured)} not sufficient; {they} {s.seen} of "
             f"{counted(count, 'motion')}{idle}, not {_unseen(s.unseen, own)}."
         )
         if s.more:
             gain = f", at a noise gain of {_gain(s.more_gain, s.more_nearby_gain)}"
-            yield f"  - All are seen {more}{gain if s.more_nearby_gain < INF else ''}."
+            yield f"  - All are observed {more}{gain if s.more_nearby_gain < INF else ''}."
         else:
-            yield "  - Joints of one coordinate do not show all of that: measure others whole."
+            yield (
+                "  - Sensors of joints with one coordinate do not observe all of them: measure all "
+                "coordinates of other joints."
+            )
         return
     seen = {1: "the one motion", 2: "both motions"}.get(count, f"all {count} motions")
-    yield f"Sensors: {who} {verb(s.measured, 'suffices', 'suffice')}; {they} {seen}{idle}."
+    yield f"Sensors: {who} {verb(s.measured)} sufficient; {they} {seen}{idle}."
     then = _gain(s.more_gain, s.more_nearby_gain)
     if s.gain == INF and not bifurcation:
         one = "the sensor: it does not determine"
         them = verb(s.measured, one, "the sensors: they do not determine")
-        text = f"  - This is a dead point of {them} the direction of motion"
-        yield f"{text}; {more} they do, at a noise gain of {then}." if s.more else f"{text}."
+        text = f"  - This is a singularity (dead point) of {them} the direction of motion"
+        text += f". It is determined {more}, at a noise gain of {then}" if s.more else ""
+        yield f"{text}."
         return
     text = f"  - Noise gain of the worst coordinate: {_gain(s.gain, s.nearby_gain)}; "
-    text += f"{then} {more}, which helps most." if s.more else "no sensor lowers it by a tenth."
+    if s.more:
+        text += f"it is {then} {more}, the best choice."
+    else:
+        text += "no additional sensor lowers it by a tenth or more."
     if GAIN_LIMIT < s.gain < INF:
         text += (
-            f" hc.ClosedStateEstimator refuses more than {GAIN_LIMIT:g}: it is nearly a dead point."
+            f" hc.ClosedStateEstimator refuses more than {GAIN_LIMIT:g}: this is close to a "
+            "singularity of the sensors."
         )
     yield text
 
@@ -440,8 +469,8 @@ def forces(f: ActingForces) -> Iterator[str]:
         yield "Friction: none in joints."
     if f.smooth:
         yield (
-            f"  - None in {_share(f.smooth, f.joints)}, without a motor, while joints with one "
-            "have some: is it missing?"
+            f"  - Joints without motor and without friction: {_share(f.smooth, f.joints)}. Joints "
+            "with a motor have friction: check whether it is missing here."
         )
     if f.springs:
         yield f"Springs: {named(f.springs)}."
@@ -485,17 +514,27 @@ def margins(g: Margins) -> str:
     """The distance from another rank."""
     parts = []
     if g.margin < INF:
-        text = f"the weakest active row combination has size {g.margin:.2g} (1 is strong)"
+        text = f"the smallest nonzero singular value of the scaled rows is {g.margin:.2g}"
         if g.gap < INF:
-            text += f", the strongest that does not count is {g.gap:.0e} times weaker"
+            text += f", {g.gap:.0e} times the largest one that counts as zero"
         parts.append(text)
     if g.actuation_margin < INF:
         parts.append(f"the smallest singular value of gamma' B is {g.actuation_margin:.2g}")
-    text = "Margins: " + "; ".join(parts) + "." if parts else "Margins: nothing to measure."
+    text = (
+        "Margins: " + "; ".join(parts) + "."
+        if parts
+        else "Margins: none, without constraint rows and motors."
+    )
     if g.margin < min(0.02, 0.3 * g.usual_margin):
-        text += f" This is close to a singular configuration: nearby it is {g.usual_margin:.2g}."
+        text += (
+            " This is close to a singular configuration: the first value is up to "
+            f"{g.usual_margin:.2g} at configurations nearby."
+        )
     if g.uncertain:
-        text += " The rank is uncertain: that gap is small; close the mechanism more exactly."
+        text += (
+            " The rank is uncertain because this ratio is small: close the mechanism more "
+            "accurately."
+        )
     return text
 
 

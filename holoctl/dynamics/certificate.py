@@ -134,17 +134,17 @@ class Certificate:
     def __str__(self) -> str:
         verdict = "This solution is certified" if self.ok else "This solution is NOT certified"
         text = (
-            f"{verdict}. The state closes all constraints to {self.closure:.1e} and moves along "
-            f"them to {self.velocity_residual:.1e}; the acceleration keeps them to "
-            f"{self.acceleration:.1e}. "
-            f"The equation of motion of the whole tree holds to {self.dynamics:.1e}, the power "
-            f"balance to {self.power:.1e}. The constraints have rank {self.rank}; the matrix "
-            f"solved with has condition number {self.condition:.2g}."
+            f"{verdict}. The constraints have a closure error of {self.closure:.1e}, a velocity "
+            f"residual of {self.velocity_residual:.1e} and an acceleration residual of "
+            f"{self.acceleration:.1e} (scaled). The equation of motion of the whole tree has a "
+            f"residual of {self.dynamics:.1e}, the power balance one of {self.power:.1e}. The "
+            f"constraints have rank {self.rank}; the solved matrix has condition number "
+            f"{self.condition:.2g}."
         )
         if self.tolerance > 0.0:
             text += (
-                " The geometry is rounded: rows left out, which are nearly redundant, stay open "
-                f"by {self.redundant:.1e} (tolerance {self.tolerance:.0e})."
+                " The geometry is rounded: nearly redundant rows are left out, and their error is "
+                f"{self.redundant:.1e} (tolerance {self.tolerance:.0e})."
             )
         for name in self.failures:
             most = limit(name, self.tolerance)

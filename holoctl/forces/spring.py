@@ -263,8 +263,8 @@ class BoundSpring:
         if self.nearest == 0.0 or (rope and length >= self.nearest):
             return []
         L, _ = self._symbols(between)
-        doubt = (self.nearest / L) ** 2
-        return [ca.if_else(length >= L, 0.0, doubt) if rope else doubt]
+        guard = (self.nearest / L) ** 2
+        return [ca.if_else(length >= L, 0.0, guard) if rope else guard]
 
     def _symbols(self, between: Between) -> tuple[Any, dict[int, Any]]:
         """L and its row."""

@@ -68,7 +68,7 @@ def split_rows(
     part: Partition,
     independent: Indices,
     motion: LiveMotion,
-    doubt: float,
+    guard: float,
     limits: StateLimits,
     more: Beside | None = None,
 ) -> Split:
@@ -98,7 +98,7 @@ def split_rows(
         beside = SplitMore(dep.reshape(m, r), ind.reshape(m, k), fast.more)
     unit = mech.column_scale[dependent]
     lu = in_place_band_lu(G_dep, lower, upper, unit) if band else in_place_lu(G_dep, unit)
-    evaluate, factor, limit = fast.evaluate, lu.factor, min(doubt, most_condition(part)) ** 2
+    evaluate, factor, limit = fast.evaluate, lu.factor, min(guard, most_condition(part)) ** 2
 
     def constrain(q: Vector, v: Vector, t: float) -> bool:
         return evaluate(q, v, t) and factor() < limit

@@ -144,7 +144,7 @@ class Partition:
 
     def __repr__(self) -> str:
         names = listing([self.coordinate_names[i] for i in self.independent], 6)
-        unclear = ", which is not clear" if self.uncertain else ""
+        unclear = " (uncertain)" if self.uncertain else ""
         return (
             f"<Partition: rank {self.rank}{unclear}, "
             f"{self.independent.size} of {counted(len(self.coordinate_names), 'coordinate')} "
@@ -267,9 +267,9 @@ def _decided(
         rank = meant.rank
         if meant.error <= CLOSED_ALREADY:
             log.warning(
-                "%s: all rows close, and %s of them act with no more than %.1g of full strength: "
-                "less than the tolerance of the geometry, %g, so they are left out; if they are "
-                "meant, give a smaller tolerance",
+                "%s: all rows are satisfied, and %s of them are nearly dependent: their singular "
+                "values are at most %.1g, less than the tolerance of the geometry, %g, so they are "
+                "left out; if they are intended, give a smaller tolerance",
                 mech.name, mech.row_scale.size - rank, meant.lost, mech.tolerance,
             )  # fmt: skip
         nearby, rows = list(meant.nearby), meant.rows

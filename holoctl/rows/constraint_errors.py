@@ -66,7 +66,7 @@ class ConstraintErrors:
         off = self.velocity_residual
         rate = "" if off is None else f", velocity residual {off:.1e} 1/s"
         return (
-            f"<ConstraintErrors: {counted(self.position.size, 'row')} open by at most "
+            f"<ConstraintErrors: {counted(self.position.size, 'row')}, largest error "
             f"{self.closure:.1e}{rate} (scaled), worst {self.worst!r}>"
         )
 

@@ -219,7 +219,7 @@ class Terms:
         stabilised = ", stabilised" if self.stabilisation.any() or self.pull.any() else ""
         return (
             f"<Terms of {self.mechanism.name!r} at t = {self.t:g} s: "
-            f"{counted(self.error.size, 'row')}, closed to {off:.1e} (scaled){stabilised}>"
+            f"{counted(self.error.size, 'row')}, closure error {off:.1e} (scaled){stabilised}>"
         )
 
     def of(self, name: str) -> Rows:

@@ -121,7 +121,7 @@ class Run:
                 f"{counted(self.t.size, 'instant')}",
                 *more,
                 *ended,
-                f"off the constraints by at most {largest(self.closure):.1e} (scaled)>",
+                f"largest closure error {largest(self.closure):.1e} (scaled)>",
             ]
         )
 
@@ -181,7 +181,7 @@ def _parts(run: Run) -> Iterator[Cells]:
     took = run.tick_time[np.isfinite(run.tick_time)]
     if run.u.shape[1] and took.any():
         median, p99 = np.percentile(took, [50, 99]) * 1e6
-        yield "the controller took", f"{median:.0f} us", f"99 %: {p99:.0f} us"
+        yield "time of the controller", f"{median:.0f} us", f"99 %: {p99:.0f} us"
     yield "steps", run.steps, f"{run.evaluations} evaluations"
 
 

@@ -126,7 +126,7 @@ class TransmissionReport:
             f"{100.0 * float((self.status == OUT_OF_REACH).mean()):.1f} % lies beyond a singular "
             "configuration of the linkage,",
             f"  {100.0 * float((self.status == UNCONTROLLED).mean()):.1f} % beyond one in which "
-            "the motors lose control (det J = 0).",
+            "motor torques do not determine the motion (type-2 singularity, det J = 0).",
             f"  det J / det J at the start: {found.min():.3g} to {found.max():.3g}; largest rate "
             f"of a coordinate by those of the joints: {gain.max():.3g}.",
             "",

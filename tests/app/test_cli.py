@@ -95,7 +95,7 @@ def test_doctor_judges_the_sensors_it_is_told(capsys):
     assert found["gain"] == report.sensors.gain
     code, out = run(capsys, "doctor", "five_bar", "--measured", "motor_left")
     assert code == 0
-    assert "'motor_left' does not suffice" in out.out
+    assert "'motor_left' is not sufficient" in out.out
 
 
 @pytest.mark.parametrize(
@@ -513,7 +513,7 @@ def test_the_tolerance_of_the_geometry(tmp_path, capsys):
     (tmp_path / "arm.yaml").write_text(sheet)
     file = str(tmp_path / "arm.urdf")
     assert main(["doctor", file]) == 0
-    assert "looks like rounding" in " ".join(capsys.readouterr().out.split())
+    assert "redundant to within" in " ".join(capsys.readouterr().out.split())
     assert main(["doctor", file, "--tolerance", "0"]) == 1
     assert "Rounded?" in capsys.readouterr().out
     assert main(["doctor", file, "--tolerance", "1"]) != 0

@@ -88,7 +88,7 @@ def test_words_name_motors_and_what_has_none():
     words = [one.words for one in motions(under, opened(under).q)]
     assert words[0] == "motor left"
     assert words[1].startswith("no motor: 'right")
-    assert words[1].endswith("gravity works on it")
+    assert words[1].endswith("loaded by gravity")
     free = ALL["without_motors"]()
     assert all("motor" not in one.words for one in motions(free, opened(free).q))
     assert motions(zoo.triangle(), opened(zoo.triangle()).q) == ()

@@ -8,6 +8,7 @@ import json
 import re
 import socket
 import sys
+from pathlib import Path
 from urllib.request import urlopen
 
 import numpy as np
@@ -172,6 +173,21 @@ def test_the_command_saves_a_page_of_a_run(four_bar, fall, tmp_path, capsys):
     assert 'id="holoctl-chart"' in text
     assert "101 instants" in text
     assert "https://" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+
+
+def test_the_command_prints_what_a_saved_page_does_not_show(tmp_path, capsys):
+    file, page = tmp_path / "four_bar.urdf", tmp_path / "page.html"
+    for suffix in (".urdf", ".yaml"):
+        text = Path(hc.robot_file("four_bar")).with_suffix(suffix).read_text("utf-8")
+        mesh = '<visual><geometry><mesh filename="none.stl"/></geometry></visual>'
+        text = text.replace('<link name="crank_bar">', f'<link name="crank_bar">{mesh}')
+        file.with_suffix(suffix).write_text(text, "utf-8")
+    assert main(["view", str(file), "--out", str(page)]) == 0
+    note, written = capsys.readouterr().out.splitlines()
+    assert note.startswith("four_bar: ")
+    assert "none.stl" in note
+    assert written == f"four_bar: written: {page}"
+    assert "none.stl" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize("kind", ["missing", "text", "another"])

@@ -61,7 +61,7 @@ def test_a_motion_that_cannot_be_played_says_so():
     with hc.view(hc.Mechanism(hinge, [], ["one"], limits=limits), port=0) as view:
         hand = Hand(view)
         hand.play(motions(hand.posture.mech, view.q)[0])
-        assert "Nothing moves here by motor one" in hand.told
+        assert "No motion is possible here by motor one" in hand.told
 
 
 def fall(mech, seconds=0.2):

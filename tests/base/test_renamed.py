@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import pickle
 
 import pytest
 from support import mechanism
 
 import holoctl as hc
+from holoctl.protocols import TaskExpression, kinds
 
 
 def test_a_former_keyword_of_a_function_is_the_present_one():
@@ -55,6 +57,23 @@ def test_former_names_of_frames_and_of_the_velocity_residual():
         assert certificate.velocity == certificate.velocity_residual
     off = dataclasses.replace(certificate, velocity_residual=1.0)
     assert off.failures == ("velocity_residual",)
+
+
+def test_the_former_name_of_guards_works():
+    parts = (kinds.linear("x", (1.0, 0.0, 0.0)),)
+    functions = {"value": float, "gradient": float, "curvature": float}
+    with pytest.warns(DeprecationWarning, match=r"Composed\(\.\.\., doubt=\) is called guard="):
+        row = kinds.Composed(parts, **functions, doubt=abs)
+    with pytest.warns(DeprecationWarning, match=r"Composed\.doubt is called guard"):
+        assert row.doubt is row.guard is abs
+    with pytest.warns(
+        DeprecationWarning, match=r"TaskExpression\(\.\.\., doubt=\) is called guard="
+    ):
+        found = TaskExpression([], [], [], [], doubt=[0.5])
+    with pytest.warns(DeprecationWarning, match=r"TaskExpression\.doubt is called guard"):
+        assert found.doubt == found.guard == [0.5]
+    assert found == TaskExpression([], [], [], [], [0.5])
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_the_former_order_of_pictures_works(tmp_path):

@@ -81,11 +81,11 @@ class Law:
         self.function = task_function(E, self.subject)
 
     def __call__(self, q, v, reference, t=0.0):
-        """u and doubt."""
+        """u and guard."""
         (wanted,) = self.subject.own.wanted(reference)
         value = reference_value(self.subject.task, wanted.value)
-        u, doubt = self.function(q, v, value, wanted.rate, wanted.acceleration, t)
-        return np.array(u).ravel(), float(doubt)
+        u, guard = self.function(q, v, value, wanted.rate, wanted.acceleration, t)
+        return np.array(u).ravel(), float(guard)
 
 
 def states(mech, count, rng, spread=0.2):

@@ -107,8 +107,8 @@ def test_expressions_are_those_of_the_certificate(name):
         for q, v in zip(Q, V, strict=True):
             x, t = rng.normal(size=size), T0
             expected = law(mech, q, v, x, t=t, partition=part, **options)
-            _, numbers, doubt = function(q, v, x, t)
-            assert doubt < 1.0
+            _, numbers, guard = function(q, v, x, t)
+            assert guard < 1.0
             found.append(np.array(numbers)[:, 0])
             reference.append(expected.certificate)
         judge(name, np.array(found), reference)
@@ -122,8 +122,8 @@ def test_efforts_that_are_wrong_are_told(monkeypatch):
     def wrong(*args):
         f = right(*args)
         x = [f.sx_in(i) for i in range(4)]
-        u, a, doubt = f.call(x, True, False)
-        return type(f)("wrong", x, [1.001 * u, a, doubt])
+        u, a, guard = f.call(x, True, False)
+        return type(f)("wrong", x, [1.001 * u, a, guard])
 
     monkeypatch.setattr(law_with_certificate, "inverse_function", wrong)
     q, v = states("five_bar", "closed", 1)[0]

@@ -27,8 +27,8 @@ def both_ways(mech, part=None):
 
 
 def asked(function, *state):
-    a, doubt = function(*state)
-    return np.array(a)[:, 0], float(doubt)
+    a, guard = function(*state)
+    return np.array(a)[:, 0], float(guard)
 
 
 # ----------------------------------------------------------------------------------- the clusters
@@ -73,8 +73,8 @@ def test_clusters_give_what_the_inertia_and_the_general_path_give(name):
     rng = np.random.default_rng(4)
     for q, v in states(name, "closed", 5):
         tau = rng.normal(size=mech.nv)
-        (a, doubt), (b, doubt_b) = (asked(f, q, v, tau, 0.2) for f in (by_W, clustered))
-        assert 0.1 * doubt < doubt_b + 1e-6 < 10.0 * doubt + 1e-5
+        (a, guard), (b, guard_b) = (asked(f, q, v, tau, 0.2) for f in (by_W, clustered))
+        assert 0.1 * guard < guard_b + 1e-6 < 10.0 * guard + 1e-5
         expected = hc.forward_dynamics(mech, q, v, tau, partition=part, t=0.2).a
         assert max(relative(b, a), relative(b, expected)) < 1e-10
 
@@ -164,9 +164,9 @@ def check_grown(pieces, afloat, seed):
     E, by_W, clustered = both_ways(mech)
     for q in E.samples[:3]:
         tau, v = 5.0 * rng.normal(size=(2, mech.nv))
-        (a, doubt), (b, doubt_b) = (asked(f, q, v, tau, 0.0) for f in (by_W, clustered))
-        assert 0.1 * doubt < doubt_b + 1e-6 < 10.0 * doubt + 1e-5
-        if doubt_b < 1.0:
+        (a, guard), (b, guard_b) = (asked(f, q, v, tau, 0.0) for f in (by_W, clustered))
+        assert 0.1 * guard < guard_b + 1e-6 < 10.0 * guard + 1e-5
+        if guard_b < 1.0:
             expected = hc.forward_dynamics(mech, q, v, tau, partition=E.partition)
             assert expected.certificate.condition > 1e6 or relative(b, expected.a) < 1e-9
             assert relative(b, a) < 1e-8
@@ -252,7 +252,7 @@ def test_the_guard_refuses_what_it_refuses_with_the_inertia(off, massless):
     q, rng = np.full(9, 0.7), np.random.default_rng(0)
     q[1::3] = off
     v, tau = rng.normal(size=(2, 9))
-    (a, doubt), (b, doubt_b) = (asked(f, q, v, tau, 0.0) for f in (by_W, clustered))
-    assert 0.2 * doubt < doubt_b < 5.0 * doubt
-    if doubt_b < 1.0:
+    (a, guard), (b, guard_b) = (asked(f, q, v, tau, 0.0) for f in (by_W, clustered))
+    assert 0.2 * guard < guard_b < 5.0 * guard
+    if guard_b < 1.0:
         assert relative(b, a) < 1e-9

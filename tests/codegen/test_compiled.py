@@ -289,8 +289,8 @@ def test_holding_is_that_of_python():
         mech, part = case(name)
         f, prepared = holding_function(symbolic(mech, part)), hc.PreparedInverseDynamics(mech, part)
         for q, _ in states(name, "closed", 5):
-            u, doubt = f(q, 0.0)
-            assert doubt < 1.0
+            u, guard = f(q, 0.0)
+            assert guard < 1.0
             assert relative(np.array(u)[:, 0], prepared.holding(q)) < 1e-11
 
 

@@ -342,8 +342,8 @@ def test_comments_name_what_each_block_computes(five_bar):
     named = {x for title in blocks[::2] if not title.startswith("for ") for x in
              re.findall(r"\w+\[[\d, ]+\]", title)}  # fmt: skip
     symbols = {x.partition("[")[0] for x in named}
-    assert symbols >= {"G", "drift", "phi", "phi_rate", "a", "efforts", "u", "doubt", "closed"}
-    assert {"G[0, 0]", "a[1]", "u[0]", "u[1]", "doubt[0]", "kept[1]"} <= named
+    assert symbols >= {"G", "drift", "phi", "phi_rate", "a", "efforts", "u", "guard", "closed"}
+    assert {"G[0, 0]", "a[1]", "u[0]", "u[1]", "guard[0]", "kept[1]"} <= named
     for title, lines in said.items():
-        for store in re.findall(r"^  (u\[\d\]|doubt\[0\]|kept\[\d\]) = x", lines, re.M):
+        for store in re.findall(r"^  (u\[\d\]|guard\[0\]|kept\[\d\]) = x", lines, re.M):
             assert store in title

@@ -204,7 +204,7 @@ def test_a_dead_point_approached(tmp_path):
 
 def test_pivot_growth_is_told_from_singular(five_bar):
     five_bar.reset()
-    five_bar.c.doubt_limit = 0.0
+    five_bar.c.guard_limit = 0.0
     inputs = good_inputs(five_bar)
     assert five_bar.call("torque", *inputs)[0] == "PIVOT_GROWTH"
     assert 0.02 < five_bar.c.pivot <= 1.0

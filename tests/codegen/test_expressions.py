@@ -174,14 +174,14 @@ def test_elimination_solves_both_ways(n):
     f = ca.Function(
         "f", [x, b],
         [ca.vertcat(*e.solve([b[i] for i in range(n)])),
-         ca.vertcat(*e.solve_transposed([b[i] for i in range(n)])), sum(e.doubt, ca.SX(0.0))],
+         ca.vertcat(*e.solve_transposed([b[i] for i in range(n)])), sum(e.guard, ca.SX(0.0))],
     )  # fmt: skip
     for sample in A:
         right = rng.normal(size=n)
-        y, z, doubt = (np.array(r).reshape(-1) for r in f(sample, right))
+        y, z, guard = (np.array(r).reshape(-1) for r in f(sample, right))
         assert relative(sample @ y, right) < 1e-11
         assert relative(sample.T @ z, right) < 1e-11
-        assert doubt < 1.0
+        assert guard < 1.0
 
 
 def test_a_long_function_in_parts_gives_the_same_numbers():
@@ -222,8 +222,8 @@ def test_derivatives_are_those_of_differences(name):
         (forward_function(E), mech.nv),
     ):
         x, d = rng.normal(size=size), derivatives(E, f)
-        dq, dv, dx, doubt = (np.array(r) for r in d(q, v, x, 0.2))
-        assert doubt < 1.0
+        dq, dv, dx, guard = (np.array(r) for r in d(q, v, x, 0.2))
+        assert guard < 1.0
         for _ in range(3):
             sq, sv, sx = rng.normal(size=mech.nv), rng.normal(size=mech.nv), rng.normal(size=size)
 
@@ -258,5 +258,5 @@ def test_compiled_derivatives():
 
 def test_terms_function_is_dense_and_named():
     f = terms_function(symbolic(*case("four_bar")))
-    assert f.name_out() == ["error", "rate", "G", "drift", "M", "h", "doubt"]
+    assert f.name_out() == ["error", "rate", "G", "drift", "M", "h", "guard"]
     assert all(f.sparsity_out(i).is_dense() for i in range(f.n_out()))

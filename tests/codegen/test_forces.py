@@ -57,16 +57,16 @@ def test_laws_with_every_force_agree_with_the_other_paths(name):
     for q, v in moving_states(name):
         assert off_by(numbers(terms(q, v, t))[6], hc.terms(mech, q, v, t=t).F) < SAME
         tau = rng.normal(size=mech.nv)
-        a, doubt = numbers(forward(q, v, tau, t))
-        if doubt < 1.0:
+        a, guard = numbers(forward(q, v, tau, t))
+        if guard < 1.0:
             trusted += 1
             expected = hc.forward_dynamics(mech, q, v, tau, partition=part, t=t)
             assert off_by(a, expected.a) < 10.0 * SAME
         if inverse is None:
             continue
         target = rng.normal(size=mech.nu)
-        u, _, doubt = numbers(inverse(q, v, target, t))
-        if doubt < 1.0:
+        u, _, guard = numbers(inverse(q, v, target, t))
+        if guard < 1.0:
             assert off_by(u, prepared.torque(q, v, target, t)) < SAME
     assert trusted
 
@@ -85,8 +85,8 @@ def test_the_torque_takes_friction_where_the_controller_does(name, friction_at):
         given = [mech.motor_positions(q) + 0.1, *rng.normal(size=(2, mech.nu))]
         for v_ref in (given[1], 0.03 * given[1], mech.motor_rates(v), np.zeros(mech.nu)):
             x = q, v, given[0], v_ref, given[2], t
-            u, doubt = numbers(law(*x))
-            if doubt < 1.0:
+            u, guard = numbers(law(*x))
+            if guard < 1.0:
                 assert off_by(u, ctl.torque(*x)) < SAME
 
 

@@ -81,8 +81,8 @@ def test_just_before_the_guard_trips_the_answer_is_still_good(name):
 
         def at(s, q=q, v=v, step=step, target=target):
             x = pin.normalize(mech.model, pin.integrate(mech.model, q, s * step))
-            u, _, doubt = f(x, v, target, 0.0)
-            return x, np.array(u)[:, 0], float(doubt)
+            u, _, guard = f(x, v, target, 0.0)
+            return x, np.array(u)[:, 0], float(guard)
 
         path = np.linspace(0.0, 1.0, 40)
         trips = [s for s in path if not at(s)[2] < 1.0]
@@ -92,12 +92,12 @@ def test_just_before_the_guard_trips_the_answer_is_still_good(name):
         for _ in range(40):
             middle = 0.5 * (good + bad)
             good, bad = (middle, bad) if at(middle)[2] < 1.0 else (good, middle)
-        x, u, doubt = at(good)
+        x, u, guard = at(good)
         try:
             expected = general_path(prepared, x, v, target, 0.0, None)
         except hc.SingularityError:
             pytest.fail("the guard took a singular state for a good one")
-        assert doubt > 0.5
+        assert guard > 0.5
         assert relative(u, expected) < 1e-8
         found += 1
     assert found >= 3

@@ -47,9 +47,9 @@ def as_expressions(mech, part, group):
     E = symbolic(mech, part)
     K, tree = motor_constraints(E), SymbolicTree(E)
     u = carry(K, tree, ca.SX(group))
-    doubt = total([*E.doubt, *K.doubt, *tree.doubt])
-    u, doubt = ca.substitute([u, doubt], [E.v], [ca.SX.zeros(mech.nv)])
-    return ca.Function("carry", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
+    guard = total([*E.guard, *K.guard, *tree.guard])
+    u, guard = ca.substitute([u, guard], [E.v], [ca.SX.zeros(mech.nv)])
+    return ca.Function("carry", [E.q, E.t], [u, guard], ["q", "t"], ["u", "guard"])
 
 
 def by_c99(function, folder):
@@ -66,9 +66,9 @@ def by_c99(function, folder):
     law.argtypes, law.restype = [doubles] * 4, None
 
     def answer(q):
-        u, doubt = np.zeros(function.numel_out(0)), np.zeros(1)
-        law(np.ascontiguousarray(q), np.zeros(1), u, doubt)
-        assert doubt[0] < 1.0
+        u, guard = np.zeros(function.numel_out(0)), np.zeros(1)
+        law(np.ascontiguousarray(q), np.zeros(1), u, guard)
+        assert guard[0] < 1.0
         return u
 
     return answer
@@ -85,7 +85,7 @@ def test_a_new_law_is_one_text_on_every_machine(name, tmp_path):
     group = np.diag((np.arange(mech.nv) < mech.nv / 2).astype(float))
     at = laws_in_numbers(hc.PreparedInverseDynamics(mech, part, None, "project", None, None))
     function = as_expressions(mech, part, group)
-    law = Law("carry", (("q", mech.nq),), (("u", mech.nu), ("doubt", 1)))
+    law = Law("carry", (("q", mech.nq),), (("u", mech.nu), ("guard", 1)))
     module = built(lambda name: extension_source(c_function(function), law, name), ("-O0",))
 
     def refused(*_):

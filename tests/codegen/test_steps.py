@@ -95,8 +95,8 @@ def test_where_a_step_leads_is_that_of_pinocchio(size):
     place, rng = placed_function(symbolic(mech)), np.random.default_rng(4)
     for q0, _ in states("every_joint", "open", 5):
         d, v = size * rng.uniform(-1.0, 1.0, mech.nv), rng.normal(size=mech.nv)
-        q, rate, doubt = (np.array(x).ravel() for x in place(q0, np.concatenate([d, v])))
-        assert doubt < 1.0
+        q, rate, guard = (np.array(x).ravel() for x in place(q0, np.concatenate([d, v])))
+        assert guard < 1.0
         assert np.abs(q - pin.integrate(mech.model, q0, d)).max() < 1e-14
         ahead, behind = (
             pin.difference(mech.model, q, pin.integrate(mech.model, q0, d + e * rate)) / e
@@ -113,7 +113,7 @@ def test_a_turn_that_is_too_far_is_in_doubt():
     assert float(place(mech.reference, d)[2]) > 1.0
 
 
-# ----------------------------------------------------------------------------------------- doubt
+# ----------------------------------------------------------------------------------------- guard
 
 
 def dead(mech):

@@ -42,14 +42,14 @@ def test_the_law_is_that_of_the_controller(case):
         law = Law(controller)
         for q, v in given:
             asked = reference(controller, q, v, rng)
-            u, doubt = law(q, v, asked)
+            u, guard = law(q, v, asked)
             try:
                 expected = controller.torque(q, v, asked)
             except (hc.SingularityError, hc.InconsistentError):
-                assert not doubt < 1.0, what
+                assert not guard < 1.0, what
                 continue
             seen += 1
-            if doubt < 1.0:
+            if guard < 1.0:
                 assert relative(u, expected) < 1e-9, what
             else:
                 doubted += 1
@@ -80,7 +80,7 @@ def test_rows_and_errors_are_those_of_the_task(case):
             rows = task_rows(E, task, value)
             columns = [ca.vertcat(*x) for x in (rows.drift, rows.rate, rows.error)]
             J = dense(rows.jacobian, mech.nv)
-            f = ca.Function("f", [E.q, E.v, value], [J, *columns, ca.vertcat(*rows.doubt)])
+            f = ca.Function("f", [E.q, E.v, value], [J, *columns, ca.vertcat(*rows.guard)])
             for q, v in given:
                 kin = hc.project(mech, q, v).kinematics
                 motion = task.at(kin)
@@ -117,13 +117,13 @@ def test_the_law_is_that_of_the_controller_all_over_the_zoo(name):
     law = Law(controller)
     for q, v in states(mech, 10, rng):
         asked = reference(controller, q, v, rng)
-        u, doubt = law(q, v, asked)
+        u, guard = law(q, v, asked)
         try:
             expected = controller.torque(q, v, asked)
         except (hc.SingularityError, hc.InconsistentError):
-            assert not doubt < 1.0
+            assert not guard < 1.0
             continue
-        if doubt < 1.0:
+        if guard < 1.0:
             assert relative(u, expected) < 1e-8
             seen += 1
     assert seen >= 5
@@ -142,8 +142,8 @@ def test_motors_that_are_more_than_motions():
         law = Law(controller)
         for q, v in states(mech, 5, rng):
             asked = reference(controller, q, v, rng)
-            u, doubt = law(q, v, asked)
-            assert doubt < 1.0
+            u, guard = law(q, v, asked)
+            assert guard < 1.0
             assert relative(u, controller.torque(q, v, asked)) < 1e-9
 
 
@@ -157,8 +157,8 @@ def test_friction_at_the_rates_that_the_controller_takes(at):
         law, other = Law(controller), Law(dataclasses.replace(controller, friction_at="measured"))
         for q, v in states(mech, 5, rng):
             asked = reference(controller, q, v, rng)
-            u, doubt = law(q, v, asked)
-            assert doubt < 1.0
+            u, guard = law(q, v, asked)
+            assert guard < 1.0
             assert relative(u, controller.torque(q, v, asked)) < 1e-9
             assert (relative(u, other(q, v, asked)[0]) > 1e-6) == (at == "reference")
 
@@ -172,8 +172,8 @@ def test_constraints_that_depend_on_time(at):
     for t in (0.3, 1.7):
         q, v = hc.assemble(mech, v_guess=rng.normal(size=3), t=t)
         asked = reference(controller, q, v, rng)
-        u, doubt = law(q, v, asked, t)
-        assert doubt < 1.0
+        u, guard = law(q, v, asked, t)
+        assert guard < 1.0
         assert relative(u, controller.torque(q, v, asked, t)) < 1e-9
 
 
@@ -183,8 +183,8 @@ def test_critical_damping_without_eigenvectors(n):
     X = rng.normal(size=(n, n))
     K = X @ X.T
     entries = [[A[i, j] for j in range(n)] for i in range(n)]
-    found, doubt = critically_damped(K, entries, [z[i] for i in range(n)])
-    f = ca.Function("f", [A, z], [ca.vertcat(*found), sum(doubt, ca.SX(0.0))])
+    found, guard = critically_damped(K, entries, [z[i] for i in range(n)])
+    f = ca.Function("f", [A, z], [ca.vertcat(*found), sum(guard, ca.SX(0.0))])
     for spread in (0.0, 1.0, 3.0):
         Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
         mobility, rate = (Q * 10.0 ** rng.uniform(-spread, spread, n)) @ Q.T, rng.normal(size=n)
@@ -268,8 +268,8 @@ def test_damping_in_the_code_is_that_of_the_general_path():
     controller, seen = laws("five_bar")["damped"], 0
     law, v = Law(controller), np.zeros(4)
     for condition, q in on_the_way():
-        u, doubt = law(q, v, [0.1, 0.5])
-        if condition > 100.0 and doubt < 1.0:
+        u, guard = law(q, v, [0.1, 0.5])
+        if condition > 100.0 and guard < 1.0:
             assert relative(u, controller.torque(q, v, [0.1, 0.5])) < 1e-6
             seen += 1
     assert seen > 3
@@ -288,14 +288,14 @@ def test_a_task_of_one_row_at_a_dead_centre(mode):
             b = -a - np.arcsin(0.4 * np.sin(a))
             q = np.array([a, b, 0.2 * np.cos(a) + 0.5 * np.cos(a + b)])
             asked = [q[2] + 0.01]
-            u, doubt = law(q, np.zeros(3), asked)
+            u, guard = law(q, np.zeros(3), asked)
             expected = answer(controller.torque, q, np.zeros(3), asked)
             told.append(isinstance(expected, str))
             if told[-1]:
-                assert not doubt < 1.0
-            elif doubt < 1.0:
+                assert not guard < 1.0
+            elif guard < 1.0:
                 assert np.abs(u - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
-            assert mode == "raise" or doubt < 1.0
+            assert mode == "raise" or guard < 1.0
     assert any(told) == (mode == "raise")
 
 

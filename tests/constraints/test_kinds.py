@@ -34,7 +34,7 @@ BENT = Composed(
     value=lambda x, size, atan2, floor: size * (x[0] + 0.5 * x[0] * x[0]),
     gradient=lambda x, size: (size * (1.0 + x[0]),),
     curvature=lambda x, xdot, size: size * xdot[0] * xdot[0],
-    doubt=lambda x: x[0] * x[0],
+    guard=lambda x: x[0] * x[0],
     point=False,
 )
 """A function of a cosine that vanishes with it: the same motion as that of the cosine."""

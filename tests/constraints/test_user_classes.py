@@ -381,7 +381,7 @@ def test_a_composed_row_is_made_of_rows_along_vectors():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1j, None])
-@pytest.mark.parametrize("which", ["value", "gradient", "curvature", "doubt"])
+@pytest.mark.parametrize("which", ["value", "gradient", "curvature", "guard"])
 @pytest.mark.parametrize("analytic", [False, True])
 def test_functions_of_a_kind_give_finite_numbers(example, which, bad, analytic):
     found = (bad, bad) if which == "gradient" else bad
@@ -685,7 +685,7 @@ def dwelling(example):
         value=lambda x, r, atan2, floor: beyond(x[0], r) ** 3,
         gradient=lambda x, r: (3.0 * beyond(x[0], r) ** 2,),
         curvature=lambda x, xdot, r: 6.0 * beyond(x[0], r) * xdot[0] ** 2,
-        doubt=lambda x: 0.0,
+        guard=lambda x: 0.0,
     )
 
     def make(model, name, reference):

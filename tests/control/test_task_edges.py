@@ -185,8 +185,8 @@ def test_more_rows_than_motions_are_told_once(caplog):
         for _ in range(3):
             hc.TaskSpaceControl(mech, along("x z ry"), 400.0, 40.0)
     assert [record.message for record in caplog.records if "least squares" in record.message] == [
-        "five_bar: the tasks have 3 rows, and the motors drive 2 motions: they are done by least "
-        "squares, those of higher priority first"
+        "five_bar: the tasks have 3 rows, and the motors drive 2 motions: they are solved by "
+        "least squares, those of higher priority first"
     ]
 
 

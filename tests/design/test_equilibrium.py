@@ -59,8 +59,8 @@ def test_a_pendulum_stands_or_hangs():
     up, down = hc.equilibrium(pendulum(), [1.2]), hc.equilibrium(pendulum(), [-1.2])
     np.testing.assert_allclose([up.q[0], down.q[0]], [np.pi / 2, -np.pi / 2], atol=1e-12)
     assert (up.stable, down.stable) == (False, True)
-    assert "falls away" in up.unheld[0]
-    assert "pulled back" in down.unheld[0]
+    assert "unstable" in up.unheld[0]
+    assert "which is stable" in down.unheld[0]
     level = hc.equilibrium(pendulum(), [0.0])  # where the way has no slope
     assert abs(abs(level.q[0]) - np.pi / 2) < 1e-9
 
@@ -81,7 +81,7 @@ def test_ball_and_continuous_joints():
     ball = hc.equilibrium(pendulum(pin.JointModelSpherical()), down)
     assert balance(ball) < 1e-12
     assert ball.stable is None
-    assert sum("nothing pulls it back" in s for s in ball.unheld) == 1
+    assert sum("no restoring force" in s for s in ball.unheld) == 1
     turned = hc.equilibrium(pendulum(pin.JointModelRUBZ()), [np.cos(2.0), np.sin(2.0)])
     np.testing.assert_allclose(turned.q, [0.0, 1.0], atol=1e-11)
 
@@ -96,7 +96,7 @@ def test_fewer_motors_than_motions():
     start = hc.assemble(mech)[0]
     assert np.linalg.norm(near.q - start) < np.linalg.norm(fixed.q - start)
     assert near.held == 1
-    assert "falls away" in near.unheld[0]
+    assert "unstable" in near.unheld[0]
 
 
 def test_the_nearest_of_many():
@@ -130,7 +130,7 @@ def test_springs_hold_and_nothing_holds_without_gravity():
     afloat = hc.equilibrium(one_motor().with_model(model))
     assert not afloat.u.any()
     assert afloat.stable is None
-    assert "nothing pulls it back" in afloat.unheld[0]
+    assert "no restoring force" in afloat.unheld[0]
 
 
 def test_redundant_motors_share_by_least_norm():
@@ -176,7 +176,7 @@ def on_an_arm(mass, small, forces=(), motors=("arm",)):
 def test_a_small_pendulum_on_a_heavy_arm_counts(mass, small):
     eq = hc.equilibrium(on_an_arm(mass, small), [0.3, 0.5])
     assert eq.q.sum() == pytest.approx(np.pi / 2, abs=1e-10)
-    assert "'small': no motor moves it; it is in balance by itself, and falls" in eq.unheld[0]
+    assert "'small': no motor moves it, and it is at an equilibrium, which is unst" in eq.unheld[0]
 
 
 @pytest.mark.parametrize("stiffness", [1e3, 1e6, 1e8])
@@ -186,7 +186,7 @@ def test_beside_a_stiff_spring_the_weak_ones_count(stiffness):
     assert stiffness * eq.q[0] == pytest.approx(-9.81 * (0.5 + 0.01), rel=1e-4)
     assert eq.q.sum() == pytest.approx(-np.pi / 2, abs=1e-10)
     assert eq.stable
-    assert all("pulled back" in sentence for sentence in eq.unheld)
+    assert all("which is stable" in sentence for sentence in eq.unheld)
 
 
 def test_of_a_tenth_of_a_millimetre_and_a_microgram():
@@ -223,20 +223,20 @@ def test_a_rope_that_is_just_taut_holds_one_side_only(side):
     rope = hc.Spring(("link", at(0.5)), ("universe", at(side, 0.5)), 500.0, 1.0, unilateral=True)
     eq = hc.equilibrium(pendulum(forces=[rope]), [np.pi / 2])
     assert eq.stable is None
-    assert "falls away" in eq.unheld[0]
+    assert "unstable" in eq.unheld[0]
     other = hc.Spring(
         ("link", at(0.5)), ("universe", at(-side, 0.5)), 500.0, 1.0, unilateral=True, name="other"
     )
     held = hc.equilibrium(pendulum(forces=[rope, other]), [np.pi / 2])
     assert held.stable
-    assert "pulled back" in held.unheld[0]
+    assert "which is stable" in held.unheld[0]
 
 
 def test_idle_rods_of_a_leg_are_in_balance_but_for_rounding():
     mech = hc.load(shared_robot("cassie_like"))
     eq = hc.equilibrium(mech)
     np.testing.assert_array_equal(eq.q, hc.assemble(mech)[0])
-    assert sum("nothing pulls it back" in sentence for sentence in eq.unheld) == 2
+    assert sum("no restoring force" in sentence for sentence in eq.unheld) == 2
 
 
 def test_rounded_rows_that_are_kept_at_the_equilibrium_count():

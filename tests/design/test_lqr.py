@@ -214,7 +214,7 @@ def test_modes_that_no_motor_moves():
         eq = hc.equilibrium(mech, [np.pi / 2, 0.0])
         return hc.linearize(mech, eq.q, u=eq.u)
 
-    with pytest.raises(hc.NotActuatedError, match=r"'wheel': it swings undamped at 2\.757 Hz"):
+    with pytest.raises(hc.NotActuatedError, match=r"'wheel': it oscillates undamped at 2\.757 Hz"):
         hc.lqr(sprung(0.0), 1.0, 1.0)
     law = hc.lqr(sprung(0.01), 1.0, 1.0)  # it comes to rest by itself
     assert np.abs(law.K[:, [1, 3]]).max() < 1e-9
@@ -237,7 +237,7 @@ def test_what_is_no_design_is_refused(five):
         ((np.eye(3), R), r"Q must be a number, a diagonal \(4,\)"),
         (
             (0.0, R),
-            "the motion of .* has no weight in Q, and it falls away by a factor of e in 0.163 s",
+            "the motion of .* has no weight in Q, and it diverges by a factor of e in 0.163 s",
         ),
         ((np.nan, R), "Q must be finite"),
         (

@@ -36,45 +36,45 @@ def sentences(A, dt=None):
     return [x.sentence for x in (lin if dt is None else lin.discretized(dt)).modes()]
 
 
-SWING = "swings at 0.4985 Hz (3.132 rad/s), "
+SWING = "oscillates at 0.4985 Hz (3.132 rad/s), "
 TOLD = {
-    "double integrator": ([[0, 1], [0, 0]], 2 * ["drifts: nothing pulls 'x0' back"]),
-    "one with noise": ([[0, 1], [3e-11, -1e-12]], 2 * ["drifts: nothing pulls 'x0' back"]),
-    "other noise": ([[0, 1], [-3e-11, 1e-12]], 2 * ["drifts: nothing pulls 'x0' back"]),
+    "double integrator": ([[0, 1], [0, 0]], 2 * ["drifts (no restoring force): 'x0'"]),
+    "one with noise": ([[0, 1], [3e-11, -1e-12]], 2 * ["drifts (no restoring force): 'x0'"]),
+    "other noise": ([[0, 1], [-3e-11, 1e-12]], 2 * ["drifts (no restoring force): 'x0'"]),
     "pendulum down": ([[0, 1], [-9.81, 0]], [SWING + "not damped: 'x0'"]),
     "pendulum up": (
         [[0, 1], [9.81, 0]],
         [
             "decays by a factor of e in 0.319 s: 'x0'",
-            "falls away by a factor of e in 0.319 s: 'x0'",
+            "diverges by a factor of e in 0.319 s: 'x0'",
         ],
     ),
     "damped": (
         [[0, 1], [-9.81, -0.5]],
-        ["swings at 0.4969 Hz (3.122 rad/s), damping ratio 0.08: 'x0'"],
+        ["oscillates at 0.4969 Hz (3.122 rad/s), damping ratio 0.08: 'x0'"],
     ),
     "fed": (
         [[0, 1], [-9.81, 0.5]],
-        ["swings at 0.4969 Hz (3.122 rad/s), and grows by a factor of e in 4 s: 'x0'"],
+        ["oscillates at 0.4969 Hz (3.122 rad/s), and grows by a factor of e in 4 s: 'x0'"],
     ),
     "coasting": (
         [[0, 1], [0, -0.5]],
-        ["drifts: nothing pulls 'x0' back", "decays by a factor of e in 2 s: 'x0'"],
+        ["drifts (no restoring force): 'x0'", "decays by a factor of e in 2 s: 'x0'"],
     ),
     "critically damped": ([[0, 1], [-1, -2]], 2 * ["decays by a factor of e in 1 s: 'x0'"]),
     "critically, fast": ([[0, 1], [-1e6, -2e3]], 2 * ["decays by a factor of e in 0.001 s: 'x0'"]),
     "slow beside stiff": (
         [[0, 0, 1, 0], [0, 0, 0, 1], [-0.05, 0, 0, 0], [0, -1e9, 0, 0]],
         [
-            "swings at 0.03559 Hz (0.2236 rad/s), not damped: 'x0'",
-            "swings at 5033 Hz (3.162e+04 rad/s), not damped: 'x1'",
+            "oscillates at 0.03559 Hz (0.2236 rad/s), not damped: 'x0'",
+            "oscillates at 5033 Hz (3.162e+04 rad/s), not damped: 'x1'",
         ],
     ),
     "two carts on a spring": (
         [[0, 0, 1, 0], [0, 0, 0, 1], [-5, 5, 0, 0], [5, -5, 0, 0]],
         [
-            *2 * ["drifts: nothing pulls 'x0', 'x1' back"],
-            "swings at 0.5033 Hz (3.162 rad/s), not damped: 'x0', 'x1'",
+            *2 * ["drifts (no restoring force): 'x0', 'x1'"],
+            "oscillates at 0.5033 Hz (3.162 rad/s), not damped: 'x0', 'x1'",
         ],
     ),
 }
@@ -91,7 +91,7 @@ def test_sentences(name):
 def test_what_is_gone_after_a_tick():
     (slow, fast) = model_like([[0, 1], [-1, -1e5]]).discretized(1e-1).modes()
     assert slow.value == pytest.approx(-1e-5, rel=1e-6)
-    assert fast.sentence == "is gone after a tick: 'x0'"
+    assert fast.sentence == "decays within a tick: 'x0'"
     assert fast.stable
 
 
@@ -144,7 +144,7 @@ def test_hanging_and_standing_pendulums():
     assert down.sentence.endswith("not damped: 'swing'")
     lin = hc.linearize(mech, [np.pi / 2])
     assert lin.at_equilibrium
-    assert {x.sentence.split()[0] for x in lin.modes()} == {"falls", "decays"}
+    assert {x.sentence.split()[0] for x in lin.modes()} == {"diverges", "decays"}
     assert not hc.linearize(mech, [0.3]).at_equilibrium
     assert not hc.linearize(mech, [-np.pi / 2], [0.1]).at_equilibrium
 

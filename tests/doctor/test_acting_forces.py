@@ -35,7 +35,7 @@ def test_friction_in_all_joints():
     text = said(report)
     assert f"Friction: viscous in '{tree[0]}', " in text
     assert "(4 of 5 joints)." in text
-    assert "- None in 'tip_hinge' (1 of 5 joints), without a motor, while joints with one " in text
+    assert "- Joints without motor and without friction: 'tip_hinge' (1 of 5 joints). " in text
 
 
 def test_friction_of_cut_joints_counts():

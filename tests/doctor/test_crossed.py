@@ -23,8 +23,10 @@ def test_size_and_mass_are_told(scale, asks):
     assert report.mass == pytest.approx(2.0 * (0.2 + 0.5 + 0.4))
     (size,) = report.loop_sizes
     assert size == pytest.approx(scale * hc.mobility(LINKAGES["four_bar"]().mechanism()).size, 0.3)
-    assert f"its loops measure {size:.3g} m, and all that moves weighs 2.2 kg." in said(report)
-    assert ("is it drawn in millimetres?" in said(report)) == asks
+    assert f"its loops measure {size:.3g} m; the mass of the moving bodies is 2.2 kg." in said(
+        report
+    )
+    assert ("check whether the file has millimetres" in said(report)) == asks
     assert report.to_dict()["loop_sizes"] == [size]
 
 
@@ -37,14 +39,14 @@ def test_inertias_in_a_wrong_unit_are_asked_about(factor, asks):
         of = model.inertias[i]
         model.inertias[i] = pin.Inertia(of.mass, of.lever, factor * of.inertia)
     report = hc.mobility(mech.with_model(model))
-    assert ("are moments of inertia in kg m^2" in said(report)) == asks
+    assert ("that moments of inertia are in kg m^2" in said(report)) == asks
     rod = 2.0 * np.sqrt(factor * 7.352e-4 / 0.05)
     assert report.dimensions.width == pytest.approx(rod)
     assert report.dimensions.widest.startswith("elbow_")
 
 
 def test_size_of_what_has_no_loop_or_does_not_close():
-    assert "Size: it measures" in said(hc.mobility(hc.load(hc.robot_file("geared_arm"))))
+    assert "Size: the mechanism measures" in said(hc.mobility(hc.load(hc.robot_file("geared_arm"))))
     case = LINKAGES["four_bar"]()
     longer = case.mechanism().without("pin") if "pin" in case.cut else case.mechanism()
     pair = hc.Mechanism(
@@ -54,7 +56,7 @@ def test_size_of_what_has_no_loop_or_does_not_close():
     report = hc.mobility(pair)
     assert not report.closed
     assert "Size: its loops measure 2" in said(report)
-    assert "in millimetres?" in said(report)
+    assert "has millimetres" in said(report)
 
 
 def five_bar_closed_by(R_left, R_right, **options):
@@ -89,7 +91,7 @@ def test_a_closure_across_the_hinges_of_its_loop(held, options, q):
     assert (found.closure, found.hinges, found.turns) == ("pin", "y", "z")
     assert found.axes == f"{held} rx rz"
     assert (
-        "of the loop of 'pin' are parallel to y of its frames, the closure turns about z"
+        "are parallel to axis y of its frames, but the closure rotates about z. If its axis"
         in said(report)
     )
     assert f'or give axes "{found.axes}"' in said(report)

@@ -24,14 +24,14 @@ from zoo import ZOO, at
 import holoctl as hc
 
 
-def upside_down():
+def upside_down(turn=np.pi):
     link = planar("upside_down", 1.0)
     for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
         add_bar(link, name, length, 1.0)
     link.add_joint("motor", "revolute", "universe", "crank")
     link.add_joint("elbow", "revolute", "crank", "coupler", at(0.2))
     link.add_joint("pivot", "revolute", "universe", "rocker", at(0.5))
-    turned = at(0.4, R=pin.utils.rotate("x", np.pi))
+    turned = at(0.4, R=pin.utils.rotate("x", turn))
     link.add_joint("pin", "revolute", "coupler", "rocker", at(0.5), turned)
     return link.mechanism(["pin"], ["motor"], {"motor": 1.0, "elbow": -0.5, "pivot": 1.4})
 
@@ -45,7 +45,7 @@ WORDS = {
     "Contradiction": too_long,
     "Actuation singularity": lambda: at_the_dead_centre("slider"),
     "Bifurcation": folded_parallelogram,
-    "shaky": stretched,
+    "Shaky": stretched,
     "opposite directions": upside_down,
 }
 """What is said of a mechanism, and of no other of these."""
@@ -57,6 +57,15 @@ def test_each_trouble_is_told_by_its_name_and_no_other(words):
     assert words in text
     for other in set(WORDS) - {words}:
         assert other not in text
+
+
+@pytest.mark.parametrize(("turn", "named"), [(3.1416, ["pin"]), (3.1414, ["pin"]), (1e-5, [])])
+def test_opposite_axes_of_rounded_frames_are_named(turn, named):
+    report = hc.mobility(upside_down(turn))
+    assert (report.ok, report.closed) == (False, False)
+    assert report.contradictions == ["pin.ry", "pin.rx"]
+    assert report.opposite == named
+    assert ("Opposite axes: at this configuration the axes of 'pin'" in said(report)) == bool(named)
 
 
 def test_a_locked_triangle():
@@ -295,7 +304,7 @@ def test_gravity_on_an_idle_rod_is_told():
     balanced = hc.mobility(ZOO["idle_rod"]())
     assert balanced.idle == ["rod"]
     assert balanced.idle_motions[0].loaded  # its centre of mass is off the line of its ends
-    assert "Gravity works on 'rod'" in said(balanced)
+    assert "Gravity acts on the motion of 'rod'" in said(balanced)
     mech = ZOO["idle_rod"]()
     held = hc.inverse_dynamics(
         mech, balanced.q, np.zeros(5), np.zeros(5), coordinates="all"
@@ -312,7 +321,7 @@ def test_gravity_on_an_idle_rod_is_told():
 
 def test_a_motor_in_a_structure_that_cannot_move():
     report = hc.mobility(LINKAGES["triangle"]().mechanism(actuated=["left"]))
-    assert "nothing that they could move" in said(report)
+    assert "no motion that they could drive" in said(report)
 
 
 def test_a_mechanism_far_from_the_origin_is_the_same_mechanism():

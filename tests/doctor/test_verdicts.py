@@ -251,8 +251,8 @@ def test_rows_that_may_be_left_out_hold_on_all_that_can_be_reached():
     assert (len(report.redundant), len(report.latent)) == (1, 2)
     _, rows = constraint_rows(mech, mech.reference, np.zeros(mech.nv))
     assert null_space(rows.jacobian).shape[1] == 9
-    assert "Bifurcation: paths of the mechanism cross here." in said(report)
-    assert "Each of 9 motions may start, but no more than 8 go on together" in said(report)
+    assert "Bifurcation: motion paths cross here." in said(report)
+    assert "9 independent motions, but at most 8 can continue together" in said(report)
 
 
 def test_paths_of_different_dimension_that_meet():
@@ -293,7 +293,7 @@ def test_weak_rows_are_told_with_their_own_strength():
     assert report.weak == ["weak.0"]
     assert report.margin > 0.1
     assert report.redundancy.strength < 5e-3
-    assert f"with only {report.redundancy.strength:.1g} of full strength" in said(report)
+    assert f"of the scaled rows is {report.redundancy.strength:.1g}." in said(report)
 
 
 def test_many_rows_are_named_together():

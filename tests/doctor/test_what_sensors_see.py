@@ -84,8 +84,8 @@ def test_the_gain_is_the_noise_of_the_worst_coordinate():
 
 def test_a_five_bar_says_what_its_motors_see():
     text = said(hc.mobility(robot("five_bar")))
-    assert "Sensors: the motors suffice; they see both motions." in text
-    assert "Noise gain of the worst coordinate: 1.3; 0.89 with 'tip_hinge' as one more sen" in text
+    assert "Sensors: the motors are sufficient; they observe both motions." in text
+    assert "Noise gain of the worst coordinate: 1.3; it is 0.89 with 'tip_hinge' as one mo" in text
 
 
 def test_one_motor_of_two_does_not_suffice_and_one_joint_more_does():
@@ -102,8 +102,8 @@ def test_one_motor_of_two_does_not_suffice_and_one_joint_more_does():
     assert s.more == (min(with_it, key=with_it.get),)
     assert s.more_gain == pytest.approx(min(with_it.values()), rel=1e-9)
     text = said(report)
-    assert "Sensors: 'motor_left' does not suffice; it sees 1 of 2 motions, not the mot" in text
-    assert f"All are seen with '{s.more[0]}' as one more sensor, at a noise gain of" in text
+    assert "Sensors: 'motor_left' is not sufficient; it observes 1 of 2 motions, not" in text
+    assert f"All are observed with '{s.more[0]}' as one more sensor, at a noise gain of" in text
 
 
 def test_a_robot_with_a_motion_that_its_motors_do_not_see():
@@ -119,9 +119,9 @@ def test_a_robot_with_a_motion_that_its_motors_do_not_see():
     assert len(cured.unseen) == 2
     text = said(report)
     assert (
-        "the motors do not suffice; they see 6 of 7 motions (2 more are idle), not that of" in text
+        "the motors are not sufficient; they observe 6 of 7 motions (2 more are idle), not" in text
     )
-    assert "All are seen with 'free_universal4' as one more sensor" in text
+    assert "All are observed with 'free_universal4' as one more sensor" in text
 
 
 def test_hinges_of_a_ball_are_no_place_for_a_sensor():
@@ -172,7 +172,7 @@ def test_a_dead_point_of_the_sensors_is_told_and_what_cures_it():
     assert s.nearby_gain < np.inf
     assert len(s.more) == 1
     assert s.more_gain == pytest.approx(gain(mech, report.q, ["slider", *s.more]), rel=1e-6)
-    assert "This is a dead point of the sensor" in said(report)
+    assert "This is a singularity (dead point) of the sensor" in said(report)
 
 
 def test_where_paths_cross_the_gain_is_that_nearby():
@@ -230,7 +230,7 @@ def test_a_floating_base_is_measured_in_front():
     assert s.measured == ("root_joint", *mech.actuated)
     assert s.suffice
     assert s.seen == report.dof
-    assert "Sensors: 'root_joint' and the motors suffice; they see all" in said(report)
+    assert "Sensors: 'root_joint' and the motors are sufficient; they observe all" in said(report)
 
 
 def test_what_is_rigid_or_open_has_nothing_to_see():

@@ -65,7 +65,7 @@ def test_the_doctor_the_tick_and_the_compiler_name_them(gripper):
     report = hc.mobility(mech)
     assert report.coupled_motors == ["right"]
     assert report.to_dict()["coupled_motors"] == ["right"]
-    assert "'right' adds no motion: couplings tie" in " ".join(str(report).split())
+    assert "'right' adds no motion: couplings connect" in " ".join(str(report).split())
     q, _ = hc.assemble(mech)
     prepared = hc.PreparedInverseDynamics(mech, hc.partition(mech, q))
     assert "'right': couplings tie" in prepared.general

@@ -109,7 +109,7 @@ class Page:
         with tabs.add_tab("Pose"):
             self._add_pose()
         with tabs.add_tab("Doctor"):
-            self._doctor = gui.add_html(panel.words("The doctor examines the mechanism ..."))
+            self._doctor = gui.add_html(panel.words("The doctor is examining the mechanism."))
         with tabs.add_tab("Show"):
             self._add_layers()
             if words:
@@ -298,7 +298,7 @@ class Page:
         with self._motions:
             self._choice = gui.add_button_group("Play", ("",), visible=False)
             self._choice.on_click(lambda event: self._choose(str(event.target.value)))
-            self._nothing = gui.add_html(panel.words("The doctor looks for motions ..."))
+            self._nothing = gui.add_html(panel.words("The motions are being computed."))
         self._controls = gui.add_folder("Time", visible=False)
         with self._controls:
             self._button = gui.add_button("Play", hint="space")
@@ -323,7 +323,7 @@ class Page:
         if options and options != tuple(self._choice.options):
             self._choice.options = options
         self._choice.visible, self._nothing.visible = bool(options), not found
-        self._nothing.content = panel.words("Nothing moves.", "holoctl-motions")
+        self._nothing.content = panel.words("The mechanism cannot move.", "holoctl-motions")
 
     def _choose(self, name: str) -> None:
         """Play the run or a motion."""
@@ -347,7 +347,7 @@ class Page:
             try:
                 pictures = played(at.mech, at.q, motion)
                 if (pictures == pictures[0]).all():
-                    why = f"Nothing moves here by {motion.words}: {_why(motion)}"
+                    why = f"No motion is possible here by {motion.words}: {_why(motion)}"
                     self._go(replace(at, words=why))
                     return
                 self._load(filmed(at, pictures, f"Motion: {motion.words}."), at)
@@ -382,7 +382,7 @@ class Page:
         if (film := self._film) is None:
             return
         what = "run" if film is self._recorded else "motion"
-        share, text = None, f"Shown is another pose, not the {what}."
+        share, text = None, f"The shown pose is not an instant of the {what}."
         if self._in_film:
             t = float(self._time.value)
             share = (t - film.start) / ((film.end - film.start) or 1.0)

@@ -67,7 +67,7 @@ def pose(posture: Posture, t: float = 0.0) -> str:
 
 def singular(here: Singularity, point: str) -> str:
     """Bars of the singular values at a posture; without a bar and with a dash if undefined."""
-    sides = {1: "side of the start", -1: "beyond the singularity, seen from the start"}
+    sides = {1: "on the side of the start", -1: "on the other side of the singularity"}
     side = f", {sides[here.side]}" if here.side else ""
     rows = [("Type 2 (parallel), motors", here.type_2, side)]
     if point:
@@ -123,8 +123,8 @@ def words(text: str, name: str = "holoctl-doctor") -> str:
 def doctor(text: str, fresh: bool) -> str:
     """The report of the doctor; unless `fresh`, with a note that it is of another configuration."""
     late = "" if fresh else (
-        f'<p id="holoctl-out-of-date" style="color: {RED}; margin: 0.3em 0">Out of date: this is '
-        "about another configuration than the shown one, which is examined when it comes to "
+        f'<p id="holoctl-out-of-date" style="color: {RED}; margin: 0.3em 0">Out of date: this '
+        "report describes another configuration. The shown one is examined when it comes to "
         "rest.</p>"
     )  # fmt: skip
     return f'<div style="{_TEXT}">{late}</div>{words(text)}' if late else words(text)

@@ -156,7 +156,7 @@ def _candidates(mech: Mechanism, report: MobilityReport, T: Array) -> Iterator[_
     for motion in report.undriven:
         t = T @ (T.T @ _direction(mech, motion))
         i = mech.coordinate_names.index(motion.rates[0][0])
-        more = ", gravity works on it" if motion.loaded else ""
+        more = ", loaded by gravity" if motion.loaded else ""
         yield _Found(f"no motor: {_moved(mech, t, i)}{more}", t)
     for motion in report.idle_motions:
         t = T @ (T.T @ _direction(mech, motion))

@@ -123,7 +123,7 @@ def _panel(
         told = [panel.words(film.words, "holoctl-run")] if recorded is None else []
         parts = [_TIME, panel.charts(film, saved=True), *told, *parts]
     if recorded is None and posture.closed:
-        listed = "\n".join(f"- {motion.words}" for motion in shown) or "Nothing moves."
+        listed = "\n".join(f"- {motion.words}" for motion in shown) or "The mechanism cannot move."
         parts += ["<h2>Motions, one after the other</h2>", panel.words(listed, "holoctl-motions")]
         parts += ["<h2>Efforts that hold it at rest at the start</h2>", panel.held(posture)]
     try:

@@ -50,9 +50,7 @@ def stop_reason(system: System, q: Vector, value: Any, motor: int) -> str:
     _, s, Vt = np.linalg.svd(K)
     what = f"{mech.actuator_names[motor]!r}" if motor >= 0 else "The motion"
     if not s[-1] < LED_UNSEEN:
-        return (
-            f"{what} is followed no further here: a step cannot be proved to stay on this branch."
-        )
+        return f"{what} stops here: it cannot be proved that the next step stays on this branch."
     x = Vt[-1]
     parts = np.argsort(-np.abs(x))
     parts = parts[np.abs(x[parts]) > LED_SHARE * np.abs(x).max()]

@@ -80,8 +80,8 @@ def answers(
     ]
     if given.out is not None:  # inputs are read again where the guard is in doubt
         inputs = [x.copy() if np.may_share_memory(x, found[0]) else x for x in inputs]
-    doubt = _in_pieces(module, inputs, t, found, given)
-    for i in np.flatnonzero(doubt).tolist():
+    guard = _in_pieces(module, inputs, t, found, given)
+    for i in np.flatnonzero(guard).tolist():
         try:
             answer = otherwise(*(x[i] for x in inputs), t)
         except HoloctlError as error:
@@ -115,12 +115,12 @@ def _in_pieces(
     """Fill the outputs; returns the states at which the guard is in doubt."""
     N = len(inputs[0])
     count = cores() if given.workers is None else whole("workers", given.workers, 1)
-    doubt, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    guard, taken = np.zeros(N, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     piece = max(1, min(PIECE, N // (8 * count)))
     count = max(1, min(count, -(-N // piece)))
 
     def work() -> None:
-        module.batch(*inputs, t, *found, doubt, taken, piece, N)
+        module.batch(*inputs, t, *found, guard, taken, piece, N)
 
     if count == 1 and not given.progress:
         work()
@@ -131,7 +131,7 @@ def _in_pieces(
                 _show(given.what, jobs, taken, N)
         for job in jobs:
             job.result()
-    return doubt
+    return guard
 
 
 def _table(name: str, value: Any, size: int) -> Array:

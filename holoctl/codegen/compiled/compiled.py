@@ -1,4 +1,4 @@
-"""`Compiled`: functions of raw arrays in machine code, with the Python path in case of doubt."""
+"""`Compiled`: functions of raw arrays in machine code; Python computes what the guard refuses."""
 
 from __future__ import annotations
 
@@ -687,9 +687,9 @@ class Compiled:
             for x, (label, size) in zip(inputs, self._laws[name][1].inputs, strict=True):
                 vector(label, x, size)  # raises for what is not finite
             raise SingularityError(
-                f"{self.mech.name}: the guard of the compiled function is in doubt at this state "
-                "(near a singular configuration, or q is not normalised), so no derivative is "
-                "given there"
+                f"{self.mech.name}: the guard of the compiled function refuses this state: it is "
+                "near a singular configuration, or q is not normalised; no derivative is computed "
+                "there"
             )
         by_q, by_v, by_input = (part.reshape(rows, -1) for part in found)
         return by_q, by_v, by_input

@@ -167,9 +167,9 @@ class CompiledTasks:
             np.require(x, dtype=float, requirements=["C", "A"])
             for x in (q, v, value, wanted.rate, wanted.acceleration)
         ]
-        u, doubt = (np.empty(size) for _, size in law.outputs)
-        module.raw(*given, t, u, doubt)
-        if not (doubt[0] < 1.0 and all(finite(x) for x in (*given, u))):
+        u, guard = (np.empty(size) for _, size in law.outputs)
+        module.raw(*given, t, u, guard)
+        if not (guard[0] < 1.0 and all(finite(x) for x in (*given, u))):
             return self._torque_in_python(q, v, reference, t, out=out)
         return u if out is None else stored("out", out, u)
 

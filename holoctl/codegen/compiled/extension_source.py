@@ -28,7 +28,7 @@ class Law:
     inputs : tuple of (str, int)
         Name and size of each input but t.
     outputs : tuple of (str, int)
-        The same of the outputs; the first is what the tick returns, the last is ``doubt``.
+        The same of the outputs; the first is what the tick returns, the last is ``guard``.
     tick : bool
         Whether it is called in control loops, or its raw form is enough.
     placed : bool
@@ -63,9 +63,9 @@ def extension_source(kernel: str, law: Law, module: str) -> str:
             for i, (x, size) in enumerate(law.inputs)
         ),
         "refused": "".join(f"!{x} || " for x in names), "first": outputs[0],
-        "call": _call(law, names, [*outputs, "&doubt"]), "squares": _squares(law, names, 1),
+        "call": _call(law, names, [*outputs, "&guard"]), "squares": _squares(law, names, 1),
         "batch_sizes": _sizes((*law.inputs, *law.outputs[:tables])),
-        "batch_call": _call(law, places, [*outputs, "&doubt"]),
+        "batch_call": _call(law, places, [*outputs, "&guard"]),
         "batch_squares": _squares(law, places, tables),
         "copies": "\n".join(
             f"    memcpy(p[{n + i}] + k * {size}, {name}, {size} * sizeof(double));"

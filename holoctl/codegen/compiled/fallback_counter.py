@@ -28,6 +28,6 @@ class Fallbacks:
             first = self._count == 1
         if first:
             log.warning(
-                "%s: the guard of the compiled %s is in doubt at a state, and the Python path "
-                "answers; further ones are only counted, in .fallbacks", self._mechanism, name,
+                "%s: the guard of the compiled %s refused a state, and Python computed the result; "
+                "further states are only counted, in .fallbacks", self._mechanism, name,
             )  # fmt: skip

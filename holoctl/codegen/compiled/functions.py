@@ -152,7 +152,7 @@ def limited_source(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
         "shared": made.shared, "limits": limits_c(limits), "driver": made.driver,
     })  # fmt: skip
     return batched_tanh_exp(text), replace(
-        law_of(found.function), outputs=(("u", mech.nu), ("doubt", 1))
+        law_of(found.function), outputs=(("u", mech.nu), ("guard", 1))
     )
 
 

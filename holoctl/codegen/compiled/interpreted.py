@@ -32,13 +32,13 @@ class _Machine:
         sizes += [function.numel_out(i) for i in range(function.n_out())]
         self.flat = np.zeros(sum(sizes))
         parts = np.split(self.flat, np.cumsum(sizes)[:-1])
-        self.results, self.doubt = parts[n:], parts[-1]
+        self.results, self.guard = parts[n:], parts[-1]
         self.run = virtual_machine(function, self.results, parts[:n])
 
     def good(self) -> bool:
         """Whether the guard is not in doubt, and all inputs and outputs are finite: a function may
         be independent of an input."""
-        return bool(self.doubt[0] < 1.0) and finite(self.flat)
+        return bool(self.guard[0] < 1.0) and finite(self.flat)
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,7 +136,7 @@ def _kinds(lib: Library) -> dict[str, object]:
         "limited": laws.limits, "limited_hold": laws.limited_hold, "plant": lib.plant,
         "scaled": laws.limits is not None and laws.limits.policy == "scale",
         "moving": laws.limits is not None and laws.limits.fast,
-        "forces": E.mech.forces, "guarded": E.forces.doubt, "unit_parts": E.tree.unit_parts,
+        "forces": E.mech.forces, "guarded": E.forces.guard, "unit_parts": E.tree.unit_parts,
         "rounded": E.partition.tolerance > 0.0, "left_out": in_header(lib.left_out),
     }  # fmt: skip
 

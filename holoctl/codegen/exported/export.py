@@ -113,11 +113,11 @@ def export_c(
         The output of C without a valid torque: ``"hold"``, the last good one, or ``"zero"``. May be
         changed in C.
     hold_limit : int, optional
-        The number of consecutive calls in trouble for which ``"hold"`` holds a torque, 0 to
+        The number of consecutive calls with an error for which ``"hold"`` holds a torque, 0 to
         4294967295. After them u is zero and the status EXPIRED, until a call succeeds. May be
         changed in C.
     plant : bool, optional
-        Also write ``holoctl_<name>_plant.c``: the exact plant, for trials on a computer.
+        Also write ``holoctl_<name>_plant.c``: the exact plant, for simulation on a computer.
     measured : iterable of str, or "all", optional
         The measured joints, as in `ClosedStateEstimator`: C also estimates the closed state, with
         ``holoctl_<name>_state`` and ``holoctl_<name>_torque_from_motors``. ``"all"``: without these

@@ -39,8 +39,8 @@ class TaskExport:
     ----------
     subject : TaskSubject
     function : ``task(q, v, value, rate, acceleration[, t])``
-        ``-> u, doubt, closed, moved, speed, kept, size, missed, singular``, as `Laws.law`; missed
-        is of the rows of the task, singular their part of the doubt.
+        ``-> u, guard, closed, moved, speed, kept, size, missed, singular``, as `Laws.law`; missed
+        is of the rows of the task, singular their part of the guard.
     """
 
     subject: TaskSubject
@@ -56,12 +56,12 @@ class Laws:
     controller : ComputedTorque or None
         None also where its motors have no positions of their own.
     law : ``law(q, v, target[, rates, share][, t])``
-        ``-> u, doubt, closed, moved, speed, kept, size, missed``. Errors, rates and what they are
+        ``-> u, guard, closed, moved, speed, kept, size, missed``. Errors, rates and what they are
         compared with, the acceleration likewise, over all rows. Where there are rates of motors,
         friction is that of the motion that has these for a share of 1, that of v for 0.
     matrix : ``matrix(q[, t]) -> A``
     errors : ``errors(q, v, q_ref, v_ref) -> e, rate``, or None without a controller
-    hold : ``hold(q, v[, t]) -> u, doubt, closed, moved, speed``, or None if it is not needed
+    hold : ``hold(q, v[, t]) -> u, guard, closed, moved, speed``, or None if it is not needed
     timed : bool
         Whether there is a t.
     at_reference : bool
@@ -123,11 +123,11 @@ def exported_laws(
     named = ["rates", "share"][: len(at)]
     given = [E.q, E.v, target, *at]
     inverse = inverse_function(E, weights, "project", at_reference=moved)
-    u, a, doubt = inverse.call([*given, E.t], True, False)
+    u, a, guard = inverse.call([*given, E.t], True, False)
     off = measures(E)
     state = [_dense(off.errors), _dense(off.rates), off.speed]
     kept, redundant, size = broken_rows(E, a)
-    outputs = [u, doubt, *state, _dense([*kept, *redundant]), size, ca.SX(mech.B.T) @ a - target]
+    outputs = [u, guard, *state, _dense([*kept, *redundant]), size, ca.SX(mech.B.T) @ a - target]
     holding: list[SX] = []
     if controller is not None and controller.compensation == "gravity":
         holding = holding_function(E, weights).call([E.q, E.t], True, False)
@@ -138,15 +138,15 @@ def exported_laws(
     everything = [*outputs, *holding, *forces, A, *of_a_task]
     timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in everything)
     t, label = ([E.t], ["t"]) if timed else ([], [])
-    results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed"]
+    results = ["u", "guard", "closed", "moved", "speed", "kept", "size", "missed"]
     names = ["q", "v", "target", *named, *label]
     limited_law = limited_hold = None
     if limits is not None:
         still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, E.t]
         base = inverse.call(still, True, False)[:2]
         if moved:
-            a, base, doubt = as_it_moves(E, limits, u, base[0], doubt)
-        own = dict(zip(results[1:], [doubt, *outputs[2:]], strict=True))
+            a, base, guard = as_it_moves(E, limits, u, base[0], guard)
+        own = dict(zip(results[1:], [guard, *outputs[2:]], strict=True))
         limited_law = limited(E, limits, "law", ([*given, *t], names), own, (u, a), base)
     if limits is not None and holding:
         limited_hold = _limited_hold(E, limits, dict(zip(results, holding, strict=False)), t)
@@ -174,13 +174,13 @@ def _task(E: Expressions, subject: TaskSubject) -> tuple[list[SX], list[SX]]:
     found = task_efforts(E, subject, asked)
     kept, redundant, size = broken_rows(E, found.a)
     return asked.inputs, [
-        found.u, found.doubt, _dense(off.errors), _dense(off.rates), off.speed,
+        found.u, found.guard, _dense(off.errors), _dense(off.rates), off.speed,
         _dense([*kept, *redundant]), size, _dense(found.missed), found.singular,
     ]  # fmt: skip
 
 
 def _task_function(E: Expressions, asked: list[SX], outputs: list[SX], t: list[SX]) -> Any:
-    results = ["u", "doubt", "closed", "moved", "speed", "kept", "size", "missed", "singular"]
+    results = ["u", "guard", "closed", "moved", "speed", "kept", "size", "missed", "singular"]
     names = ["q", "v", *NAMES, *(["t"] if t else [])]
     return casadi_module().Function("task", [E.q, E.v, *asked, *t], outputs, names, results)
 
@@ -191,8 +191,8 @@ def _limited_hold(
     """The efforts of holding with a command."""
     command = casadi_module().SX.sym("command", E.mech.nu)
     held, own = holding["u"], {x: y for x, y in holding.items() if x != "u"}
-    motion, doubt = caused_by(E, limits)
-    own["doubt"] = total([own["doubt"], *doubt])
+    motion, guard = caused_by(E, limits)
+    own["guard"] = total([own["guard"], *guard])
     given = [E.q, E.v, command, *t], ["q", "v", "command", *(["t"] if t else [])]
     u = held + command
     return limited(E, limits, "hold", given, own, (u, motion(u)), (held, motion(held)))

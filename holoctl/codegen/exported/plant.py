@@ -15,23 +15,23 @@ __all__ = ["plant_functions"]
 
 
 def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
-    """``motion(q, v, u[, t]) -> qdot, a, doubt``, ``correction(q, v[, t]) -> dq, dv, doubt, off``.
+    """``motion(q, v, u[, t]) -> qdot, a, guard``, ``correction(q, v[, t]) -> dq, dv, guard, off``.
 
     Of them `off` is the largest error of the kept rows before the correction, scaled.
     """
     ca, mech = casadi_module(), E.mech
     u = ca.SX.sym("u", mech.nu)
-    a, doubt = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, E.t], True, False)
+    a, guard = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, E.t], True, False)
     T = tangent(mech.model, E.q)
     t, label = ([E.t], ["t"]) if timed else ([], [])
     motion = ca.Function(
-        "motion", [E.q, E.v, u, *t], [ca.densify(T @ E.v), ca.densify(a), doubt],
-        ["q", "v", "u", *label], ["qdot", "a", "doubt"],
+        "motion", [E.q, E.v, u, *t], [ca.densify(T @ E.v), ca.densify(a), guard],
+        ["q", "v", "u", *label], ["qdot", "a", "guard"],
     )  # fmt: skip
-    dq, dv, doubt, off = _correction(E)
+    dq, dv, guard, off = _correction(E)
     correction = ca.Function(
-        "correction", [E.q, E.v, *t], [ca.densify(T @ dq), dv, doubt, off], ["q", "v", *label],
-        ["dq", "dv", "doubt", "off"],
+        "correction", [E.q, E.v, *t], [ca.densify(T @ dq), dv, guard, off], ["q", "v", *label],
+        ["dq", "dv", "guard", "off"],
     )  # fmt: skip
     return motion, correction
 
@@ -40,9 +40,9 @@ def _correction(E: Expressions) -> tuple[SX, SX, SX, SX]:
     """Steps of the dependent coordinates that take errors and rates of the kept rows to zero."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     dependent = part.dependent.tolist()
-    dq, dv, doubt = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv), ca.SX(0.0)
+    dq, dv, guard = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv), ca.SX(0.0)
     if not dependent:
-        return dq, dv, doubt, ca.SX(0.0)
+        return dq, dv, guard, ca.SX(0.0)
     rows = [{j: row[k] for j, k in enumerate(dependent) if k in row} for row in E.rows.jacobian]
     row_unit = mech.row_scale[part.rows]
     factors = eliminated(E, rows, row_unit, mech.column_scale[part.dependent])
@@ -54,4 +54,4 @@ def _correction(E: Expressions) -> tuple[SX, SX, SX, SX]:
     ):
         dq[k], dv[k] = x, y
     off = largest(float(x) * e for x, e in zip(row_unit, E.rows.error, strict=True))
-    return dq, dv, total(factors.doubt), off
+    return dq, dv, total(factors.guard), off

@@ -79,8 +79,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         q, v = _nearby(mech, closed_q, closed_v, rng, off)
         target = 5.0 * rng.normal(size=mech.nu)
         asked = laws.measured(mech, q, v, target, t)
-        _, doubt, closed, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
-        if not doubt[0] < 0.5:
+        _, guard, closed, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
+        if not guard[0] < 0.5:
             doubtful += 1
             continue
         if not (np.abs(closed).max() < 0.5 * limit and np.abs(moved).max() < 0.5 * slow * speed[0]):
@@ -262,7 +262,7 @@ def _overflows(mech: Mechanism, laws: Laws, states: States) -> bool:
         v = states.v[0].copy()
         v[k] = 1e200
         asked = laws.measured(mech, states.q[0], v, states.target[0], states.t[0])
-        u, doubt, _, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
-        judged = doubt[0] < 1.0 and np.isfinite(moved).all() and np.isfinite(speed).all()
+        u, guard, _, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
+        judged = guard[0] < 1.0 and np.isfinite(moved).all() and np.isfinite(speed).all()
         over += bool(judged and not np.isfinite(u).all())
     return bool(2 * over >= laws.law.numel_in(1))

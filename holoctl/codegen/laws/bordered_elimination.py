@@ -44,9 +44,9 @@ class Bordered:
     moving: list[SX]
 
     @property
-    def doubt(self) -> list[SX]:
+    def guard(self) -> list[SX]:
         """Of the elimination."""
-        return self.elimination.doubt
+        return self.elimination.guard
 
     def motion(self, c: SX) -> SX:
         """a with ``G a = -drift`` and ``C' a = c``."""

@@ -56,11 +56,11 @@ class ClosedStateLaw:
     reverse : ``reverse(x, step) -> numbers``
         From which a step of the sensors leads to x; None where that is x - step, or not needed.
     moving : ``moving(q, d) -> q``
-    closing : ``closing(q, fitted, A, N, t) -> d, phi, det, doubt``
+    closing : ``closing(q, fitted, A, N, t) -> d, phi, det, guard``
         phi are the errors of the kept rows, scaled; ``fitted`` is ``A (x - s(q))``.
-    seeing : ``seeing(q, A, N, t) -> gamma, drift, phi, left_out, det, doubt``
+    seeing : ``seeing(q, A, N, t) -> gamma, drift, phi, left_out, det, guard``
         gamma (nv, m); left_out are the errors of all other rows, scaled.
-    square : ``square(q, A, N, t) -> K, S, phi, by_time, left_out, doubt``
+    square : ``square(q, A, N, t) -> K, S, phi, by_time, left_out, guard``
         Scaled: K (nv, nv), S (m, nv) where there is an A, and phi_t of the kept rows.
 
     drifting : ``drifting(q, v, t) -> drift``
@@ -134,7 +134,7 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedStateLaw:
     by_sensor = [[A[j * m + k] for j in range(b)] if weighed else _unit(k, b) for k in range(m)]
     gamma = ca.horzcat(*(solved([zero] * r, x) for x in by_sensor), ca.SX(mech.nv, 0))
     drift = solved([-x for x in by_time], [zero] * b) if timed else zero
-    doubt = total([*E.rows.doubt, *K.doubt])
+    guard = total([*E.rows.guard, *K.guard])
     given, names = [A, N, E.t], ["A", "N", "t"]
     return ClosedStateLaw(
         sensing, first, b, idle, known, held_at, timed,
@@ -142,20 +142,20 @@ def closed_state(E: Expressions, sensing: Sensing) -> ClosedStateLaw:
         reverse_function(E, sensors) if sensors.whole and not known else None,
         _moving(E),
         ca.Function(
-            "closing", [E.q, fitted, *given], [ca.densify(d), _dense(phi), K.determinant, doubt],
-            ["q", "fitted", *names], ["d", "phi", "det", "doubt"],
+            "closing", [E.q, fitted, *given], [ca.densify(d), _dense(phi), K.determinant, guard],
+            ["q", "fitted", *names], ["d", "phi", "det", "guard"],
         ),
         ca.Function(
             "seeing", [E.q, *given],
             [ca.densify(gamma), ca.densify(drift), _dense(phi), _dense(left_out), K.determinant,
-             doubt],
-            ["q", *names], ["gamma", "drift", "phi", "left_out", "det", "doubt"],
+             guard],
+            ["q", *names], ["gamma", "drift", "phi", "left_out", "det", "guard"],
         ),
         ca.Function(
             "square", [E.q, *given],
             [_scaled(rows, row_unit, c), _scaled(S, 1.0 / u, c) if weighed else zero, _dense(phi),
-             _dense(moving), _dense(left_out), total(E.rows.doubt)],
-            ["q", *names], ["K", "S", "phi", "by_time", "left_out", "doubt"],
+             _dense(moving), _dense(left_out), total(E.rows.guard)],
+            ["q", *names], ["K", "S", "phi", "by_time", "left_out", "guard"],
         ),
         ca.Function("drifting", [E.q, E.v, E.t], [_dense(drifts)], ["q", "v", "t"], ["drift"]),
     )  # fmt: skip

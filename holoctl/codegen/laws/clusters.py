@@ -40,14 +40,14 @@ class SymbolicClusters:
     clusters : list of Cluster
     basis : (nv, k) expressions
         gamma; a column moves one cluster alone.
-    doubt : list of expressions
+    guard : list of expressions
         Of the inertias that were computed; each is below one if they can be trusted.
     """
 
     tree: TreeSteps
     clusters: list[Cluster]
     basis: SX
-    doubt: list[SX] = field(default_factory=list)
+    guard: list[SX] = field(default_factory=list)
 
     def inertia(self, c: Cluster, yields: dict[int, SX]) -> tuple[Callable[[SX], SX], SX, SX]:
         """``b -> D^-1 b``, F' (k, 6), and the yields of the bodies as one of the base (6, 6)."""
@@ -65,7 +65,7 @@ class SymbolicClusters:
             add_to(felt, step.parent, _yield_on_parent(step, felt[i]))
         W = gamma.T @ M[at, at] @ gamma
         factors = factored(W - gamma.T @ C[at, at] @ gamma, REDUCED, scalars(ca.diag(W)))
-        self.doubt.extend(factors.doubt)
+        self.guard.extend(factors.guard)
 
         def solve(b: SX) -> SX:
             return ca.horzcat(*(column(factors.solve(scalars(x))) for x in ca.horzsplit(b)))

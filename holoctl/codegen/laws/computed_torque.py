@@ -11,7 +11,7 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
-from holoctl.codegen.laws.residuals import state_doubt
+from holoctl.codegen.laws.residuals import state_guard
 from holoctl.codegen.matrices import column, total
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.laws.computed_torque import TorqueLaw, base, computed_torque, feedback
@@ -21,7 +21,7 @@ __all__ = ["TorqueExpressions", "at_reference", "errors_function", "torque", "to
 
 
 def torque_function(E: Expressions, subject: Subject) -> Any:
-    """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, doubt``, as `ComputedTorque.torque`.
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, guard``, as `ComputedTorque.torque`.
 
     None without a controller, and where `errors_function` gives none.
 
@@ -33,8 +33,8 @@ def torque_function(E: Expressions, subject: Subject) -> Any:
     found = torque(E, subject)
     if found is None:
         return None
-    outputs = [found.u, found.doubt]
-    return casadi_module().Function("torque", found.inputs, outputs, found.names, ["u", "doubt"])
+    outputs = [found.u, found.guard]
+    return casadi_module().Function("torque", found.inputs, outputs, found.names, ["u", "guard"])
 
 
 class TorqueExpressions(NamedTuple):
@@ -46,7 +46,7 @@ class TorqueExpressions(NamedTuple):
     u, a : (nu, 1), (nv, 1) expressions
         The efforts, and the acceleration that they cause; None if that is not the commanded one,
         because gravity alone is compensated, or friction at the reference.
-    doubt : expression
+    guard : expression
     base : function () -> u, a
         The same of the motion that does not accelerate the motors.
     """
@@ -55,7 +55,7 @@ class TorqueExpressions(NamedTuple):
     names: list[str]
     u: SX
     a: SX | None
-    doubt: SX
+    guard: SX
     base: Callable[[], tuple[SX, SX | None]]
 
 
@@ -78,14 +78,14 @@ def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
 
     def efforts(target: SX | None, rates: SX | None) -> SX:
         if target is None:
-            u, doubt = held()
-            solved.append((u, None, total([doubt, *state_doubt(E, subject.limits)])))
+            u, guard = held()
+            solved.append((u, None, total([guard, *state_guard(E, subject.limits)])))
             return u
         options = subject.weights, subject.inconsistent, subject.limits
         inverse = inverse_function(E, *options, at_reference=rates is not None)
         moved = [] if rates is None else [rates, ca.SX(1.0)]
-        u, a, doubt = inverse.call([E.q, E.v, target, *moved, E.t], True, False)
-        solved.append((u, None if moved else a, doubt))
+        u, a, guard = inverse.call([E.q, E.v, target, *moved, E.t], True, False)
+        solved.append((u, None if moved else a, guard))
         return u
 
     def base_motion() -> tuple[SX, SX | None]:
@@ -94,9 +94,9 @@ def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
 
     c = feedback(law, *errors.call([E.q, E.v, q_ref, v_ref], True, False))
     u = computed_torque(law, efforts, c, v_ref, a_ref)
-    _, a, doubt = solved[-1]
+    _, a, guard = solved[-1]
     inputs = [E.q, E.v, q_ref, v_ref, a_ref, E.t]
-    return TorqueExpressions(inputs, ["q", "v", *names, "t"], u, a, doubt, base_motion)
+    return TorqueExpressions(inputs, ["q", "v", *names, "t"], u, a, guard, base_motion)
 
 
 def at_reference(E: Expressions, controller: ComputedTorque) -> bool:

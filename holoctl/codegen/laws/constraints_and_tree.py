@@ -50,13 +50,13 @@ class SymbolicConstraints:
     bordered : Bordered
     unit : (k,) array
         What scales c.
-    doubt : list of expressions
+    guard : list of expressions
         Of the quantities that were computed; each is below one if they can be trusted.
     """
 
     bordered: Bordered
     unit: Array
-    doubt: list[SX]
+    guard: list[SX]
     of_motors: Callable[[SX], SX]
     of_rates: Callable[[SX], SX]
     motion: Callable[[SX], SX]
@@ -81,7 +81,7 @@ class SymbolicTree:
 
     E: Expressions
     portion: SX | None = None
-    doubt: list[SX] = field(default_factory=list)
+    guard: list[SX] = field(default_factory=list)
     steps: int = 2
 
     @property
@@ -100,7 +100,7 @@ class SymbolicTree:
             return self.E.needed(a)
         if self.portion is not None:
             at = self.portion * at + (1.0 - self.portion) * self.E.v
-        self.doubt.extend(self.E.forces.friction_doubt_at(self.E.v, at))
+        self.guard.extend(self.E.forces.friction_guard_at(self.E.v, at))
         return self.E.needed(a, at)
 
     def at_rest(self) -> SX:
@@ -114,7 +114,7 @@ class SymbolicTree:
     def cholesky(self, W: SX) -> Callable[[SX], SX]:
         """Of a reduced inertia."""
         ca, factors = casadi_module(), factored(W, REDUCED)
-        self.doubt.extend(factors.doubt)
+        self.guard.extend(factors.guard)
 
         def solve(b: SX) -> SX:
             return ca.horzcat(*(column(factors.solve(scalars(x))) for x in ca.horzsplit(b)))
@@ -136,7 +136,7 @@ def free_constraints(E: Expressions) -> SymbolicConstraints:
         raise NotActuatedError(f"{E.mech.name}: these constraints were prepared without motors")
 
     return SymbolicConstraints(
-        K, unit, list(K.doubt), no_motors, no_motors, K.motion, K.velocity, K.along, no_motors,
+        K, unit, list(K.guard), no_motors, no_motors, K.motion, K.velocity, K.along, no_motors,
         basis, lambda: basis().T @ casadi_module().SX(E.mech.B), None,
     )  # fmt: skip
 
@@ -184,7 +184,7 @@ def _driven(E: Expressions, K: Bordered, border: MotorBorder) -> SymbolicConstra
         return ca.vertcat(of_motors, ca.SX.zeros(passive)) if passive else of_motors
 
     return SymbolicConstraints(
-        K, border.unit, list(K.doubt), padded, padded, K.motion, K.velocity, K.along,
+        K, border.unit, list(K.guard), padded, padded, K.motion, K.velocity, K.along,
         lambda x: x[:nu], cache(lambda: K.basis(k)), lambda: ca.SX(np.eye(k)[:, :nu]),
         (lambda: K.basis(passive)) if passive else None,
     )  # fmt: skip
@@ -197,12 +197,12 @@ def _shared(
     ca, mech = casadi_module(), E.mech
     k, unit = border.unit.size, ca.SX(1.0 / border.unit)
     u_scale, cost = effort_scales(mech, weights)
-    N, none, doubt = K.basis(k), ca.SX.zeros(k), list(K.doubt)
+    N, none, guard = K.basis(k), ca.SX.zeros(k), list(K.guard)
     BT = ca.SX(mech.B.T)
     Y = ca.SX(np.diag(u_scale)) @ BT @ N @ ca.SX(np.diag(1.0 / border.unit))  # (nu, k), scaled
     Q, R, of_Y = least_squares(columns(Y))
     bias, v_t = K.motion(none), K.velocity(none)
-    doubt += of_Y
+    guard += of_Y
 
     def nearest(wanted: SX) -> tuple[SX, list[SX]]:
         """c, and what is left of scaled rates or accelerations."""
@@ -213,7 +213,7 @@ def _shared(
         c, left = nearest(ca.SX(u_scale) * (target - BT @ bias))
         if inconsistent == "raise":
             consistent = target_consistent(E.partition.tolerance)
-            doubt.extend((x / (0.1 * consistent)) ** 2 for x in left)
+            guard.extend((x / (0.1 * consistent)) ** 2 for x in left)
         return c
 
     def share(x: SX) -> SX:
@@ -222,7 +222,7 @@ def _shared(
             A = ca.SX(np.diag(1.0 / cost)) @ Y
             Q_w, R_w, more = least_squares(columns(A))
             # weights are unequal by intention, so pivots may be a hundred times smaller here
-            doubt.extend((0.01 / float(cost.min())) ** 2 * d for d in more)
+            guard.extend((0.01 / float(cost.min())) ** 2 * d for d in more)
         u, left = ca.SX.zeros(mech.nu), w
         for _ in range(1 if weights is None else 2):  # with unequal weights Q loses digits
             s = lower_solve(R_w, scalars(left))
@@ -231,7 +231,7 @@ def _shared(
         return ca.SX(u_scale / cost) * u
 
     return SymbolicConstraints(
-        K, border.unit, doubt, of_motors, lambda x: nearest(ca.SX(u_scale) * (x - BT @ v_t))[0],
+        K, border.unit, guard, of_motors, lambda x: nearest(ca.SX(u_scale) * (x - BT @ v_t))[0],
         lambda c: bias + N @ c, lambda c: v_t + N @ c, lambda w: N.T @ w, share,
         lambda: N, lambda: (BT @ N).T, None,
     )  # fmt: skip

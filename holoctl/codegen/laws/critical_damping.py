@@ -32,7 +32,7 @@ SWEEPS = (0, 0, 1, 4, 5, 6, 6)
 def critically_damped(
     stiffness: NDArray[np.float64], mobility: list[list[SX]], ed: list[SX]
 ) -> tuple[list[SX], list[SX]]:
-    """``D ed`` and doubt; all in scaled rows.
+    """``D ed`` and guard; all in scaled rows.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ def critically_damped(
     z = list(ed)
     for i in range(n):  # z = C^-1 ed
         z[i] = (z[i] - total(C[i][j] * z[j] for j in range(i))) / C[i][i]
-    z, doubt = _times_root(Y, z)
+    z, guard = _times_root(Y, z)
     for i in reversed(range(n)):  # C^-T z
         z[i] = (z[i] - total(C[j][i] * z[j] for j in range(i + 1, n))) / C[i][i]
-    return [2.0 * x for x in z], doubt
+    return [2.0 * x for x in z], guard
 
 
 def _cholesky(A: list[list[SX]]) -> list[list[SX]]:
@@ -72,7 +72,7 @@ def _cholesky(A: list[list[SX]]) -> list[list[SX]]:
 
 
 def _times_root(Y: list[list[SX]], z: list[SX]) -> tuple[list[SX], list[SX]]:
-    """``Y^(1/2) z`` of a symmetric matrix, given by its upper half, and doubt."""
+    """``Y^(1/2) z`` of a symmetric matrix, given by its upper half, and guard."""
     ca, n = casadi_module(), len(z)
     turns = list[tuple[int, int, SX, SX]]()
     size = total(Y[i][i] for i in range(n))

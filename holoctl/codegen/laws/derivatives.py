@@ -29,7 +29,7 @@ def derivatives(E: Expressions, function: Any) -> Any:
     ]
     outputs = function.call(inputs, True, False)
     # a derivative goes with the square of what its function goes with: the guard trips earlier
-    first, doubt = ca.vec(outputs[0]), DERIVED**2 * outputs[-1]
+    first, guard = ca.vec(outputs[0]), DERIVED**2 * outputs[-1]
     found, labels = [], []
     for n, x in zip(names, inputs, strict=True):
         if n == "t":
@@ -38,5 +38,5 @@ def derivatives(E: Expressions, function: Any) -> Any:
         found.append(ca.densify(J @ tangent(E.mech.model, E.q) if n == "q" else J))
         labels.append(f"d{function.name_out(0)}_d{n}")
     return ca.Function(
-        f"{function.name()}_derivatives", inputs, [*found, doubt], names, [*labels, "doubt"]
+        f"{function.name()}_derivatives", inputs, [*found, guard], names, [*labels, "guard"]
     )

@@ -26,35 +26,35 @@ MOST_COUPLED = 10.0
 without counting, as of a serial arm of 22 joints; they are ahead from 16 on."""
 
 Way = Callable[[Expressions, SymbolicConstraints], tuple[Callable[[SX], SX], list[SX]]]
-"""Of E and K the function w -> ``gamma W^-1 gamma' w``, and its doubt."""
+"""Of E and K the function w -> ``gamma W^-1 gamma' w``, and its guard."""
 
 
 def forward_function(E: Expressions, ways: Sequence[Way] = ()) -> Any:
-    """``forward_dynamics(q, v, tau, t) -> a, doubt``, as `PreparedForwardDynamics.acceleration`.
+    """``forward_dynamics(q, v, tau, t) -> a, guard``, as `PreparedForwardDynamics.acceleration`.
 
     `ways` are those to choose from; by default all that may take the fewest operations.
     """
     ca, mech = casadi_module(), E.mech
     tau, K, tree = ca.SX.sym("tau", mech.nv), free_constraints(E), SymbolicTree(E)
     found = [way(E, K) for way in ways or _ways(E)]
-    caused, doubt = found[0] if len(found) == 1 else min(found, key=lambda x: _operations(E, *x))
+    caused, guard = found[0] if len(found) == 1 else min(found, key=lambda x: _operations(E, *x))
     a = forward(K, tree, ca.SX.zeros(K.unit.size), tree.steps, caused)(tau)
     return ca.Function(
-        "forward_dynamics", [E.q, E.v, tau, E.t], [a, total([*E.doubt, *K.doubt, *doubt])],
-        ["q", "v", "tau", "t"], ["a", "doubt"],
+        "forward_dynamics", [E.q, E.v, tau, E.t], [a, total([*E.guard, *K.guard, *guard])],
+        ["q", "v", "tau", "t"], ["a", "guard"],
     )  # fmt: skip
 
 
 def by_inertia(E: Expressions, K: SymbolicConstraints) -> tuple[Callable[[SX], SX], list[SX]]:
     """W at once."""
     tree = SymbolicTree(E)
-    return caused_by(K, tree), tree.doubt
+    return caused_by(K, tree), tree.guard
 
 
 def by_clusters(E: Expressions, K: SymbolicConstraints) -> tuple[Callable[[SX], SX], list[SX]]:
     """From cluster to cluster."""
     tree = SymbolicClusters(E.tree, loop_clusters(E), K.basis())
-    return caused_by_clusters(tree, tree.clusters), tree.doubt
+    return caused_by_clusters(tree, tree.clusters), tree.guard
 
 
 def _ways(E: Expressions) -> Sequence[Way]:
@@ -70,10 +70,10 @@ def _ways(E: Expressions) -> Sequence[Way]:
     return (by_clusters,) if pairs > MOST_COUPLED * len(free) else (by_inertia, by_clusters)
 
 
-def _operations(E: Expressions, caused: Callable[[SX], SX], doubt: list[SX]) -> int:
+def _operations(E: Expressions, caused: Callable[[SX], SX], guard: list[SX]) -> int:
     """The number of operations of the function, called as often as the law calls it."""
     ca = casadi_module()
     w = ca.SX.sym("w", E.mech.nv)
-    found = [E.q, E.t, w], [caused(caused(w)), total(doubt)]
+    found = [E.q, E.t, w], [caused(caused(w)), total(guard)]
     count: int = ca.Function("caused", *found).n_instructions()
     return count

@@ -10,7 +10,7 @@ from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
-from holoctl.codegen.laws.residuals import redundant_doubt, state_doubt
+from holoctl.codegen.laws.residuals import redundant_guard, state_guard
 from holoctl.codegen.matrices import total
 from holoctl.laws.inverse import holding, inverse
 from holoctl.rows.state_limits import StateLimits
@@ -25,9 +25,9 @@ def inverse_function(
     limits: StateLimits | None = None,
     at_reference: bool = False,
 ) -> Any:
-    """``inverse_dynamics(q, v, target, t) -> u, a, doubt``, as `PreparedInverseDynamics.torque`.
+    """``inverse_dynamics(q, v, target, t) -> u, a, guard``, as `PreparedInverseDynamics.torque`.
 
-    With limits, doubt includes the state and redundant rows. `at_reference` puts ``rates``
+    With limits, guard includes the state and redundant rows. `at_reference` puts ``rates``
     (nu,) and ``share`` before t: with a share of 1 friction is that of the motion whose motors have
     these rates, see dynamics/friction_velocity.py, which is the oracle; with 0 that of v.
 
@@ -45,17 +45,17 @@ def inverse_function(
     K = motor_constraints(E, weights, inconsistent)
     tree = SymbolicTree(E, *at[1:])
     u, a, _ = inverse(K, tree, K.of_motors(target), K.of_rates(at[0]) if at else None, None)
-    doubt = total([*E.doubt, *K.doubt, *tree.doubt])
+    guard = total([*E.guard, *K.guard, *tree.guard])
     if limits is not None:
-        doubt = total([doubt, *state_doubt(E, limits), *redundant_doubt(E, a)])
+        guard = total([guard, *state_guard(E, limits), *redundant_guard(E, a)])
     return ca.Function(
-        "inverse_dynamics", [E.q, E.v, target, *at, E.t], [u, a, doubt],
-        ["q", "v", "target", *["rates", "share"][: len(at)], "t"], ["u", "a", "doubt"],
+        "inverse_dynamics", [E.q, E.v, target, *at, E.t], [u, a, guard],
+        ["q", "v", "target", *["rates", "share"][: len(at)], "t"], ["u", "a", "guard"],
     )  # fmt: skip
 
 
 def holding_function(E: Expressions, weights: Array | None = None) -> Any:
-    """``holding(q, t) -> u, doubt``, as `PreparedInverseDynamics.holding`, of any state.
+    """``holding(q, t) -> u, guard``, as `PreparedInverseDynamics.holding`, of any state.
 
     Raises
     ------
@@ -69,6 +69,6 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
             f"{E.mech.name}: some of its motions are passive, so nothing may hold it still and no "
             "law for that can be compiled; PreparedInverseDynamics.holding takes it"
         )
-    u, doubt = holding(K, tree), total([*E.doubt, *K.doubt, *tree.doubt])
-    u, doubt = ca.substitute([u, doubt], [E.v], [ca.SX.zeros(E.mech.nv)])
-    return ca.Function("holding", [E.q, E.t], [u, doubt], ["q", "t"], ["u", "doubt"])
+    u, guard = holding(K, tree), total([*E.guard, *K.guard, *tree.guard])
+    u, guard = ca.substitute([u, guard], [E.v], [ca.SX.zeros(E.mech.nv)])
+    return ca.Function("holding", [E.q, E.t], [u, guard], ["q", "t"], ["u", "guard"])

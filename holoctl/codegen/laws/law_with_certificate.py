@@ -53,7 +53,7 @@ def certified_inverse(
     inconsistent: str = "raise",
     limits: StateLimits | None = None,
 ) -> Any:
-    """``inverse_dynamics_certified(q, v, target, t) -> u, certificate, doubt``.
+    """``inverse_dynamics_certified(q, v, target, t) -> u, certificate, guard``.
 
     The certificate is (5,): the numbers of `BatchCertificate`, in its order.
 
@@ -65,7 +65,7 @@ def certified_inverse(
     ca, mech = casadi_module(), E.mech
     target = ca.SX.sym("target", mech.nu)
     law = inverse_function(E, weights, inconsistent, limits)
-    u, a, doubt = law.call([E.q, E.v, target, E.t], True, False)
+    u, a, guard = law.call([E.q, E.v, target, E.t], True, False)
     border, delivered = motor_border(E), ca.SX(mech.B) @ u
     w = tree_efforts(E.tree, E.v, a)
     # the efforts of the motors beside the multipliers, as the law finds them
@@ -75,24 +75,24 @@ def certified_inverse(
     found, broken = _measured(E, a, w, delivered, effort)
     return ca.Function(
         "inverse_dynamics_certified", [E.q, E.v, target, E.t],
-        [u, found, total([doubt, *more, *E.every.doubt, broken])],
-        ["q", "v", "target", "t"], ["u", "certificate", "doubt"],
+        [u, found, total([guard, *more, *E.every.guard, broken])],
+        ["q", "v", "target", "t"], ["u", "certificate", "guard"],
     )  # fmt: skip
 
 
 def certified_forward(E: Expressions) -> Any:
-    """``forward_dynamics_certified(q, v, tau, t) -> a, certificate, doubt``, likewise."""
+    """``forward_dynamics_certified(q, v, tau, t) -> a, certificate, guard``, likewise."""
     ca, mech = casadi_module(), E.mech
     tau, free = ca.SX.sym("tau", mech.nv), E.partition.independent
-    a, doubt = forward_function(E).call([E.q, E.v, tau, E.t], True, False)
+    a, guard = forward_function(E).call([E.q, E.v, tau, E.t], True, False)
     w = tree_efforts(E.tree, E.v, a)
     C, unit = selection(mech.nv, free), 1.0 / mech.column_scale[free]
     effort, more = _constraint_effort(E, C, unit, E.forces.minus(w, E.v) - tau)
     found, broken = _measured(E, a, w, tau, effort)
     return ca.Function(
         "forward_dynamics_certified", [E.q, E.v, tau, E.t],
-        [a, found, total([doubt, *more, *E.every.doubt, broken])],
-        ["q", "v", "tau", "t"], ["a", "certificate", "doubt"],
+        [a, found, total([guard, *more, *E.every.guard, broken])],
+        ["q", "v", "tau", "t"], ["a", "certificate", "guard"],
     )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def certified_forward(E: Expressions) -> Any:
 
 
 def _measured(E: Expressions, a: SX, w: SX, given: SX, effort: SX) -> tuple[SX, SX]:
-    """The certificate of a motion a under the efforts `given`, and its doubt, for numbers that are
+    """The certificate of a motion a under the efforts `given`, and its guard, for numbers that are
     not finite; w is ``M a + h``, `effort` G' lambda."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     stiff, kept = stiffness(mech), np.isin(E.open, part.rows)
@@ -192,7 +192,7 @@ def _in_pairs(operation: Callable[[SX, SX], SX], terms: list[SX]) -> SX:
 
 
 def _constraint_effort(E: Expressions, C: Array, unit: Array, right: SX) -> tuple[SX, list[SX]]:
-    """``G' lambda`` of the multipliers of ``[G_keep' C] (y; x) = right``, and its doubt."""
+    """``G' lambda`` of the multipliers of ``[G_keep' C] (y; x) = right``, and its guard."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     left = np.flatnonzero(~np.isin(E.open, part.rows))
     alone = not left.size or not part.independent.size or part.tolerance > 0.0
@@ -207,7 +207,7 @@ def _constraint_effort(E: Expressions, C: Array, unit: Array, right: SX) -> tupl
     c, r = mech.column_scale, mech.row_scale
     k = part.independent.size
     N = ca.SX(np.diag(1.0 / c)) @ K.basis(k) @ ca.SX(np.diag(1.0 / unit[-k:]))
-    Q, _, doubt = least_squares(columns(N))
+    Q, _, guard = least_squares(columns(N))
     along = ca.horzcat(*(column(x) for x in Q))
     scaled = dense([E.every.jacobian[i] for i in left], mech.nv)
     scaled = ca.SX(np.diag(r[E.open[left]])) @ scaled @ ca.SX(np.diag(c))
@@ -221,7 +221,7 @@ def _constraint_effort(E: Expressions, C: Array, unit: Array, right: SX) -> tupl
     on_kept = ca.SX(np.diag(1.0 / r[part.rows])) @ column(y)
     on_left = column(factors.solve(scalars(by_row @ on_kept)))
     effort = effort + ca.SX(np.diag(1.0 / c)) @ (along @ (Z.T @ on_left))
-    return effort, [*K.doubt, *doubt, *factors.doubt]
+    return effort, [*K.guard, *guard, *factors.guard]
 
 
 def _as_defined(E: Expressions) -> SymbolicRows:
@@ -233,5 +233,5 @@ def _as_defined(E: Expressions) -> SymbolicRows:
         return [entries[i] for i in places]
 
     return SymbolicRows(
-        kept(every.error), kept(every.rate), kept(every.drift), kept(every.jacobian), every.doubt
+        kept(every.error), kept(every.rate), kept(every.drift), kept(every.jacobian), every.guard
     )

@@ -66,7 +66,7 @@ class LimitedLaw:
     function : casadi.Function
         Its last outputs are ``asked, x, x_rate, motor_rates`` and, where velocities are limited,
         ``a``; then, where there is a use for them, ``base`` and ``H, Y, gamma, per_effort,
-        response_doubt``.
+        response_guard``.
     first, response : tuples of str
         The outputs that are needed at every tick, and those of the response to efforts, if any.
     ahead : tuple of casadi.Function
@@ -82,7 +82,7 @@ class LimitedLaw:
 
 
 def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> LimitedLaw | None:
-    """``torque(q, v, q_ref, v_ref, a_ref, t) -> doubt, ...``; None where `torque_function` is.
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> guard, ...``; None where `torque_function` is.
 
     Raises
     ------
@@ -92,27 +92,27 @@ def limited_torque(E: Expressions, subject: Subject, law: LimitsLaw) -> LimitedL
     found = torque(E, subject)
     if found is None:
         return None
-    u, a, doubt, base = found.u, found.a, found.doubt, found.base()
+    u, a, guard, base = found.u, found.a, found.guard, found.base()
     if a is None:
-        a, base, doubt = as_it_moves(E, law, u, base[0], doubt)
+        a, base, guard = as_it_moves(E, law, u, base[0], guard)
     given = found.inputs, found.names
-    return limited(E, law, "torque", given, {"doubt": doubt}, (u, a), base)
+    return limited(E, law, "torque", given, {"guard": guard}, (u, a), base)
 
 
 def limited_task(E: Expressions, subject: TaskSubject, law: LimitsLaw) -> LimitedLaw:
-    """``torque(q, v, value, rate, acceleration, t) -> doubt, ...``, of a law of one task.
+    """``torque(q, v, value, rate, acceleration, t) -> guard, ...``, of a law of one task.
 
     Raises
     ------
     NotActuatedError, InputError, SingularityError
         As `task_function`.
     """
-    asked, found, doubt = guarded_efforts(E, subject)
+    asked, found, guard = guarded_efforts(E, subject)
     u, a, base = found.u, found.a, found.base()
     if subject.at_reference or subject.law.natural:  # not what these efforts cause
-        a, base, doubt = as_it_moves(E, law, u, base[0], doubt)
+        a, base, guard = as_it_moves(E, law, u, base[0], guard)
     given = [E.q, E.v, *asked.inputs, E.t], ["q", "v", *NAMES, "t"]
-    return limited(E, law, "torque", given, {"doubt": doubt}, (u, a), base)
+    return limited(E, law, "torque", given, {"guard": guard}, (u, a), base)
 
 
 def limited(
@@ -171,13 +171,13 @@ def limited_coordinates(E: Expressions, bound: BoundLimits) -> LimitedCoordinate
 
 
 def response(E: Expressions, at: LimitedCoordinates, all_too: bool) -> dict[str, SX]:
-    """H (nu, nu), Y (n, nu), those of all coordinates if they are wanted, and doubt."""
+    """H (nu, nu), Y (n, nu), those of all coordinates if they are wanted, and guard."""
     ca, K, tree = casadi_module(), motor_constraints(E), SymbolicTree(E)
     H, gamma, per_effort = responding(K, tree)
     found = {"H": H, "Y": at.moved(gamma) @ per_effort}
     if all_too:
         found |= {"gamma": gamma, "per_effort": per_effort}
-    found["response_doubt"] = total([*K.bordered.doubt, *tree.doubt])
+    found["response_guard"] = total([*K.bordered.guard, *tree.guard])
     return {name: ca.densify(x) for name, x in found.items()}
 
 
@@ -221,21 +221,21 @@ def bounding_functions(tick: float) -> list[Any]:
 
 
 def as_it_moves(
-    E: Expressions, law: LimitsLaw, u: SX, base: SX, doubt: SX
+    E: Expressions, law: LimitsLaw, u: SX, base: SX, guard: SX
 ) -> tuple[SX, tuple[SX, SX], SX]:
-    """The accelerations that efforts u and base cause, and doubt, where these were not found for
+    """The accelerations that efforts u and base cause, and guard, where these were not found for
     them: where gravity alone is compensated, or friction at the reference, which is not what
     acts."""
     motion, more = caused_by(E, law)
-    return motion(u), (base, motion(base)), total([doubt, *more])
+    return motion(u), (base, motion(base)), total([guard, *more])
 
 
 def caused_by(E: Expressions, law: LimitsLaw) -> tuple[Callable[[SX], SX], list[SX]]:
-    """A function u -> a, the acceleration of the coordinates, and its doubt; zero if no joint has
+    """A function u -> a, the acceleration of the coordinates, and its guard; zero if no joint has
     limits."""
     ca, B = casadi_module(), casadi_module().SX(E.mech.B)
     if not law.bound.names:
         return lambda u: ca.SX.zeros(E.mech.nv), []
     K, tree = motor_constraints(E), SymbolicTree(E)
     motion = forward(K, tree, ca.SX.zeros(K.unit.size), 1)
-    return lambda u: motion(B @ u), [*K.bordered.doubt, *tree.doubt]
+    return lambda u: motion(B @ u), [*K.bordered.guard, *tree.guard]

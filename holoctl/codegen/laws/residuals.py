@@ -1,4 +1,4 @@
-"""The constraint errors of a state and a motion, as expressions, and the doubt by them.
+"""The constraint errors of a state and a motion, as expressions, and the guard by them.
 
     closure       max |r phi|
     velocity      max |r rate| / (1 + max |r G| |v|)
@@ -29,8 +29,8 @@ __all__ = [
     "earlier",
     "measures",
     "noise",
-    "redundant_doubt",
-    "state_doubt",
+    "redundant_guard",
+    "state_guard",
 ]
 
 TURNED = 3.0
@@ -105,7 +105,7 @@ def broken_rows(E: Expressions, a: SX) -> tuple[list[SX], list[SX], SX]:
     return left[: len(kept)], left[len(kept) :], safe
 
 
-def state_doubt(E: Expressions, limits: StateLimits) -> list[SX]:
+def state_guard(E: Expressions, limits: StateLimits) -> list[SX]:
     """Terms whose sum is below one only where the state is within its limits."""
     found, off = [], measures(E)
     if limits.closure is not None:
@@ -115,7 +115,7 @@ def state_doubt(E: Expressions, limits: StateLimits) -> list[SX]:
     return found
 
 
-def redundant_doubt(E: Expressions, a: SX) -> list[SX]:
+def redundant_guard(E: Expressions, a: SX) -> list[SX]:
     """Likewise where the motion keeps the redundant rows, as far as the state allows."""
     if not _left_out(E).size:
         return []

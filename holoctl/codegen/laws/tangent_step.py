@@ -31,20 +31,20 @@ to rounding up to that angle."""
 
 
 def placed_function(E: Expressions) -> Any:
-    """``placed(q0, x) -> q, rate, doubt`` of x = (d, v), as `pin.integrate` and the rate of d."""
+    """``placed(q0, x) -> q, rate, guard`` of x = (d, v), as `pin.integrate` and the rate of d."""
     ca = casadi_module()
     model = plain(E.mech.model)
     q0, x = ca.SX.sym("q0", model.nq), ca.SX.sym("x", 2 * model.nv)
-    q, rate, doubt = ca.SX(q0), ca.SX(x[model.nv :]), list[SX]()
+    q, rate, guard = ca.SX(q0), ca.SX(x[model.nv :]), list[SX]()
     for j in range(1, model.njoints):
-        doubt += placed_joint(model.joints[j], q0, x[: model.nv], x[model.nv :], q, rate)
+        guard += placed_joint(model.joints[j], q0, x[: model.nv], x[model.nv :], q, rate)
     return ca.Function(
-        "placed", [q0, x], [q, rate, total(doubt)], ["q0", "x"], ["q", "rate", "doubt"]
+        "placed", [q0, x], [q, rate, total(guard)], ["q0", "x"], ["q", "rate", "guard"]
     )
 
 
 def placed_joint(joint: Any, q0: SX, d: SX, v: SX, q: SX, rate: SX) -> list[SX]:
-    """Fill what is of one joint in q and rate; its doubt."""
+    """Fill what is of one joint in q and rate; its guard."""
     ca = casadi_module()
     kind = joint.shortname().removeprefix("JointModel")
     iq, iv = joint.idx_q, joint.idx_v

@@ -28,7 +28,7 @@ from holoctl.codegen.laws.constraints_and_tree import (
     motor_constraints,
 )
 from holoctl.codegen.laws.critical_damping import critically_damped
-from holoctl.codegen.laws.residuals import redundant_doubt, state_doubt
+from holoctl.codegen.laws.residuals import redundant_guard, state_guard
 from holoctl.codegen.laws.task_rows import reference_size, task_rows
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.task_law_options import TaskSubject
@@ -90,7 +90,7 @@ class TaskEfforts:
     ----------
     u, a : (nu, 1), (nv, 1) expressions
         The efforts, and the acceleration without the additional efforts of an impedance.
-    doubt, singular : expressions
+    guard, singular : expressions
         Without that of the state, and what the task has to do with it.
     missed : (rows,) list
         The part of the commanded acceleration that a damped task does not achieve.
@@ -102,7 +102,7 @@ class TaskEfforts:
 
     u: SX
     a: SX
-    doubt: SX
+    guard: SX
     singular: SX
     missed: list[SX]
     damping: SX
@@ -129,9 +129,9 @@ def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> 
     rows = task_rows(E, subject.task, asked.value)
     task = _symbolic_task(E, subject, K, rows)
     motion = task_motion(K, tree, task, asked, None, subject.at_reference)
-    singular = [*tree.doubt, *task.doubt]
+    singular = [*tree.guard, *task.guard]
     u, a, _ = inverse(K, tree, motion.motion, motion.rates, motion.push)
-    doubt = total([*E.doubt, *K.doubt, *tree.doubt, *rows.doubt, *task.doubt])
+    guard = total([*E.guard, *K.guard, *tree.guard, *rows.guard, *task.guard])
     missed = scalars(motion.jacobian @ motion.motion - motion.right)
 
     def base() -> tuple[SX, SX]:
@@ -139,26 +139,26 @@ def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> 
         held, motion_held, _ = inverse(K, tree, still, motion.rates, None)
         return held, motion_held
 
-    return TaskEfforts(u, a, doubt, total(singular), missed, total(task.lost), base)
+    return TaskEfforts(u, a, guard, total(singular), missed, total(task.lost), base)
 
 
 def task_function(E: Expressions, subject: TaskSubject) -> Any:
-    """``torque(q, v, value, rate, acceleration, t) -> u, doubt``, as the controller's torque.
+    """``torque(q, v, value, rate, acceleration, t) -> u, guard``, as the controller's torque.
 
     Raises
     ------
     NotActuatedError, InputError, SingularityError
         As `task_efforts`.
     """
-    asked, found, doubt = guarded_efforts(E, subject)
+    asked, found, guard = guarded_efforts(E, subject)
     return casadi_module().Function(
-        "torque", [E.q, E.v, *asked.inputs, E.t], [found.u, doubt],
-        ["q", "v", *NAMES, "t"], ["u", "doubt"],
+        "torque", [E.q, E.v, *asked.inputs, E.t], [found.u, guard],
+        ["q", "v", *NAMES, "t"], ["u", "guard"],
     )  # fmt: skip
 
 
 def guarded_efforts(E: Expressions, subject: TaskSubject) -> tuple[TaskReference, TaskEfforts, SX]:
-    """The symbols of the reference, the law, and its doubt with that of the state.
+    """The symbols of the reference, the law, and its guard with that of the state.
 
     Raises
     ------
@@ -167,8 +167,8 @@ def guarded_efforts(E: Expressions, subject: TaskSubject) -> tuple[TaskReference
     """
     asked = task_reference(subject)
     found = task_efforts(E, subject, asked)
-    limits = state_doubt(E, subject.limits)
-    return asked, found, total([found.doubt, *limits, *redundant_doubt(E, found.a)])
+    limits = state_guard(E, subject.limits)
+    return asked, found, total([found.guard, *limits, *redundant_guard(E, found.a)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +177,13 @@ class SymbolicTask:
 
     Attributes
     ----------
-    doubt : list of expressions
+    guard : list of expressions
         Of solving for the task; each is below one where it can be trusted.
     lost : list of at most one expression
         The damping of a singular task, relative to its mobility, if it has been computed.
     """
 
-    doubt: list[SX]
+    guard: list[SX]
     lost: list[SX]
     jacobian: SX
     right: SX
@@ -205,28 +205,28 @@ def _symbolic_task(
     E: Expressions, subject: TaskSubject, K: SymbolicConstraints, rows: TaskExpression
 ) -> SymbolicTask:
     ca, law, scale = casadi_module(), subject.law, subject.law.usual[0].scale
-    m, per_unit, doubt, lost = scale.size, 1.0 / K.unit, list[SX](), list[SX]()
+    m, per_unit, guard, lost = scale.size, 1.0 / K.unit, list[SX](), list[SX]()
     stiffness, damping = gains(law)
     factors = dict[int, Factors]()
 
     def factored_once(A: SX) -> Factors:
         if id(A) not in factors:
             factors[id(A)] = factored(A, TASK_DOUBT**2)
-            doubt.extend(factors[id(A)].doubt)
+            guard.extend(factors[id(A)].guard)
         return factors[id(A)]
 
     def critical(A: SX, ed: SX) -> SX:
         factored_once(A)
         entries = [[A[max(i, j), min(i, j)] for j in range(m)] for i in range(m)]
         found, more = critically_damped(matrix(law.stiffness[0]), entries, scalars(ed))
-        doubt.extend(more)
+        guard.extend(more)
         return column(found)
 
     def factor(J: SX) -> tuple[Product, Product]:
         _check(E, subject, K, J)
         entries = [{k: J[i, k] for k in range(m) if not J[i, k].is_zero()} for i in range(m)]
         found = eliminated(E, entries, scale, per_unit, 1.0 / TASK_DOUBT)
-        doubt.extend(found.doubt)
+        guard.extend(found.guard)
         return (
             lambda b: column(found.solve(scalars(b))),
             lambda x: column(found.solve_transposed(scalars(x))),
@@ -244,11 +244,11 @@ def _symbolic_task(
         _check(E, subject, K, J)
         found = factored_once(A)
         if not law.damped:
-            doubt.extend(_still(ca.SX(np.diag(scale)) @ J @ ca.SX(np.diag(per_unit))))
+            guard.extend(_still(ca.SX(np.diag(scale)) @ J @ ca.SX(np.diag(per_unit))))
         return lambda b: column(found.solve(scalars(b)))
 
     return SymbolicTask(
-        doubt=doubt,
+        guard=guard,
         lost=lost,
         jacobian=dense(rows.jacobian, E.mech.nv),
         right=-column(rows.drift),
@@ -303,7 +303,7 @@ def _still(J: SX) -> list[SX]:
     """Doubt of rows that hardly move, or hardly otherwise than others; scaled, as
     `pivots_are_large`."""
     factors = factored(J @ J.T, TASK_DOUBT**2)
-    return [*factors.doubt, *(x / TASK_DOUBT**2 for x in factors.inverses)]
+    return [*factors.guard, *(x / TASK_DOUBT**2 for x in factors.inverses)]
 
 
 def _damping(N: SX, J: SX) -> SX:

@@ -137,14 +137,14 @@ def _shown(tree: TreeSteps, v: SX) -> Show:
 def _compare(E: Expressions, task: BoundTask, owner: str, value: SX, found: TaskExpression) -> None:
     """Raise `InputError` where an expression is not its task, on the manifold and beside it."""
     ca, mech, rng = casadi_module(), E.mech, np.random.default_rng(0)
-    parts = [dense(found.jacobian, mech.nv), *(column(x) for x in found[1:4]), total(found.doubt)]
+    parts = [dense(found.jacobian, mech.nv), *(column(x) for x in found[1:4]), total(found.guard)]
     inputs = [E.q, E.v, value, E.t]
     known = {x.name() for x in ca.symvar(ca.veccat(*inputs))}
     if free := {x.name() for x in ca.symvar(ca.veccat(*parts))} - known:
         raise InputError(f"{owner} depends on more than its arguments: {', '.join(sorted(free))}")
     function = ca.Function("task", inputs, [ca.densify(x) for x in parts])
     data, times, compared = mech.model.createData(), cycle(DIFFERENCE_TIMES), 0
-    why = "not finite, or in doubt"
+    why = "not finite, or refused by the guard"
     for sample in E.samples:
         t = next(times)
         q, other = (pin.integrate(mech.model, sample, 0.1 * rng.normal(size=mech.nv)) for _ in "01")
@@ -165,8 +165,8 @@ def _compare(E: Expressions, task: BoundTask, owner: str, value: SX, found: Task
                 f"{owner}: its reference must be {value.numel()} numbers, as its pose= says or one "
                 f"for each row; got shape {numbers.shape}"
             )
-        *here, doubt = (np.array(x) for x in function(q, v, numbers, t))
-        if not (all(np.isfinite(x).all() for x in expected) and doubt.item() < 1.0):
+        *here, guard = (np.array(x) for x in function(q, v, numbers, t))
+        if not (all(np.isfinite(x).all() for x in expected) and guard.item() < 1.0):
             continue
         compared += 1
         for what, x, y in zip(("J", "drift", "rate", "error"), here, expected, strict=True):

@@ -16,9 +16,9 @@ __all__ = ["rows_function", "terms_function"]
 
 
 def terms_function(E: Expressions) -> Any:
-    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], doubt``; F where there are forces."""
+    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], guard``; F where there are forces."""
     ca, mech = casadi_module(), E.mech
-    rows, doubt = _all_rows(E)
+    rows, guard = _all_rows(E)
     h = tree_efforts(E.tree, E.v, ca.SX.zeros(mech.nv))
     outputs = [column(rows.error), column(rows.rate), dense(rows.jacobian, mech.nv)]
     outputs += [column(rows.drift), ca.densify(mass_matrix(E.tree)), h]
@@ -26,21 +26,21 @@ def terms_function(E: Expressions) -> Any:
     if mech.forces:
         outputs.append(-E.forces.minus(ca.SX.zeros(mech.nv), E.v))
         names.append("F")
-    names.append("doubt")
-    return ca.Function("terms", [E.q, E.v, E.t], [*outputs, doubt], ["q", "v", "t"], names)
+    names.append("guard")
+    return ca.Function("terms", [E.q, E.v, E.t], [*outputs, guard], ["q", "v", "t"], names)
 
 
 def rows_function(E: Expressions) -> Any:
-    """``rows(q, v, t) -> scaled, doubt``: the Jacobian of all rows, row by row, their errors and
+    """``rows(q, v, t) -> scaled, guard``: the Jacobian of all rows, row by row, their errors and
     rates, in scaled rows and coordinates, to watch a motion by."""
     ca, mech = casadi_module(), E.mech
-    rows, doubt = _all_rows(E)
+    rows, guard = _all_rows(E)
     G, r = dense(rows.jacobian, mech.nv) * mech.scale, mech.row_scale
     scaled = ca.vertcat(ca.vec(ca.densify(G).T), r * column(rows.error), r * column(rows.rate))
-    given = [E.q, E.v, E.t], [scaled, doubt]
-    return ca.Function("rows", *given, ["q", "v", "t"], ["scaled", "doubt"])
+    given = [E.q, E.v, E.t], [scaled, guard]
+    return ca.Function("rows", *given, ["q", "v", "t"], ["scaled", "guard"])
 
 
 def _all_rows(E: Expressions) -> tuple[SymbolicRows, SX]:
     rows = symbolic_rows(E.mech, E.tree, E.v, E.t, np.arange(E.mech.row_scale.size))
-    return rows, total([*rows.doubt, *E.doubt[len(E.rows.doubt) :]])
+    return rows, total([*rows.guard, *E.guard[len(E.rows.guard) :]])

@@ -305,8 +305,8 @@ def _warn_of_rows(mech: Mechanism, law: TaskLaw, motions: int) -> None:
     if labels not in logged:
         logged.add(labels)
         log.warning(
-            "%s: the tasks have %d rows, and the motors drive %d motions: they are done by least "
-            "squares, those of higher priority first",
+            "%s: the tasks have %d rows, and the motors drive %d motions: they are solved by "
+            "least squares, those of higher priority first",
             mech.name, len(labels), motions,
         )  # fmt: skip
 

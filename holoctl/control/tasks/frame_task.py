@@ -343,11 +343,11 @@ class BoundFrameTask:
             columns = motion.moves if axis in LETTERS else motion.turns
             entries = ((c, ca.dot(n, g)) for c, g in columns)
             rows.append({c: x for c, x in entries if not x.is_zero()})
-        error, doubt = self._error_of(motion, [value[i] for i in range(value.numel())])
-        return TaskExpression(rows, drift, rate, error, doubt)
+        error, guard = self._error_of(motion, [value[i] for i in range(value.numel())])
+        return TaskExpression(rows, drift, rate, error, guard)
 
     def _error_of(self, motion: FrameMotion, value: list[Any]) -> tuple[list[Any], list[Any]]:
-        """e as expressions, and the doubts of a reference that is no rotation."""
+        """e as expressions, and the guards of a reference that is no rotation."""
         import casadi as ca
 
         seen, along = motion.R1.T @ (motion.p2 - motion.p1), self._along.tolist()

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from holoctl.base.checks import Vector, as_given, read_only
 from holoctl.base.errors import InputError
+from holoctl.base.renamed import former_names
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.scales import sizes
@@ -165,6 +166,7 @@ Show = Callable[[Frame | None, Frame], FrameMotion]
 axes."""
 
 
+@former_names(guard="doubt")
 class TaskExpression(NamedTuple):
     """A task as expressions, scalar ones of `casadi.SX`.
 
@@ -174,7 +176,7 @@ class TaskExpression(NamedTuple):
         Coordinate to entry of J; omitted entries are zero.
     drift, rate, error : (rows,) lists
         ``Jd v``, ``J v`` and e.
-    doubt : list
+    guard : list
         Each is below one if the reference is valid.
 
     See Also
@@ -188,7 +190,7 @@ class TaskExpression(NamedTuple):
     drift: list[Any]
     rate: list[Any]
     error: list[Any]
-    doubt: list[Any]
+    guard: list[Any]
 
 
 class BoundTask(Protocol):

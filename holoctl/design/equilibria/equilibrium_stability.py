@@ -76,7 +76,7 @@ def stability(balance: Balance, q: Vector) -> EquilibriumStability:
     if bent:
         apart = [(_on_either_side(rest, x, size), x) for _, x in apart]
     sentences = tuple(
-        f"{_named(mech, x)}: no motor moves it; it is in balance by itself, and {_pushed(k)}"
+        f"{_named(mech, x)}: no motor moves it, and it is at an equilibrium, which is {_pushed(k)}"
         for k, x in apart
     )
     return EquilibriumStability(
@@ -196,5 +196,5 @@ def _named(mech: Mechanism, x: Vector) -> str:
 
 def _pushed(stiffness: float) -> str:
     if abs(stiffness) <= STIFFNESS_NONE:
-        return "nothing pulls it back"
-    return "is pulled back to it" if stiffness > 0.0 else "falls away from it"
+        return "neutral (no restoring force)"
+    return "stable" if stiffness > 0.0 else "unstable"

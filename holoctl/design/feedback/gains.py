@@ -111,12 +111,12 @@ class Gains:
     __setstate__ = unpickled
 
     def __repr__(self) -> str:
-        when = "continuous" if self.frequency is None else f"{self.frequency:g} ticks/s"
-        late = f", {self.delay:g} s late" if self.delay else ""
+        when = "continuous" if self.frequency is None else f"{self.frequency:g} Hz"
+        late = f", delay {self.delay:g} s" if self.delay else ""
         return (
-            f"<Gains: bandwidth {_range(self.bandwidth)} rad/s of at most "
-            f"{_range(self.largest_bandwidth)}, damping {_range(self.damping_left)} left of "
-            f"{_range(self.damping)}; {when}{late}>"
+            f"<Gains: bandwidth {_range(self.bandwidth)} rad/s (limit "
+            f"{_range(self.largest_bandwidth)}), damping ratio {_range(self.damping)} "
+            f"({_range(self.damping_left)} with sampling and delay); {when}{late}>"
         )
 
 

@@ -127,9 +127,9 @@ def _what(lin: Linearization, value: complex) -> str:
     at = value * _speed(lin) if lin.dt is None else np.log(value) / lin.dt
     small = NOT_MOVING * _speed(lin)
     if abs(at) <= small:
-        return "drifts (nothing pulls it back)"
+        return "drifts (no restoring force)"
     if at.real > small:
-        return f"falls away by a factor of e in {1.0 / at.real:.3g} s"
+        return f"diverges by a factor of e in {1.0 / at.real:.3g} s"
     if abs(at.imag) > small:
-        return f"swings undamped at {abs(at.imag) / (2.0 * np.pi):.4g} Hz"
+        return f"oscillates undamped at {abs(at.imag) / (2.0 * np.pi):.4g} Hz"
     return "hardly decays"

@@ -87,7 +87,7 @@ class Linearization:
     >>> eq = hc.equilibrium(mech)
     >>> lin = hc.linearize(mech, eq.q, u=eq.u)
     >>> lin.states, lin.discretized(1e-3).dt, lin.modes()[0]
-    (('crank', 'd crank'), 0.001, <Mode: falls away by a factor of e in 0.106 s: 'crank'>)
+    (('crank', 'd crank'), 0.001, <Mode: diverges by a factor of e in 0.106 s: 'crank'>)
     """
 
     A: Array
@@ -120,7 +120,7 @@ class Linearization:
         n, what = len(self.states) // 2, "in continuous time"
         if self.dt is not None:
             what = f"in ticks of {self.dt:g} s"
-        where = f"its own rate up to {largest(self.rate):.2g}"
+        where = f"state rate up to {largest(self.rate):.2g}"
         if self.at_equilibrium:
             where = "at an equilibrium"
         elif self.along == "motion":

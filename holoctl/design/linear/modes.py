@@ -95,14 +95,14 @@ class Mode:
         """A description of the motion of the mode, with its coordinates."""
         of, at = listing(list(self.coordinates), 4), self.value
         if self.drifts:
-            return f"drifts: nothing pulls {of} back"
+            return f"drifts (no restoring force): {of}"
         if not np.isfinite(at):
-            return f"is gone after a tick: {of}"
+            return f"decays within a tick: {of}"
         if at.imag == 0.0:
-            how = "decays" if at.real < 0.0 else "falls away"
+            how = "decays" if at.real < 0.0 else "diverges"
             return f"{how} by a factor of e in {1.0 / abs(at.real):.3g} s: {of}"
         hertz = at.imag / (2.0 * np.pi)
-        text = f"swings at {hertz:.4g} Hz ({at.imag:.4g} rad/s), "
+        text = f"oscillates at {hertz:.4g} Hz ({at.imag:.4g} rad/s), "
         if abs(self.damping) < NOT_DAMPED:
             return f"{text}not damped: {of}"
         if self.damping > 0.0:

@@ -183,7 +183,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
     units = np.asfortranarray(unit * unit[:, None])
     units_of_M, units_of_GT = units[:n, :n], units[:n, n:]
     evaluate, GT, right = fast.evaluate, fast.entries, fast.right
-    doubt = min(FORWARD_DOUBT, most_condition(part))
+    guard = min(FORWARD_DOUBT, most_condition(part))
     crba, nle = pin.crba, pin.nonLinearEffects
     getrf, getrs = lapack.dgetrf, lapack.dgetrs
     friction, others = all_in_a_tick(mech.bound_forces, model, motion)
@@ -211,7 +211,7 @@ def _dense(mech: Mechanism, part: Partition) -> Tick | None:
         if info:
             return None
         np.divide(1.0, factors.diagonal(), inverse)
-        if not inverse.dot(inverse) < doubt**2:
+        if not inverse.dot(inverse) < guard**2:
             return None
         return factors, order, h
 

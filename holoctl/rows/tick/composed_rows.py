@@ -43,7 +43,7 @@ def composed(
         for k, (row, kind, at) in enumerate(wanted):
             x, xdot, size = xs[at].tolist(), xdots[at].tolist(), float(table.size[row])
             try:
-                if not kind.doubt(x) < 1.0:
+                if not kind.guard(x) < 1.0:
                     return np.nan
                 f_x = gradients[k] = scale[k] * np.array(kind.gradient(x, size))
             except ZeroDivisionError:
