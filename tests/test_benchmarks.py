@@ -59,7 +59,7 @@ COMPILED = (TIMES, ".*", of("compiled"))
 ALL_LAWS = (*FRAMES, "critical", "one axis", "damp")
 
 SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
-    ("docs/design.md", "by sixth order: {} to {} ms for a linear model", "Linear models", ".*",
+    ("docs/design.md", "differences of sixth order, in {} to {} ms", "Linear models", ".*",
      lambda row: [1e-3 * row["by differences, us"]]),
     ("docs/design.md", "is {} to {} times as fast, once it is compiled", "Linear models", ".*",
      of("by differences, us", over="compiled, us")),
@@ -69,6 +69,8 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
      of("cvxpy, ms")),
     ("docs/embedded-time.md", "readings that were found took {} to {} times the median",
      "From encoders to torque, in C", ".*", of("native worst tick, ns", over="native tick, ns")),
+    ("docs/encoders.md", "takes at most {} times as long as a compiled torque",
+     "From encoders to torque", ".*", of("compiled from motors, us", over="compiled torque, us")),
     ("docs/faq.md", "take? {} to {} us in Python", TIMES, ".*", of("inverse")),
     ("docs/faq.md", "us in Python, {} to {} us compiled", *COMPILED),
     ("docs/forces.md", "makes a tick at most {} times as long, in Python and compiled", LAWS, ".*",
@@ -76,11 +78,11 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
     ("docs/from-pinocchio.md", "is {} to {} times as fast as `hc.forward_dynamics` on a four-bar "
      "and a five-bar", TIMES, "four_bar|five_bar",
      of("forward, certified", over="constraintDynamics")),
-    ("docs/index.md", "it, {} to {} us a torque where caches are warm", *COMPILED),
+    ("docs/index.md", "{} to {} us for a torque with warm caches", *COMPILED),
     ("docs/realtime.md", "it takes {} to {} us where caches are warm", *COMPILED),
     ("docs/realtime.md", "takes {} to {} times as long with them", "Batches with certificates",
      ".*", lambda row: [row[f"{x}, certified"] / row[x] for x in ("inverse", "forward")]),
-    ("docs/limits.md", "a comparison: {} to {} us in Python", LIMITS, ".*",
+    ("docs/limits.md", "only comparisons are added: {} to {} us in Python", LIMITS, ".*",
      of("far", "far, joints")),
     ("docs/limits.md", "the tick takes {} to {} times as long as without limits", LIMITS, ".*",
      lambda row: [1.0 + row["nearest"] / row["plain"]]),
@@ -94,8 +96,8 @@ SPEEDS = [  # page, the words around the numbers {}, section, rows, what of them
      of("observer")),
     ("docs/external-forces.md", "coordinates, and {} to {} us more with a wrench", LAWS, IN_PYTHON,
      of("and wrench", more="observer")),
-    ("docs/task-space.md", "A law of one task takes {} to {} times as long", LAWS, IN_PYTHON,
-     of(*FRAMES, over="computed torque")),
+    ("docs/task-space.md", "A control law of one task takes {} to {} times as long", LAWS,
+     IN_PYTHON, of(*FRAMES, over="computed torque")),
     ("docs/task-space.md", "away from there, take {} to {} times as long", LAWS, IN_PYTHON,
      of("one axis", "damp", over="computed torque")),
     ("docs/task-space.md", '`"critical"` {} to {} times as long', LAWS, IN_PYTHON,
@@ -107,7 +109,6 @@ NO_SPEEDS = {  # what is no time of the library, by the words around it
     "docs/decisions/control.md": ("from 0.1 us to 1e5 s",),  # bins of a histogram
     "docs/derivations-multipliers.md": ("on a fast mechanism it is some microseconds",),  # a step
     "docs/file-formats-dynamics.md": ("rotor turns `gear_ratio` times as fast as its joint",),
-    "docs/limits.md": ("not worth its microseconds",),
     "docs/realtime.md": ("up to 50 us late on purpose", "more than 10 us to leave"),  # Linux's
 }
 SPEED = re.compile(
@@ -131,7 +132,9 @@ def number(cell):
 def table(heading):
     """Name of a row to its numbers, of the first table below a heading."""
     (section,) = re.findall(
-        rf"^##+ {re.escape(heading)}[^\n]*\n(.*?)(?=^##|\Z)", RESULTS, re.DOTALL | re.MULTILINE
+        rf"^##+ {re.escape(heading)}(?:: [^\n]*)?\n(.*?)(?=^##|\Z)",
+        RESULTS,
+        re.DOTALL | re.MULTILINE,
     )
     lines = [
         [cell.strip() for cell in line.strip("|").split("|")]

@@ -345,7 +345,7 @@ def test_of_a_run_sliders_efforts_and_doctor_are_of_the_instant():
             until(lambda: "It closes" in hand.doctor and "Out of date" not in hand.doctor)
         hand.slide(0, hand.values[0] + 0.05)
         assert hand.posture.gap < 1e-11
-        assert "not the run" in hand.time_told
+        assert "not an instant of the run" in hand.time_told
         assert hand.posture.motors[0] == pytest.approx(mech.motor_positions(q)[0] + 0.05)
         hand.wind(0.1)
         assert "t = 0.100 s" in hand.time_told
@@ -416,11 +416,11 @@ def test_the_command_holds_the_joints_that_are_set(tmp_path, capsys, monkeypatch
 
     shown = []
 
-    def save_view(mech, path, run=None, *, q=None, geometry=None):
+    def write_page(mech, path, run=None, *, q=None, geometry=None):
         shown.append(opened(mech, q))
-        return path
+        return path, ()
 
-    monkeypatch.setattr(door, "save_view", save_view)
+    monkeypatch.setattr(door, "write_page", write_page)
     to = ["--out", str(tmp_path / "page.html")]
     assert main(["view", "five_bar", *to, "--set", "motor_left=1.9"]) == 0
     assert shown[0].closed
