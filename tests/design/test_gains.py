@@ -128,7 +128,7 @@ def test_gains_and_what_is_left(lin):
     slow = s[np.argmax(s.real)]
     np.testing.assert_allclose(g.damping_left, -slow.real / abs(slow))
     assert (g.damping_left < 0.7).all()
-    assert repr(g).startswith("<Gains: bandwidth 60 rad/s of at most 296, damping 0.69")
+    assert repr(g).startswith("<Gains: bandwidth 60 rad/s (limit 296), damping ratio 0.7 (0.69")
     exact = hc.gains_for(lin, [60.0, 30.0], [0.7, 1.0])
     np.testing.assert_allclose(exact.damping_left, [0.7, 1.0])
     assert np.isinf(exact.largest_bandwidth).all()
