@@ -24,7 +24,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at
 
-__all__ = ["JointBranch"]
+__all__ = ["JointBranch", "named_positions"]
 
 FACTORED_CALL = 20_000
 """Most factorisations in a call: a path across the workspace takes some tens, a hundred turns of a
@@ -156,6 +156,11 @@ class JointBranch:
             )
 
 
+def named_positions(names: tuple[str, ...], x: Vector) -> str:
+    """``name = position`` of each joint, for messages."""
+    return ", ".join(f"{n} = {a:.4g}" for n, a in zip(names, x, strict=True))
+
+
 def _out_of_reach(branch: JointBranch, x: Vector, tally: Tally) -> HoloctlError:
     """The error for positions that no path from the start leads to."""
     if tally.factored >= tally.most:
@@ -164,7 +169,7 @@ def _out_of_reach(branch: JointBranch, x: Vector, tally: Tally) -> HoloctlError:
             f"call ({tally.most} factorisations): are they degrees?",
             why="reach",
         )
-    wanted = ", ".join(f"{n} = {a:.4g}" for n, a in zip(branch.names, x, strict=True))
+    wanted = named_positions(branch.names, x)
     first = ", ".join(f"{a:.4g}" for a in branch.first)
     far = largest(x - branch.first)
     return BranchError(

@@ -53,7 +53,7 @@ from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
-from holoctl.transmission.branch import JointBranch
+from holoctl.transmission.branch import JointBranch, named_positions
 from holoctl.transmission.linkage import BaseMotion, LinkageDynamics, linkage_of
 from holoctl.transmission.polytope import Polytope, between, zonotope
 from holoctl.transmission.report import TransmissionReport, transmission_report
@@ -363,8 +363,8 @@ class Transmission:
         missed[self._turning] = wrapped(missed[self._turning])
         if not largest(missed) <= SAME_POSITION:
             raise BranchError(
-                f"{self.mech.name}: {_named(self.motors, x)} is reached on another branch than "
-                "that of the start, past a singular configuration of the joints, or these "
+                f"{self.mech.name}: {named_positions(self.motors, x)} is reached on another branch "
+                "than that of the start, past a singular configuration of the joints, or these "
                 f"positions of {counted(x.size, 'motor')} for {counted(y.size, 'joint')} "
                 f"contradict each other; the nearest ones differ by {largest(missed):.2g} rad or m",
                 why="dead point",
@@ -562,13 +562,8 @@ class Transmission:
         if rotors:
             inertia: Array = here.J.T @ (self.rotor_inertias[:, None] * here.J)
             return inertia
-        link, rest = self._made_linkage(), np.zeros(self.mech.nv)
-        weightless = link.at_rest._replace(gravity=np.zeros(3))
-        idle, columns = self._by_joints.idle(), []
-        for g in here.gamma.T:
-            a = link.with_idle(here.q, rest, g, weightless, idle, forces=False)
-            columns.append(here.gamma.T @ link.needed(here.q, rest, a, weightless)[6:])
-        found = np.array(columns)
+        rest = np.zeros(self.mech.nv)
+        found: Array = np.array([self._inertial_efforts(here, rest, g) for g in here.gamma.T])
         return 0.5 * (found + found.T)
 
     @property
@@ -588,13 +583,8 @@ class Transmission:
             As `linkage_efforts`.
         """
         here, rates = self._checked(y), self._rates("yd", yd)
-        link = self._made_linkage()
-        weightless = link.at_rest._replace(gravity=np.zeros(3))
         v = here.gamma @ rates
-        a = self._by_joints.bias(here.q, v)
-        a = link.with_idle(here.q, v, a, weightless, self._by_joints.idle(), forces=False)
-        effort: Vector = here.gamma.T @ link.needed(here.q, v, a, weightless)[6:]
-        return effort
+        return self._inertial_efforts(here, v, self._by_joints.bias(here.q, v))
 
     # ------------------------------------------------------------------------------------ gains
 
@@ -881,9 +871,9 @@ class Transmission:
         turned = bool(self._sign) and self._det_sign(J) != self._sign
         if turned or not factors.condition < CONTROL_LOST:
             raise BranchError(
-                f"{self.mech.name}: at {_named(self.joints, y)} the motors lose control of a "
-                "joint, or have lost it between the start and there: det J is zero or has changed "
-                "its sign (a type-2, parallel singularity)",
+                f"{self.mech.name}: at {named_positions(self.joints, y)} the motors lose control "
+                "of a joint, or have lost it between the start and there: det J is zero or has "
+                "changed its sign (a type-2, parallel singularity)",
                 why="control",
             )
         self._here = _AtJoints(place.q, place.gamma, J, factors)
@@ -939,6 +929,14 @@ class Transmission:
         found = link.needed(here.q, v, a, motion)
         return here.gamma.T @ (found[6:] - link.forces(here.q, v)), found[:6]
 
+    def _inertial_efforts(self, here: _AtJoints, v: Vector, a: Vector) -> Vector:
+        """Joint efforts (p,) of the linkage on a base at rest, without gravity and forces."""
+        link = self._made_linkage()
+        weightless = link.at_rest._replace(gravity=np.zeros(3))
+        a = link.with_idle(here.q, v, a, weightless, self._by_joints.idle(), forces=False)
+        efforts: Vector = here.gamma.T @ link.needed(here.q, v, a, weightless)[6:]
+        return efforts
+
     def _limits(self, given: Any) -> BoundLimits:
         asked = requested_limits(self.mech, given, f"{self.mech.name}: transmission")
         return bound_limits(self.mech, asked or Limits())
@@ -988,7 +986,3 @@ def _base_motion(given: Any) -> BaseMotion:
         vector("base: acceleration", acceleration, 6, "m/s^2 and rad/s^2"),
         vector("base: gravity", gravity, 3, "m/s^2"),
     )
-
-
-def _named(names: tuple[str, ...], x: Any) -> str:
-    return ", ".join(f"{n} = {float(a):.4g}" for n, a in zip(names, x, strict=True))
