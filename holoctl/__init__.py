@@ -15,6 +15,7 @@ Packages, from the lowest layer to the highest:
     control        `ComputedTorque` controls motors, `TaskSpaceControl` poses
     codegen        `compile` and `export_c` make machine code of these laws
     design         `linearize`, `lqr`, `retime`, `sweep`: models, gains and motions, offline
+    identification `identify` finds masses, friction and rotors from measurements
     simulation     `simulate` runs a controller against a plant
     app            `draw`, `plot_run`, `animate`, `view` make pictures; the command line
 
@@ -102,6 +103,10 @@ if TYPE_CHECKING:
     from holoctl.forces.joint_friction import JointFriction
     from holoctl.forces.joint_spring import JointSpring
     from holoctl.forces.spring import Spring
+    from holoctl.identification.base_parameters import base_parameters
+    from holoctl.identification.measurements import Measurements
+    from holoctl.identification.parameters import Parameters
+    from holoctl.identification.regression import regression
     from holoctl.io.load import load, robot_file, robot_names
     from holoctl.mechanism.default_limits import limits_of
     from holoctl.mechanism.joint_motion import joint_motion
@@ -182,6 +187,10 @@ _HOMES = {
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
         "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
+    "identification.base_parameters": ["base_parameters"],
+    "identification.measurements": ["Measurements"],
+    "identification.parameters": ["Parameters"],
+    "identification.regression": ["regression"],
     "io.load": ["load", "robot_file", "robot_names"],
     "mechanism.joint_motion": ["joint_motion"],
     "mechanism.limits": ["Limits"],

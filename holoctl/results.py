@@ -36,6 +36,8 @@ from holoctl.dynamics.impacts import Impact
 from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.estimation.closed_state_estimator import EstimatorReport
 from holoctl.estimation.frame_wrench import FrameWrench
+from holoctl.identification.base_parameters import BaseParameters
+from holoctl.identification.regression import Regression
 from holoctl.mechanism.frame_displacements import Move
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection
@@ -52,6 +54,7 @@ from holoctl.transmission.transmission import JointGains, MotorEfforts
 __all__ = [
     "AssemblyMode",
     "AssemblyModes",
+    "BaseParameters",
     "BatchCertificate",
     "Certificate",
     "ClosedMotion",
@@ -85,6 +88,7 @@ __all__ = [
     "Polytope",
     "Power",
     "Projection",
+    "Regression",
     "RepairedGeometry",
     "RobotTransmissions",
     "RowGroup",

@@ -38,6 +38,7 @@ FLOORS = [
     "transmission",
     "codegen",
     "design",
+    "identification",
     "simulation",
     "app",
 ]

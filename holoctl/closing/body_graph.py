@@ -21,7 +21,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Bodies", "Edge", "bodies_at", "whole_joint"]
+__all__ = ["Bodies", "Edge", "bodies_at", "link_name", "whole_joint"]
 
 Labels = NDArray[np.intp]
 
@@ -119,7 +119,7 @@ class Bodies:
     def names(self, bodies: Iterable[int]) -> tuple[str, ...]:
         """Names of the links; of joints for bodies without a link, as between joints in series."""
         shown = sorted(bodies)
-        links = [_link(self.mech.model, b) for b in shown]
+        links = [link_name(self.mech.model, b) for b in shown]
         return tuple(sorted(filter(None, links))) or tuple(
             sorted(plain(self.mech.model).names[b] for b in shown)
         )
@@ -158,7 +158,7 @@ def _within(model: pin.Model) -> dict[int, list[int]]:
     return found
 
 
-def _link(model: pin.Model, joint: int) -> str:
+def link_name(model: pin.Model, joint: int) -> str:
     """The name of the first link that the joint carries, or an empty string."""
     model = plain(model)
     links = (

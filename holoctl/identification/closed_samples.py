@@ -1,0 +1,101 @@
+"""Closed states along the branch of the reference, far enough apart to tell parameters apart.
+
+A random walk: from a closed configuration by a step along the admissible motions, then onto the
+manifold. A step is accepted if the correction is short, so the walk does not change its branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector
+from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.linalg import largest
+from holoctl.base.tolerances import TIGHT
+from holoctl.closing.manifold_projection import TrustRegion, newton_projection
+from holoctl.mechanism.limited_coordinates import beyond_limits
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.projector.projection import Projection, project
+
+__all__ = ["closed_samples", "motion_scale"]
+
+LONGEST, SHORTEST = 1.0, 0.01
+"""The longest and the shortest step of the walk, in the units of `motion_scale`."""
+
+REFUSED = 100
+"""The walk ends after this many steps in a row that are not possible."""
+
+APART = 1.0
+"""The length of the walk between two samples, in the units of `motion_scale`."""
+
+CURVED = 0.1
+"""The longest correction of a step, relative to it (scaled)."""
+
+WORST_CONDITION = 1e3
+"""Samples at which the kept rows or gamma have a larger condition number are left out: near a
+singular configuration parameters seem to have more influence than they have."""
+
+RATE, ACCELERATION = 3.0, 10.0
+"""Standard deviations of random rates and accelerations, in the units of `motion_scale`, per s and
+per s^2."""
+
+
+def motion_scale(P: Projection) -> Vector:
+    """The unit (k,) of each independent rate: the geometric mean of the rates that it causes is 1,
+    scaled. A motor with a gear of 100 then turns by 10 rad, its link by 0.1 rad."""
+    scaled = np.abs(P.gamma / P.mechanism.column_scale[:, None])
+    moved = scaled > 1e-6 * scaled.max(axis=0)
+    logs = np.where(moved, np.log(np.where(moved, scaled, 1.0)), 0.0)
+    found: Vector = np.exp(-logs.sum(axis=0) / moved.sum(axis=0))
+    return found
+
+
+def closed_samples(
+    mech: Mechanism, part: Partition, q: Vector, count: int, rng: np.random.Generator
+) -> Iterator[tuple[Projection, Vector]]:
+    """`count` states along a walk from a closed q: (projection, a) with random admissible
+    velocities and accelerations. Fewer states if the walk cannot go on."""
+    P = project(mech, q, np.zeros(mech.nv), partition=part)
+    step, heading, refused = LONGEST, rng.normal(size=P.k), 0
+    for _ in range(count):
+        gone = 0.0
+        while gone < APART:
+            found = _walked(P, heading * (step / np.linalg.norm(heading)), part)
+            if found is None:
+                step, heading, refused = (
+                    max(0.5 * step, SHORTEST),
+                    rng.normal(size=P.k),
+                    refused + 1,
+                )
+                if refused == REFUSED:
+                    return
+                continue
+            P, gone, step, refused = found, gone + step, min(2.0 * step, LONGEST), 0
+        if P.condition > WORST_CONDITION:
+            continue
+        unit = motion_scale(P)
+        v = P.gamma @ (RATE * unit * rng.normal(size=P.k))
+        at = project(mech, P.q, v, partition=part)
+        yield at, at.gamma @ (ACCELERATION * unit * rng.normal(size=P.k)) + at.bias
+        heading = heading / np.linalg.norm(heading) + rng.normal(size=P.k)
+
+
+def _walked(P: Projection, step: Vector, part: Partition) -> Projection | None:
+    """The projection a step further; None if the correction is long, or limits are exceeded."""
+    mech, rest = P.mechanism, np.zeros(P.mechanism.nv)
+    dq = P.gamma @ (motion_scale(P) * step)
+    to = pin.integrate(mech.model, P.q, dq)
+    size = CURVED * largest(dq / mech.column_scale)
+    try:
+        found = newton_projection(
+            mech, part.rows, to, rest, 0.0, TIGHT, TrustRegion(first=size, contraction=0.5)
+        ).q
+        if mech.limits is not None and beyond_limits(mech, found):
+            return None
+        return project(mech, found, rest, partition=part)
+    except (SingularityError, InconsistentError):
+        return None
