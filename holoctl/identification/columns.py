@@ -41,9 +41,9 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = [
     "BODY_PARAMETERS",
-    "Block",
     "Columns",
     "FrictionLaw",
+    "ParameterBlock",
     "body_block",
     "body_names",
     "friction_block",
@@ -65,7 +65,7 @@ Columns = Callable[[Projection, Vector], Array]
 """columns(P, a) -> (nv, n): the efforts ``M a + h - F`` of parameters that are 1."""
 
 
-class Block(NamedTuple):
+class ParameterBlock(NamedTuple):
     """Parameters of one sort, with their columns.
 
     Attributes
@@ -99,7 +99,7 @@ def body_names(mech: Mechanism) -> tuple[str, ...]:
     )
 
 
-def body_block(mech: Mechanism, joints: Sequence[int]) -> Block:
+def body_block(mech: Mechanism, joints: Sequence[int]) -> ParameterBlock:
     """The inertia of the bodies of these joints."""
     model, names = mech.model, body_names(mech)
     places = [10 * j - 10 + i for j in joints for i in range(10)]
@@ -109,7 +109,7 @@ def body_block(mech: Mechanism, joints: Sequence[int]) -> Block:
         return Y[:, places]
 
     values = [np.asarray(model.inertias[j].toDynamicParameters()) for j in joints]
-    return Block(
+    return ParameterBlock(
         tuple(f"{names[j - 1]}.{x}" for j in joints for x in BODY_PARAMETERS),
         np.concatenate([*values, np.zeros(0)]), -np.inf, columns,
     )  # fmt: skip
@@ -202,7 +202,9 @@ def friction_of(laws: Mapping[str, FrictionLaw]) -> JointFriction:
     )
 
 
-def friction_block(mech: Mechanism, laws: Mapping[str, FrictionLaw], stribeck: bool) -> Block:
+def friction_block(
+    mech: Mechanism, laws: Mapping[str, FrictionLaw], stribeck: bool
+) -> ParameterBlock:
     """Viscous and Coulomb friction of these rates; with `stribeck` the excess of all of them,
     otherwise of those that have some."""
     every = {name: law._replace(viscous=1.0, coulomb=1.0) for name, law in laws.items()}
@@ -226,13 +228,13 @@ def friction_block(mech: Mechanism, laws: Mapping[str, FrictionLaw], stribeck: b
         excess = np.exp(-((r / speed) ** 2)) * step
         return np.hstack([along * r, along * step, (along * excess)[:, fall]])
 
-    return Block(tuple(names), np.array(values), 0.0, columns)
+    return ParameterBlock(tuple(names), np.array(values), 0.0, columns)
 
 
 # --------------------------------------------------------------- springs, rotors, offsets, own
 
 
-def spring_block(mech: Mechanism) -> Block:
+def spring_block(mech: Mechanism) -> ParameterBlock:
     """Stiffness and damping of each spring on a joint."""
     of = {n: f for n, f in zip(mech.force_names, mech.bound_forces, strict=True)
           if isinstance(f, BoundJointSpring) and f.joint is not None}  # fmt: skip
@@ -246,10 +248,10 @@ def spring_block(mech: Mechanism) -> Block:
         return np.array(found).reshape(len(found), mech.nv).T
 
     values = np.array([x for f in of.values() for x in (f.stiffness, f.damping)])
-    return Block(names, values, 0.0, columns)
+    return ParameterBlock(names, values, 0.0, columns)
 
 
-def rotor_block(mech: Mechanism) -> Block:
+def rotor_block(mech: Mechanism) -> ParameterBlock:
     """The rotor inertia of each motor that is on one coordinate, and of coordinates that have one
     in the model."""
     armature = plain(mech.model).armature
@@ -264,16 +266,16 @@ def rotor_block(mech: Mechanism) -> Block:
         return found
 
     names = tuple(f"{mech.coordinate_names[i]}.rotor" for i in has)
-    return Block(names, np.array(armature[has]), 0.0, columns)
+    return ParameterBlock(names, np.array(armature[has]), 0.0, columns)
 
 
-def offset_block(mech: Mechanism) -> Block:
+def offset_block(mech: Mechanism) -> ParameterBlock:
     """A constant error of each measured effort: measured = true + offset."""
     names = tuple(f"{name}.offset" for name in mech.actuator_names)
-    return Block(names, np.zeros(mech.nu), -np.inf, lambda P, a: mech.B)
+    return ParameterBlock(names, np.zeros(mech.nu), -np.inf, lambda P, a: mech.B)
 
 
-def own_block(mech: Mechanism, columns: Mapping[str, Any]) -> Block:
+def own_block(mech: Mechanism, columns: Mapping[str, Any]) -> ParameterBlock:
     """Parameters of the user: a function (P, a) -> (nv,) for each."""
     for name, function in columns.items():
         if not isinstance(name, str) or not callable(function):
@@ -286,7 +288,7 @@ def own_block(mech: Mechanism, columns: Mapping[str, Any]) -> Block:
         found = [shaped(f"columns[{name!r}]", f(P, a), mech.nv) for name, f in columns.items()]
         return np.array(found).reshape(len(found), mech.nv).T
 
-    return Block(tuple(columns), np.zeros(len(columns)), -np.inf, all_of_them)
+    return ParameterBlock(tuple(columns), np.zeros(len(columns)), -np.inf, all_of_them)
 
 
 # ------------------------------------------------------------------------------- known efforts

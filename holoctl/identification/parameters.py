@@ -36,8 +36,8 @@ from holoctl.forces.joint_friction import BoundFriction, JointFriction
 from holoctl.forces.joint_spring import BoundJointSpring, JointSpring
 from holoctl.identification.columns import (
     BODY_PARAMETERS,
-    Block,
     FrictionLaw,
+    ParameterBlock,
     body_block,
     body_names,
     friction_block,
@@ -144,12 +144,14 @@ class Parameters:
     every: tuple[str, ...] = field(init=False)
     _of_every: Array = field(init=False)
     _constant: Vector = field(init=False)
-    _blocks: tuple[Block, ...] = field(init=False)
+    _blocks: tuple[ParameterBlock, ...] = field(init=False)
     _laws: dict[str, FrictionLaw] = field(init=False)
     _known: Any = field(init=False)
 
     @quiet
     def __post_init__(self) -> None:
+        """Check the arguments, once."""
+
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
