@@ -21,7 +21,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.kinematics import Kinematics, kinematics
 
-__all__ = ["Bodies", "Edge", "bodies_at", "link_name", "whole_joint"]
+__all__ = ["Bodies", "Edge", "bodies_at", "link_names", "whole_joint"]
 
 Labels = NDArray[np.intp]
 
@@ -119,10 +119,8 @@ class Bodies:
     def names(self, bodies: Iterable[int]) -> tuple[str, ...]:
         """Names of the links; of joints for bodies without a link, as between joints in series."""
         shown = sorted(bodies)
-        links = [link_name(self.mech.model, b) for b in shown]
-        return tuple(sorted(filter(None, links))) or tuple(
-            sorted(plain(self.mech.model).names[b] for b in shown)
-        )
+        links = [x for b in shown for x in link_names(self.mech.model, b)[:1]]
+        return tuple(sorted(links)) or tuple(sorted(plain(self.mech.model).names[b] for b in shown))
 
 
 def bodies_at(mech: Mechanism, at: Sample, t: float) -> Bodies:
@@ -158,13 +156,11 @@ def _within(model: pin.Model) -> dict[int, list[int]]:
     return found
 
 
-def link_name(model: pin.Model, joint: int) -> str:
-    """The name of the first link that the joint carries, or an empty string."""
-    model = plain(model)
-    links = (
-        f.name for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY
-    )
-    return str(next(links, ""))
+def link_names(model: pin.Model, joint: int) -> list[str]:
+    """The names of the links that the joint carries."""
+    body = pin.FrameType.BODY
+    frames = plain(model).frames
+    return [f.name for f in frames if f.parentJoint == joint and f.type == body]
 
 
 def whole_joint(model: pin.Model, joint: str) -> str:

@@ -29,10 +29,14 @@ DECIDED = 1e3
 """The smallest gap of the singular values for which the rank is decided."""
 
 NO_INFLUENCE = 1e-10
-"""A column that is smaller than this times what its parts are is zero."""
+"""A column whose norm is below this times the largest is zero."""
 
 ROUNDING = 1e-14
 """Singular values of a random matrix of this size are not below this times the largest."""
+
+MASS_LAST = 0.1
+"""Masses are chosen as independent only where nothing else serves: their columns count by this
+factor in the choice. So combinations read like ``crank.mx + 0.2 coupler.m``."""
 
 COEFFICIENT = 1e-7
 """Coefficients of combinations below this are rounding."""
@@ -177,6 +181,7 @@ def base_of(model: Parameters, W: Array) -> BaseParameters:
     norms, seen = equilibrated(W)
     s = singular_values(W[:, seen] / norms[seen])
     rank, gap = gap_rank(s, W.shape)
+    norms = norms / np.where([x.endswith(".m") for x in model.names], MASS_LAST, 1.0)
     qr = pivoted_qr(W[:, seen] / norms[seen], rank)
     first, rest = qr.pivots[:rank], qr.pivots[rank:]
     order = np.argsort(first)

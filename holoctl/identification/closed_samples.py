@@ -29,8 +29,9 @@ LONGEST, SHORTEST = 1.0, 0.01
 REFUSED = 100
 """The walk ends after this many steps in a row that are not possible."""
 
-APART = 1.0
-"""The length of the walk between two samples, in the units of `motion_scale`."""
+APART, TRIED = 1.0, 10
+"""A sample is taken after this length of the walk, in the units of `motion_scale`, or after this
+many trials of a step: narrow limits allow only short ones."""
 
 CURVED = 0.1
 """The longest correction of a step, relative to it (scaled)."""
@@ -62,8 +63,9 @@ def closed_samples(
     P = project(mech, q, np.zeros(mech.nv), partition=part)
     step, heading, refused = LONGEST, rng.normal(size=P.k), 0
     for _ in range(count):
-        gone = 0.0
-        while gone < APART:
+        gone, tried = 0.0, 0
+        while gone < APART and tried < TRIED:
+            tried += 1
             found = _walked(P, heading * (step / np.linalg.norm(heading)), part)
             if found is None:
                 step, heading, refused = (

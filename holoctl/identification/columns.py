@@ -26,7 +26,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector, quoted, shaped
 from holoctl.base.errors import InputError
-from holoctl.closing.body_graph import link_name
+from holoctl.closing.body_graph import link_names
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.joint_coordinates import AXES_OF
 from holoctl.forces.force_protocol import BoundForce
@@ -90,13 +90,19 @@ class ParameterBlock(NamedTuple):
 def body_names(mech: Mechanism) -> tuple[str, ...]:
     """A name for the body of each joint, from joint 1: its link, or the joint without one."""
     joints = range(1, mech.model.njoints)
-    links = [link_name(mech.model, j) for j in joints]
+    links = [_own_link(mech, j) for j in joints]
     taken = [x for x in links if x]
     names = [plain(mech.model).names[j] for j in joints]
     return tuple(
         link if link and taken.count(link) == 1 else name
         for link, name in zip(links, names, strict=True)
     )
+
+
+def _own_link(mech: Mechanism, joint: int) -> str:
+    """The first link of a body, but for those that stand between joints in series."""
+    links = link_names(mech.model, joint)
+    return next((x for x in links if not x.endswith("].link")), links[0] if links else "")
 
 
 def body_block(mech: Mechanism, joints: Sequence[int]) -> ParameterBlock:

@@ -21,6 +21,7 @@ from holoctl.base.checks import (
     Array,
     Vector,
     counted,
+    entries,
     flag,
     known_name,
     listing,
@@ -199,7 +200,7 @@ class Parameters:
         lower = np.concatenate([np.full(len(b.names), b.lower) for b in self._blocks])
         given = tuple(name_list("Parameters: known", self.known))
         valid, bodies = [*self.every, *self._all_bodies()], self._all_bodies()
-        fixed = set()
+        fixed = {f"{n}.{x}" for n in bodies if n not in self.bodies for x in BODY_PARAMETERS}  # type: ignore[operator]
         for name in given:
             known_name(name, valid, "parameter or body", self.mech.name)
             fixed |= {f"{name}.{x}" for x in BODY_PARAMETERS} if name in bodies else {name}
@@ -255,7 +256,10 @@ class Parameters:
 
     def _checked_ties(self) -> tuple[tuple[str, ...], ...]:
         groups, seen = [], set[str]()
-        for given in name_list("Parameters: tied", self.tied):
+        every = entries(self.tied)
+        if every is None:
+            raise InputError(f"Parameters: tied must be lists of bodies; got {quoted(self.tied)}")
+        for given in every:
             group = tuple(name_list("Parameters: tied", given))
             for name in group:
                 known_name(name, self.bodies, "unknown body", self.mech.name)  # type: ignore[arg-type]
@@ -358,7 +362,7 @@ class Parameters:
         of = dict(zip(self.every, self.theta(p), strict=True))
         mech, names = self.mech, body_names(self.mech)
         model = mech.model.copy()
-        for name in self._all_bodies():
+        for name in self.bodies:  # type: ignore[union-attr]
             ten = np.array([of[f"{name}.{x}"] for x in BODY_PARAMETERS])
             j = 1 + names.index(name)
             model.inertias[j] = pin.Inertia.FromDynamicParameters(ten)

@@ -125,7 +125,11 @@ class LimitViolation(NamedTuple):
 
 def beyond_limits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[LimitViolation, ...]:
     """The coordinates, cut joints too, that are outside ``hc.limits_of(mech).position`` at q."""
-    bound = bound_limits(mech, Limits(position=limits_of(mech).position))
+
+    def positions() -> BoundLimits:
+        return bound_limits(mech, Limits(position=limits_of(mech).position))
+
+    bound = mech.per_thread("position_limits", positions)
     if not bound.names:
         return ()
     x = coordinates_at(mech, bound, q, np.zeros(mech.nv), t).positions
