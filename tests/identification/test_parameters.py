@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from all_forces import AT_T, every_force
-from support import closed_states, few, mechanism, shared_partition
+from support import closed_states, few, mechanism
 from zoo import ZOO
 
 import holoctl as hc
@@ -61,8 +61,8 @@ def test_columns_times_the_parameters_are_the_equation_of_motion(name, unknown):
 @pytest.mark.parametrize("robot", ["five_bar", "delta", "stewart", "leg", "geared_arm"])
 def test_columns_times_the_parameters_are_the_torque_of_inverse_dynamics(robot):
     mech = loaded(robot)
-    some = {n: 0.2 for n in mech.actuated}
-    mech = mech.with_forces([hc.JointFriction(0.3, some, {n: (0.5, 0.3) for n in some})])
+    some = dict.fromkeys(mech.actuated, 0.2)
+    mech = mech.with_forces([hc.JointFriction(0.3, some, dict.fromkeys(some, (0.5, 0.3)))])
     q, v = hc.assemble(mech)
     part, rng = hc.partition(mech, q), np.random.default_rng(2)
     v = hc.project(mech, q, v, partition=part).gamma @ rng.normal(size=mech.nv - part.rank)
@@ -101,7 +101,8 @@ def test_tied_bodies_share_their_parameters():
     theta = dict(zip(model.every, model.theta(p), strict=True))
     assert all(theta[f"{n}.m"] == 0.9 for n in rods)
     base = hc.base_parameters(model)
-    assert base.decided and base.rank < hc.base_parameters(hc.Parameters(mech)).rank
+    assert base.decided
+    assert base.rank < hc.base_parameters(hc.Parameters(mech)).rank
 
 
 def test_own_columns_and_offsets_are_among_them():
@@ -132,7 +133,8 @@ def test_friction_in_cut_joints_has_columns():
 def test_pickles():
     model = hc.Parameters(loaded("five_bar"), friction="motors", known=["distal_left"])
     again = pickle.loads(pickle.dumps(model))
-    assert again.names == model.names and (again.values == model.values).all()
+    assert again.names == model.names
+    assert (again.values == model.values).all()
 
 
 @pytest.mark.parametrize(("wrong", "said"), [
