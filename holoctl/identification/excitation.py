@@ -1,0 +1,545 @@
+"""Motions that tell dynamic parameters apart: `excitation`."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import (
+    Array,
+    Vector,
+    file_path,
+    flag,
+    freeze,
+    number,
+    positive,
+    quiet,
+    vector,
+    whole,
+)
+from holoctl.base.errors import InputError, LimitError, SingularityError
+from holoctl.base.progress import progress_bar
+from holoctl.design.paths.closed_path import closed_curve, closed_path
+from holoctl.design.paths.inputs import CheckedPath, PathStart, driven, start_of
+from holoctl.design.paths.path_continuation import system_of
+from holoctl.design.paths.trajectory import Trajectory
+from holoctl.identification.ascent import (
+    Candidate,
+    Search,
+    improved,
+    information_matrix,
+    random_start,
+)
+from holoctl.identification.base_parameters import (
+    BaseParameters,
+    base_parameters,
+    check_parameters,
+)
+from holoctl.identification.columns import BODY_PARAMETERS, body_names
+from holoctl.identification.excited_states import (
+    Excited,
+    ExcitedStates,
+    slack_names,
+    smallest_singular_values,
+)
+from holoctl.identification.fourier import Series
+from holoctl.identification.parameters import Parameters
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
+from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limits import MODEL, Limits
+
+__all__ = ["Excitation", "excitation"]
+
+log = logging.getLogger(__name__)
+
+SAMPLES, CHECKED = 8, 40
+"""Samples in a period of the highest harmonic: of the search, and to check limits."""
+
+SHORTENED, NEARLY = 12, 2e-3
+"""A motion that exceeds limits between its samples is made smaller in at most this number of
+evaluations, to this share of it."""
+
+SINGULAR_START = 1e-4
+"""A start is singular if a singular value of the constraints or of gamma' B, scaled, is below."""
+
+LEAST_EXCURSION = 1e-3
+"""A motion that moves all motors by less than this, scaled, is none."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Excitation:
+    """A periodic motion that tells parameters apart, the result of `excitation`.
+
+    Attributes
+    ----------
+    model : Parameters
+    base : BaseParameters
+        The b combinations that it is meant for; `base.unseen` are parameters that no motion
+        excites.
+    trajectory : Trajectory
+        One period, at rest at both ends.
+    t : (n,) array
+        Times over one period, s.
+    positions : (n, nu) array
+        Of the motors, rad or m; (n, nq) configurations if a motor has no single position.
+    names : tuple of p str
+        The driven coordinates of the series.
+    coefficients : (2 h, p) array
+        a_1 ... a_h, b_1 ... b_h of each: ``x(0) + sum a_k sin(k w t) + b_k (cos(k w t) - 1)``.
+    period : float
+        s.
+    information : float
+        ``log det M``, M the mean over time of W'W of the base parameters, see `excitation`.
+    smallest_singular_value : float
+        Of the columns of W of which M is made: how much the combination that is seen worst changes
+        the efforts, for a change by its size, over the noise.
+    condition : float
+        The ratio of the largest singular value to the smallest.
+    least_seen : str
+        The base parameter with the largest variance.
+    of_random : tuple of float
+        The smallest singular values of the random motions among which the search started.
+    margin : dict of str to float
+        The smallest distance from each limit, as a share of the range, beyond the margin that was
+        asked for: motors by name (efforts), ``"name.position"``, ``"name.velocity"``,
+        ``"name.acceleration"`` of joints; and from singularities.
+    seed : int
+
+    See Also
+    --------
+    excitation : returns it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> model = hc.Parameters(hc.load(hc.robot_file("four_bar")))
+    >>> plan = hc.excitation(model, harmonics=2, starts=2, iterations=1)
+    >>> plan.base.rank, plan.trajectory.duration, min(plan.margin.values()) >= 0.0
+    (8, 5.0, True)
+    """
+
+    model: Parameters
+    base: BaseParameters
+    trajectory: Trajectory
+    names: tuple[str, ...]
+    coefficients: Array
+    period: float
+    information: float
+    smallest_singular_value: float
+    condition: float
+    least_seen: str
+    of_random: tuple[float, ...]
+    margin: dict[str, float]
+    seed: int
+    t: Vector = field(init=False)
+    positions: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        t = self.trajectory.t
+        positions = np.array([self.trajectory.reference(x)[0] for x in t.tolist()])
+        object.__setattr__(self, "t", t)
+        object.__setattr__(self, "positions", positions)
+        freeze(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Excitation of {self.model.mech.name!r}: {self.period:g} s, "
+            f"{len(self.coefficients) // 2} harmonics, {self.base.rank} base parameters, smallest "
+            f"singular value {self.smallest_singular_value:.3g}, condition {self.condition:.3g}>"
+        )
+
+    def __str__(self) -> str:
+        name, least = min(self.margin.items(), key=lambda x: x[1])
+        lines = [repr(self)[1:-1], f"  nearest limit: {name} ({100.0 * least:.2g} % of the range)"]
+        lines.append(f"  seen worst: {self.least_seen}")
+        if self.base.unseen:
+            lines.append("  no motion excites: " + ", ".join(self.base.unseen))
+        return "\n".join(lines)
+
+    def table(self, frequency: float = 1000.0) -> tuple[list[str], list[list[float]]]:
+        """The motion as a table: times, positions, rates and accelerations of the motors.
+
+        Parameters
+        ----------
+        frequency : float, optional
+            Rows per second, Hz.
+
+        Returns
+        -------
+        header : list of str
+            ``t``, the motors, ``d`` and ``dd`` of each.
+        rows : list of lists of float
+            Those of one period; the next one follows without a jump.
+        """
+        dt = 1.0 / positive("frequency", frequency, "Hz")
+        mech, names = self.model.mech, list(self.model.mech.actuator_names)
+        first = names if self.positions.shape[1] == mech.nu else [
+            f"q[{i}]" for i in range(mech.nq)
+        ]  # fmt: skip
+        header = ["t", *first, *(f"d {x}" for x in names), *(f"dd {x}" for x in names)]
+        times = np.arange(int(np.ceil(self.period / dt - 1e-9))) * dt
+        of = self.trajectory.reference
+        return header, [[t, *np.concatenate(of(t)).tolist()] for t in times.tolist()]
+
+    def save(self, file: Any, frequency: float = 1000.0) -> None:
+        """Write `table` as CSV.
+
+        Parameters
+        ----------
+        file : str or Path
+        frequency : float, optional
+            Rows per second, Hz.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        path = file_path("file", file)
+        header, rows = self.table(frequency)
+        try:
+            with path.open("w", newline="", encoding="utf-8") as to:
+                writer = csv.writer(to, lineterminator="\n")
+                writer.writerow(header)
+                writer.writerows(rows)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+@quiet
+def excitation(
+    model: Parameters,
+    limits: Any = MODEL,
+    period: float = 5.0,
+    harmonics: int = 5,
+    seed: int = 0,
+    *,
+    start: Any = None,
+    margin: float = 0.05,
+    noise: Any = None,
+    starts: int = 16,
+    iterations: int = 20,
+    progress: bool = False,
+) -> Excitation:
+    """A periodic motion within limits that tells parameters apart as well as possible.
+
+    Each motor follows a Fourier series that starts and ends at rest at `start`, without
+    acceleration, so that periods follow each other, or rest, without a jump. The coefficients
+    maximise ``log det M``,
+
+        M = mean over a period of W' C^-1 W
+
+    with the columns W of the base parameters, scaled by the sizes that the values in the mechanism
+    suggest, and the covariance C of the measured efforts: the volume of the confidence ellipsoid is
+    then the smallest.
+
+    Parameters
+    ----------
+    model : Parameters
+    limits : "model", Limits or None, optional
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`. Of efforts, for the
+        values in the mechanism, and of positions, velocities and accelerations of any joint, also
+        of passive and cut joints. They hold between samples too. None is refused.
+    period : float, optional
+        s.
+    harmonics : int, optional
+        h, at least 2: rest without acceleration takes up one sine and one cosine.
+    seed : int, optional
+        Of the random motions.
+    start : (nq,) array_like, optional
+        Where the motion starts, on the desired branch. Default: assembled from ``mech.reference``.
+    margin : float, optional
+        Share of the limits that is left to a controller, from 0 to below 1.
+    noise : (nu,) array_like, optional
+        Standard deviations of the measured efforts, N m or N. Default: in the ratio of the limits
+        of efforts; M is then in shares of these. Motors without a limit: the mean of the others, 1
+        if none has one.
+    starts : int, optional
+        The number of random motions; the search continues from the best.
+    iterations : int, optional
+        The largest number of steps of the search. It is no time, so the result is the same on any
+        machine.
+    progress : bool, optional
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    Excitation
+
+    Raises
+    ------
+    InputError
+        For arguments of a wrong type or size, limits that limit nothing, a model without parameters
+        that any motion excites, and a period too short for the limits.
+    LimitError
+        If the start is beyond a limit, or limits leave no motion around it.
+    SingularityError
+        At a singular start.
+    NotActuatedError
+        For a mechanism with motions that no motor drives.
+    AssemblyError
+        If the start does not close.
+
+    See Also
+    --------
+    base_parameters : what can be told apart at all.
+    regression : the equations of a measured motion.
+    retime : the fastest motion along a path.
+
+    Notes
+    -----
+    Along the motion the smallest singular values of the constraints and of gamma' B are at least a
+    fifth of those at the start: it stays away from singularities, and on the branch. Columns depend
+    on the sizes of parameters, ``log det M`` only by a constant.
+
+    References
+    ----------
+    J. Swevers et al., "Optimal robot excitation and identification", IEEE Transactions on Robotics
+    and Automation, 1997. K. Park, "Fourier-based optimal excitation trajectories for the dynamic
+    identification of robots", Robotica, 2006 (rest at both ends).
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> model = hc.Parameters(hc.load(hc.robot_file("four_bar")))
+    >>> plan = hc.excitation(model, harmonics=2, starts=2, iterations=1)
+    >>> plan.base.rank, plan.trajectory.duration, min(plan.margin.values()) >= 0.0
+    (8, 5.0, True)
+    """
+    check_parameters(model)
+    period, seed = positive("period", period, "s"), whole("seed", seed, 0)
+    harmonics = whole("harmonics", harmonics, 1)
+    if harmonics < 2:
+        raise InputError(
+            "harmonics must be at least 2: a start at rest without acceleration takes up one sine "
+            f"and one cosine of each motor; got {harmonics}"
+        )
+    starts, iterations = whole("starts", starts, 1), whole("iterations", iterations, 0)
+    bound = _bound(model, limits, margin)
+    begin = start_of(model.mech, start, None)
+    base = base_parameters(model, begin.q, seed=seed)
+    if not base.rank:
+        raise InputError(f"{model.mech.name}: no motion excites any of the parameters of the model")
+    states, first = _states(model, begin, bound, noise)
+    search = _search(states, first, base, period, harmonics)
+    show = flag("progress", progress)
+    with progress_bar(starts + iterations, "excitation", "motion", show=show) as bar:
+        search, best, of_random = _best_random(search, base, starts, seed, bar)
+        best = improved(search, best, iterations, bar)
+    return _result(search, base, best, of_random, seed)
+
+
+def _bound(model: Parameters, limits: Any, margin: Any) -> BoundLimits:
+    """The limits less the margin."""
+    mech, share = model.mech, number("margin", margin, "share of the limits")
+    if not 0.0 <= share < 1.0:
+        raise InputError(f"margin must be from 0 to below 1; got {share:g}")
+    given = requested_limits(mech, limits, "excitation") or Limits()
+    bound = bound_limits(mech, given.scaled(1.0 - share))
+    of_joints = (bound.position, bound.velocity, bound.acceleration)
+    if not np.isfinite(bound.effort).any() and not any(np.isfinite(x).any() for x in of_joints):
+        raise InputError(
+            f"{mech.name}: excitation: nothing limits the motion; give limits: "
+            "hc.Limits(position=..., velocity=..., effort=...)"
+        )
+    return bound
+
+
+def _states(
+    model: Parameters, begin: PathStart, bound: BoundLimits, noise: Any
+) -> tuple[ExcitedStates, Excited]:
+    """The evaluation of motions, and that of rest at the start, which is checked."""
+    mech = model.mech
+    if noise is None:
+        strong = np.abs(bound.effort).max(axis=0)
+        known = strong[np.isfinite(strong)]
+        sigma = np.where(np.isfinite(strong), strong, known.mean() if known.size else 1.0)
+    else:
+        sigma = vector("noise", noise, mech.nu, "a standard deviation of each measured effort")
+        if not sigma.min() > 0.0:
+            raise InputError(f"noise must be above zero; got {sigma.tolist()}")
+    drive = driven(begin, mech.nu)
+    system = system_of(mech, begin.part, drive, begin.idle)
+    rest = Series(drive.at(begin.q), np.zeros((2, drive.scale.size)), 1.0)
+    states = ExcitedStates(model, system, begin.q, bound, sigma, np.ones(2))
+    path = states.motion(rest, 2)
+    least = smallest_singular_values(path)[0]
+    if not least.min() > SINGULAR_START:
+        raise SingularityError(
+            f"{mech.name}: the start is close to a singular configuration: the smallest singular "
+            f"values of the constraints and of gamma' B are {least[0]:.2g} and {least[1]:.2g} "
+            "(scaled); give another start",
+            condition=float(1.0 / max(least.min(), 1e-300)), names=mech.actuator_names,
+        )  # fmt: skip
+    states = ExcitedStates(model, system, path.q[0], bound, sigma, least)
+    first = states.excited(path)
+    names, slack = slack_names(bound, mech.actuator_names), first.slack[0]
+    if not slack.min() > 0.0:
+        outside = tuple(dict.fromkeys(names[i] for i in np.flatnonzero(~(slack > 0.0))))
+        raise LimitError(
+            f"{mech.name}: the start is at or beyond limits (less the margin): "
+            f"{', '.join(outside)} (by {-slack.min():.2g} of the range); give another start, or "
+            "a smaller margin",
+            names=outside, residual=float(-slack.min()), q=path.q[0].copy(),
+        )  # fmt: skip
+    return states, first
+
+
+def _search(
+    states: ExcitedStates, first: Excited, base: BaseParameters, period: float, harmonics: int
+) -> Search:
+    """The search, with the units of the driven coordinates: half the ranges of their positions, or
+    1 rad, or the length of their loop."""
+    drive, bound = states.system.drive, states.bound
+    unit = 1.0 / drive.scale
+    for i, name in enumerate(drive.labels):
+        if name in bound.names:
+            half = 0.5 * float(np.diff(bound.position[:, bound.names.index(name)])[0])
+            unit[i] = min(unit[i], half)
+    rows = first.W.shape[1]
+    samples = max(SAMPLES * harmonics, -(-2 * base.rank // rows))
+    value = np.asarray(states.system.drive.at(first.path.q[0]))  # type: ignore[attr-defined]
+    return Search(states, value, unit, np.zeros((0, 0)), period, harmonics, samples)
+
+
+def _best_random(
+    search: Search, base: BaseParameters, starts: int, seed: int, bar: Any
+) -> tuple[Search, Candidate, tuple[float, ...]]:
+    """The search with scaled columns, its best random motion, and the smallest singular values of
+    all of them."""
+    model, rng, found = base.model, np.random.default_rng(seed), list[Candidate]()
+    search = _with_basis(search, base, np.ones(len(model.names)))
+    for _ in range(starts):
+        one = random_start(search, rng)
+        bar.update(1)
+        if one is not None:
+            found.append(one)
+    if not found:
+        raise LimitError(
+            f"{model.mech.name}: limits leave no motion around the start: none of {starts} random "
+            "motions, however small, is within them; give another start, other limits, or a longer "
+            "period"
+        )
+    search = _with_basis(search, base, _sizes(model, found[0].excited.W))
+    found = [
+        one._replace(M=M, value=float(np.linalg.slogdet(M)[1]))
+        for one in found
+        for M in [information_matrix(one.excited.W @ search.basis)]
+    ]
+    best = max(found, key=lambda one: one.value)
+    return search, best, tuple(_least(one.M)[0] for one in found)
+
+
+def _with_basis(search: Search, base: BaseParameters, sizes: Vector) -> Search:
+    """The search with the columns of the independent parameters, times the sizes of their
+    combinations."""
+    names = base.model.names
+    at = [names.index(name) for name in base.independent]
+    basis = np.zeros((len(names), base.rank))
+    basis[at, range(base.rank)] = np.linalg.norm(base.matrix * sizes, axis=1)
+    return Search(search.states, search.first, search.unit, basis, search.period,
+                  search.harmonics, search.samples)  # fmt: skip
+
+
+def _sizes(model: Parameters, W: Array) -> Vector:
+    """The sizes of parameters (p,): for bodies m, m r and m r^2 with their mass and radius of
+    gyration; for others the value, or if that is zero, what has an effect as large as the noise."""
+    effect = np.sqrt((W**2).mean(axis=(0, 1)))
+    found = np.where(model.values != 0.0, np.abs(model.values), 1.0 / np.maximum(effect, 1e-12))
+    bodies = {n: x for n, x in zip(body_names(model.mech), list(model.mech.model.inertias)[1:],
+                                   strict=True)}  # fmt: skip
+    masses = [x.mass for x in bodies.values() if x.mass > 0.0]
+    for i, name in enumerate(model.names):
+        body, _, what = name.rpartition(".")
+        if body not in bodies or what not in BODY_PARAMETERS:
+            continue
+        inertia = bodies[body]
+        mass = inertia.mass if inertia.mass > 0.0 else float(np.mean(masses or [1.0]))
+        radius = float(np.sqrt(0.5 * np.trace(inertia.inertia) / mass + inertia.lever @ inertia.lever))
+        found[i] = mass * (radius or 1.0) ** {"m": 0, "mx": 1, "my": 1, "mz": 1}.get(what, 2)
+    return found
+
+
+def _least(M: Array) -> tuple[float, float]:
+    """The smallest singular value of the columns of which M is made, and the condition number."""
+    w = np.maximum(np.linalg.eigvalsh(M), 0.0)
+    return float(np.sqrt(w[0])), float(np.sqrt(w[-1] / max(w[0], 1e-300)))
+
+
+def _result(
+    search: Search, base: BaseParameters, best: Candidate, of_random: tuple[float, ...], seed: int
+) -> Excitation:
+    """The result, within limits between samples too."""
+    states, mech = search.states, base.model.mech
+    series, dense, margins = _checked(search, best)
+    least, condition = _least(M := information_matrix(dense.W @ search.basis))
+    names = slack_names(states.bound, mech.actuator_names)
+    smallest = dict[str, float]()
+    for name, x in zip(names, margins.tolist(), strict=True):
+        smallest[name] = min(x, smallest.get(name, np.inf))
+    excursion = float(np.abs(dense.path.q - dense.path.q[0]).max())
+    if excursion < LEAST_EXCURSION:
+        nearest = min(smallest, key=lambda name: smallest[name])
+        raise InputError(
+            f"{mech.name}: limits leave nearly no motion: at most {excursion:.2g} rad or m in a "
+            f"period of {search.period:g} s, by the limit of {nearest!r}; give a longer period, "
+            "fewer harmonics, or another start"
+        )
+    variances = np.diag(np.linalg.solve(M, np.eye(len(M))))
+    grid = np.linspace(0.0, search.period, CHECKED * search.harmonics + 1)
+    nodes = closed_path(CheckedPath(states.system, series, grid, states.start), grid, still=True)
+    curve, _ = closed_curve(nodes)
+    trajectory = Trajectory(
+        mech, nodes.s, nodes.q, nodes.d1, nodes.d2, states.excited(nodes).u, nodes.system.part,
+        (), 0.0, curve,
+    )  # fmt: skip
+    return Excitation(
+        base.model, base, trajectory, states.system.drive.labels, series.coefficients,
+        search.period, float(np.linalg.slogdet(M)[1]), least, condition,
+        base.expressions[int(variances.argmax())], of_random, smallest, seed,
+    )  # fmt: skip
+
+
+def _checked(search: Search, best: Candidate) -> tuple[Series, Excited, Vector]:
+    """The motion, made smaller until it is within limits everywhere, and its distances."""
+    states, samples = search.states, CHECKED * search.harmonics
+
+    def at(scale: float) -> tuple[Series, Excited, Vector]:
+        series = search.series(scale * best.y)
+        found = states.excited(states.motion(series, samples))
+        return series, found, _between(found.slack)
+
+    found = at(1.0)
+    low, high = 0.0, 1.0
+    scale = 1.0 + 1.5 * min(float(found[2].min()), 0.0)
+    good = found if found[2].min() >= 0.0 else None
+    for _ in range(SHORTENED if good is None else 0):
+        found = at(max(scale, 0.5 * low))
+        if found[2].min() >= 0.0:
+            low, good = scale, found
+        else:
+            high = scale
+        if good is not None and high - low < NEARLY * high:
+            break
+        scale = 0.5 * (low + high) if low else scale + 2.0 * min(float(found[2].min()), -NEARLY)
+    if good is None:
+        raise LimitError(
+            f"{search.states.model.mech.name}: no motion within limits between its samples was "
+            "found; give more harmonics, a longer period, or another start"
+        )
+    return good
+
+
+def _between(slack: Array) -> Vector:
+    """The smallest distances (m,) over a period, by parabolas through three samples."""
+    before, after = np.roll(slack, 1, axis=0), np.roll(slack, -1, axis=0)
+    bend, slope = before - 2.0 * slack + after, 0.5 * (after - before)
+    least = (slack <= before) & (slack <= after) & (bend > 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower = np.where(least, slack - 0.5 * slope**2 / bend, slack)
+    found: Vector = lower.min(axis=0)
+    return found
