@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, LimitError, SingularityError
 from holoctl.base.progress import progress_bar
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.design.paths.closed_path import closed_curve, closed_path
 from holoctl.design.paths.inputs import CheckedPath, PathStart, driven, start_of
 from holoctl.design.paths.path_continuation import system_of
@@ -56,8 +57,14 @@ __all__ = ["Excitation", "excitation"]
 
 log = logging.getLogger(__name__)
 
-SAMPLES, CHECKED = 8, 40
-"""Samples in a period of the highest harmonic: of the search, and to check limits."""
+SAMPLES, CHECKED = (8, 16), 40
+"""Samples in a period of the highest harmonic: of both parts of the search, and to check limits."""
+
+FIRST_PART = 0.6
+"""The share of the steps in the first part."""
+
+APART, MOST = 0.1, 10_000
+"""Limits are checked at places not farther apart than this (scaled), and at most so many."""
 
 SHORTENED, NEARLY = 12, 2e-3
 """A motion that exceeds limits between its samples is made smaller in at most this number of
@@ -321,16 +328,24 @@ def excitation(
     starts, iterations = whole("starts", starts, 1), whole("iterations", iterations, 0)
     bound = _bound(model, limits, margin)
     begin = start_of(model.mech, start, None)
-    base = base_parameters(model, begin.q, seed=seed)
-    if not base.rank:
-        raise InputError(f"{model.mech.name}: no motion excites any of the parameters of the model")
-    states, first = _states(model, begin, bound, noise)
-    search = _search(states, first, base, period, harmonics)
     show = flag("progress", progress)
-    with progress_bar(starts + iterations, "excitation", "motion", show=show) as bar:
+    states, first = _states(model, begin, bound, noise)
+    with one_thread(), progress_bar(starts + iterations, "excitation", "step", show=show) as bar:
+        base = base_parameters(model, begin.q, seed=seed)
+        if not base.rank:
+            raise InputError(
+                f"{model.mech.name}: no motion excites any of the parameters of the model"
+            )
+        search = _search(states, first, base, period, harmonics)
         search, best, of_random = _best_random(search, base, starts, seed, bar)
-        best = improved(search, best, iterations, bar)
-    return _result(search, base, best, of_random, seed)
+        coarse = int(FIRST_PART * iterations)
+        best = improved(search, best, coarse, bar)
+        fine = replace(search, samples=search.samples * SAMPLES[1] // SAMPLES[0])
+        best = _checked(fine, best, fine.samples)
+        best = improved(fine, best, iterations - coarse, bar)
+        return _result(fine, base, best, of_random, seed)
+
+
 
 
 def _bound(model: Parameters, limits: Any, margin: Any) -> BoundLimits:
@@ -401,7 +416,7 @@ def _search(
             half = 0.5 * float(np.diff(bound.position[:, bound.names.index(name)])[0])
             unit[i] = min(unit[i], half)
     rows = first.W.shape[1]
-    samples = max(SAMPLES * harmonics, -(-2 * base.rank // rows))
+    samples = max(SAMPLES[0] * harmonics, -(-2 * base.rank // rows))
     value = np.asarray(states.system.drive.at(first.path.q[0]))  # type: ignore[attr-defined]
     return Search(states, value, unit, np.zeros((0, 0)), period, harmonics, samples)
 
@@ -441,8 +456,7 @@ def _with_basis(search: Search, base: BaseParameters, sizes: Vector) -> Search:
     at = [names.index(name) for name in base.independent]
     basis = np.zeros((len(names), base.rank))
     basis[at, range(base.rank)] = np.linalg.norm(base.matrix * sizes, axis=1)
-    return Search(search.states, search.first, search.unit, basis, search.period,
-                  search.harmonics, search.samples)  # fmt: skip
+    return replace(search, basis=basis)
 
 
 def _sizes(model: Parameters, W: Array) -> Vector:
@@ -475,8 +489,12 @@ def _result(
 ) -> Excitation:
     """The result, within limits between samples too."""
     states, mech = search.states, base.model.mech
-    series, dense, margins = _checked(search, best)
-    least, condition = _least(M := information_matrix(dense.W @ search.basis))
+    fastest = float(np.abs(best.excited.path.d1 / mech.column_scale).max())
+    samples = min(max(CHECKED * search.harmonics, int(fastest * search.period / APART)), MOST)
+    best = _checked(search, best, samples)
+    series, dense, M = search.series(best.y), best.excited, best.M
+    margins = between_samples(dense.slack)
+    least, condition = _least(M)
     names = slack_names(states.bound, mech.actuator_names)
     smallest = dict[str, float]()
     for name, x in zip(names, margins.tolist(), strict=True):
@@ -504,28 +522,22 @@ def _result(
     )  # fmt: skip
 
 
-def _checked(search: Search, best: Candidate) -> tuple[Series, Excited, Vector]:
-    """The motion, made smaller until it is within limits everywhere, and its distances."""
-    states, samples = search.states, CHECKED * search.harmonics
-
-    def at(scale: float) -> tuple[Series, Excited, Vector]:
-        series = search.series(scale * best.y)
-        found = states.excited(states.motion(series, samples))
-        return series, found, _between(found.slack)
-
-    found = at(1.0)
-    low, high = 0.0, 1.0
-    scale = 1.0 + 1.5 * min(float(found[2].min()), 0.0)
-    good = found if found[2].min() >= 0.0 else None
-    for _ in range(SHORTENED if good is None else 0):
-        found = at(max(scale, 0.5 * low))
-        if found[2].min() >= 0.0:
+def _checked(search: Search, best: Candidate, samples: int) -> Candidate:
+    """The motion, made smaller until it is within limits at this number of samples, and between
+    them."""
+    search = replace(search, samples=samples)
+    good, low, high, scale = None, 0.0, 1.0, 1.0
+    for _ in range(SHORTENED):
+        found = search.at(scale * best.y)
+        away = -1.0 if found is None else float(between_samples(found.excited.slack).min())
+        if away >= 0.0:
             low, good = scale, found
         else:
             high = scale
-        if good is not None and high - low < NEARLY * high:
+        if high - low < NEARLY * high:
             break
-        scale = 0.5 * (low + high) if low else scale + 2.0 * min(float(found[2].min()), -NEARLY)
+        shorter = min(max(-1.5 * away, NEARLY), 0.3)
+        scale = 0.5 * (low + high) if low else scale * (1.0 - shorter)
     if good is None:
         raise LimitError(
             f"{search.states.model.mech.name}: no motion within limits between its samples was "
@@ -534,7 +546,7 @@ def _checked(search: Search, best: Candidate) -> tuple[Series, Excited, Vector]:
     return good
 
 
-def _between(slack: Array) -> Vector:
+def between_samples(slack: Array) -> Vector:
     """The smallest distances (m,) over a period, by parabolas through three samples."""
     before, after = np.roll(slack, 1, axis=0), np.roll(slack, -1, axis=0)
     bend, slope = before - 2.0 * slack + after, 0.5 * (after - before)

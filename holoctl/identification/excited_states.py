@@ -10,7 +10,7 @@ Reference: docs/derivations-identification.md, "Excitation".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.identification.fourier import Series, terms
 from holoctl.identification.parameters import Parameters, parameter_rows
 from holoctl.mechanism.bound_limits import BoundLimits
-from holoctl.projector.projection import project
+from holoctl.projector.projection import Projection, project
 
 __all__ = ["Excited", "ExcitedStates", "Slopes", "slack_names", "smallest_singular_values"]
 
@@ -53,12 +53,14 @@ class Excited(NamedTuple):
         Efforts with the parameters of the mechanism.
     slack : (n, m) array
         Distances from limits, in the order of `slack_names`.
+    projections : list of n Projection
     """
 
     path: ClosedPath
     W: Array
     u: Array
     slack: Array
+    projections: list[Projection]
 
 
 class Slopes(NamedTuple):
@@ -127,14 +129,16 @@ class ExcitedStates:
         grid = np.arange(samples) * (series.period / samples)
         return closed_path(CheckedPath(self.system, series, grid, self.start), grid, still=True)
 
-    def excited(self, path: ClosedPath) -> Excited:
-        """Columns, efforts and distances from limits at the states of a path in time."""
-        model, mech = self.model, self.model.mech
+    def excited(self, path: ClosedPath, at: list[Projection] | None = None) -> Excited:
+        """Columns, efforts and distances from limits at the states of a path in time; `at` are
+        their projections, if these are known."""
+        model, mech, part = self.model, self.model.mech, self.system.part
+        if at is None:
+            at = [project(mech, *x, partition=part) for x in zip(path.q, path.d1, strict=True)]
         n, k, p, nu = path.s.size, path.gamma.shape[2], len(model.names), mech.nu
         W, needed = np.zeros((n, k, p)), np.zeros((n, k))
         A = np.swapaxes(path.gamma, 1, 2) @ mech.B
-        for i in range(n):
-            P = project(mech, path.q[i], path.d1[i], partition=self.system.part)
+        for i, P in enumerate(at):
             rows, known = parameter_rows(model, P, path.d2[i], path.gamma[i])
             needed[i] = rows @ model.values + known
             C = A[i] * self.noise
@@ -143,12 +147,12 @@ class ExcitedStates:
         lower, upper = effort_range(path, self.bound, ones)
         u = shared_efforts(A, needed, lower, upper)
         parts = [*self._of_joints(path)]
+        strong = np.where(np.isfinite(self.bound.effort), np.abs(self.bound.effort), 0.0).max(axis=0)
         for side, x in enumerate((u - lower, upper - u)):
-            at = _limited_motors(self.bound, side)
-            parts.append(x[:, at] / np.abs(self.bound.effort[:, at]).max(axis=0, initial=0.0,
-                         where=np.isfinite(self.bound.effort[:, at])))  # fmt: skip
+            of = _limited_motors(self.bound, side)
+            parts.append(x[:, of] / strong[of])
         parts.append(smallest_singular_values(path) / self.least - FAR_FROM_SINGULAR)
-        return Excited(path, W, u, np.hstack(parts))
+        return Excited(path, W, u, np.hstack(parts), at)
 
     def _of_joints(self, path: ClosedPath) -> list[Array]:
         """Distances from limits of positions, velocities and accelerations."""
@@ -168,21 +172,21 @@ class ExcitedStates:
 
     def slopes(self, at: Excited, basis: Array) -> Slopes:
         """Derivatives by differences of each state, of the columns times a `basis` (p, b)."""
-        path, drive = at.path, self.system.drive
-        p = drive.scale.size
-        W, slack = [], []
+        path, units, W, slack = at.path, 1.0 / self.system.drive.scale, [], []
         wanted = [path.path(s) for s in path.s.tolist()]
-        units = 1.0 / drive.scale
         for order in range(3):
-            for j in range(p):
-                h = STEP * units[j]
-                step = np.zeros((3, p))
-                step[order, j] = h
-                near = [PathReference(w.value + step[0], w.rate + step[1], w.acceleration + step[2])
-                        for w in wanted]  # fmt: skip
-                there = self.excited(self._near(path, near))
-                W.append((there.W - at.W) @ basis / h)
-                slack.append((there.slack - at.slack) / h)
+            for j, unit in enumerate(units):
+                step = np.zeros((3, units.size))
+                step[order, j] = h = STEP * unit
+                if order == 2:
+                    there = replace(path, d2=path.d2 + h * path.gamma[:, :, j])
+                    found = self.excited(there, at.projections)
+                else:
+                    near = [PathReference(*np.add((w.value, w.rate, w.acceleration), step))
+                            for w in wanted]  # fmt: skip
+                    found = self.excited(self._near(path, near))
+                W.append((found.W - at.W) @ basis / h)
+                slack.append((found.slack - at.slack) / h)
         return Slopes(np.stack(W, axis=1), np.stack(slack, axis=1))
 
     def _near(self, path: ClosedPath, wanted: list[PathReference]) -> ClosedPath:
