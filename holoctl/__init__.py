@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from holoctl.forces.joint_spring import JointSpring
     from holoctl.forces.spring import Spring
     from holoctl.identification.base_parameters import base_parameters
+    from holoctl.identification.excitation import excitation
     from holoctl.identification.measurements import Measurements
     from holoctl.identification.parameters import Parameters
     from holoctl.identification.regression import regression
@@ -188,6 +189,7 @@ _HOMES = {
         "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
     "identification.base_parameters": ["base_parameters"],
+    "identification.excitation": ["excitation"],
     "identification.measurements": ["Measurements"],
     "identification.parameters": ["Parameters"],
     "identification.regression": ["regression"],

@@ -37,6 +37,7 @@ from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.estimation.closed_state_estimator import EstimatorReport
 from holoctl.estimation.frame_wrench import FrameWrench
 from holoctl.identification.base_parameters import BaseParameters
+from holoctl.identification.excitation import Excitation
 from holoctl.identification.regression import Regression
 from holoctl.mechanism.frame_displacements import Move
 from holoctl.projector.partition import Partition
@@ -66,6 +67,7 @@ __all__ = [
     "Energy",
     "Equilibrium",
     "EstimatorReport",
+    "Excitation",
     "ForwardDynamics",
     "FrameWrench",
     "Gains",

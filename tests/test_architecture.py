@@ -53,6 +53,7 @@ PRINTERS = {
     "app.demo",
     "app.printing",
     "app.linearize_command",
+    "app.excite_command",
     "app.retime_command",
     "app.map_command",
     "app.modes_command",

@@ -37,7 +37,7 @@ def test_what_comes_after_the_target_is_given_by_name(law):
         law(*[None] * (positional + 1))
 
 
-PLANS_AND_SHOWS = {"motor_map", "inverse_kinematics", "retime", "plot_run"}
+PLANS_AND_SHOWS = {"motor_map", "inverse_kinematics", "retime", "excitation", "plot_run"}
 """What has the limits of the mechanism by default. What commands or simulates motors has none."""
 
 DESCRIBE = {"Mechanism"}

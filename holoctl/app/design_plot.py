@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from holoctl.app.figures import AS_WRITTEN, default_size, legend_below, new_figure
 from holoctl.app.palette import BLUE, FAINT, OPEN, PALE, SOFT
-from holoctl.app.plot_run import PANEL, draw_curves, draw_legend, draw_limits
+from holoctl.app.plot_run import PANEL, draw_bounds, draw_curves, draw_legend, draw_limits
 from holoctl.app.style import look
+from holoctl.base.checks import Array
 from holoctl.base.tolerances import NOT_DAMPED
 from holoctl.design.linear.model import Linearization
 from holoctl.design.maps.result import MotorMap
 from holoctl.design.paths.trajectory import Trajectory
+from holoctl.identification.excitation import Excitation
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.motor_units import common_unit, motor_units
 
 if TYPE_CHECKING:
@@ -78,6 +82,40 @@ def _trajectory(trajectory: Trajectory) -> Figure:
     axes[2].set(ylabel=f"effort ({unit})", xlabel="t (s)")
     draw_legend(figure, axes, [(), names])
     return figure
+
+
+@draw_result.register(Excitation)
+def _excitation(plan: Excitation) -> Figure:
+    """Positions, rates and efforts of the motors over a period, each with its limits."""
+    mech, t = plan.model.mech, plan.t
+    figure = new_figure(height=3 * PANEL * default_size()[1])
+    axes = figure.subplots(3, 1, sharex=True)
+    names, unit = mech.actuator_names, common_unit(motor_units(mech))
+    moved = {"N m": "rad", "N": "m"}.get(unit, "rad or m")
+    rates = np.array([plan.trajectory.reference(x)[1] for x in t.tolist()])
+    bound = bound_limits(mech, plan.limits)
+    if plan.positions.shape[1] == mech.nu:
+        draw_curves(axes[0], t, names, plan.positions)
+        draw_bounds(axes[0], _of_motors(bound, bound.position, names))
+    draw_curves(axes[1], t, names, rates)
+    draw_bounds(axes[1], _of_motors(bound, bound.velocity, names))
+    draw_curves(axes[2], t, names, plan.trajectory.u)
+    draw_bounds(axes[2], bound.effort)
+    axes[0].set_ylabel(f"position ({moved})")
+    axes[0].set_title(f"{mech.name}: excitation, {plan.period:.4g} s", **AS_WRITTEN)
+    axes[1].set_ylabel(f"rate ({'rad/s or m/s' if ' or ' in moved else f'{moved}/s'})")
+    axes[2].set(ylabel=f"effort ({unit})", xlabel="t (s)")
+    draw_legend(figure, axes, [names, names, names])
+    return figure
+
+
+def _of_motors(bound: BoundLimits, limits: Array, names: Sequence[str]) -> Array:
+    """The limits (2, nu) of the joints of motors; infinite without one."""
+    found = np.full((2, len(names)), np.inf)
+    for i, name in enumerate(names):
+        if name in bound.names:
+            found[:, i] = limits[:, bound.names.index(name)]
+    return found
 
 
 @draw_result.register(MotorMap)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_run", "draw_curves", "draw_legend", "draw_limits", "plot_run"]
+__all__ = ["check_run", "draw_bounds", "draw_curves", "draw_legend", "draw_limits", "plot_run"]
 
 
 PANEL = 0.48
@@ -239,7 +239,13 @@ def draw_curves(ax: Axes, t: Vector, names: Sequence[str], values: Array) -> Non
 
 def draw_limits(ax: Axes, mech: Mechanism, limits: Any = MODEL) -> None:
     """Draw limits of efforts as dotted lines."""
-    bounds = bound_limits(mech, requested_limits(mech, limits, "plot_run") or Limits()).effort
+    draw_bounds(
+        ax, bound_limits(mech, requested_limits(mech, limits, "plot_run") or Limits()).effort
+    )
+
+
+def draw_bounds(ax: Axes, bounds: Array) -> None:
+    """Draw lower and upper limits (2, n) of curves as dotted lines."""
     label = "limit"
     for i, (low, high) in enumerate(bounds.T):
         for most in (low, high):

@@ -24,7 +24,7 @@ from holoctl.base.errors import HoloctlError
 from holoctl.identification.excited_states import Excited, ExcitedStates
 from holoctl.identification.fourier import Series, free_coefficients, terms
 
-__all__ = ["Candidate", "Search", "improved", "information_matrix", "random_start", "within_limits"]
+__all__ = ["Candidate", "Search", "improved", "random_start", "within_limits"]
 
 FIRST_TRUST, LARGEST_TRUST, SMALLEST_TRUST = 0.05, 0.5, 1e-4
 """Bounds of the change of a coefficient in a step, of the range of its motor; the search ends when
@@ -50,15 +50,16 @@ class Candidate(NamedTuple):
         Free coefficients, in units of the motors.
     excited : Excited
         At its samples.
-    M : (b, b) array
-        See `information_matrix`.
+    Q, R : (n k, b) and (b, b) arrays
+        ``W = Q R`` of all rows over sqrt(n), so that M = R'R: exact where M is nearly singular.
     value : float
         ``log det M``; -inf if M is singular.
     """
 
     y: Array
     excited: Excited
-    M: Array
+    Q: Array
+    R: Array
     value: float
 
 
@@ -100,15 +101,15 @@ class Search:
             return None
         if not np.isfinite(found.slack).all():
             return None
-        M = information_matrix(found.W @ self.basis)
-        sign, size = np.linalg.slogdet(M)
-        return Candidate(y, found, M, float(size) if sign > 0.0 else -np.inf)
+        return self.valued(y, found)
 
-
-def information_matrix(W: Array) -> Array:
-    """``1/n sum_i W_i' W_i`` of rows (n, k, b)."""
-    M: Array = np.einsum("nkb,nkc->bc", W, W, optimize=True) / len(W)
-    return M
+    def valued(self, y: Array, found: Excited) -> Candidate:
+        """A candidate of an evaluated motion."""
+        W = (found.W @ self.basis).reshape(-1, self.basis.shape[1]) / np.sqrt(len(found.W))
+        Q, R = np.linalg.qr(W)
+        size = np.abs(np.diag(R))
+        value = 2.0 * float(np.log(size).sum()) if size.min() > 0.0 else -np.inf
+        return Candidate(y, found, Q, R, value)
 
 
 def random_start(search: Search, rng: np.random.Generator) -> Candidate | None:
@@ -141,10 +142,10 @@ class _Gradient(NamedTuple):
 
 def _gradient(search: Search, at: Candidate) -> _Gradient:
     slopes = search.states.slopes(at.excited, search.basis)
-    path, W = at.excited.path, at.excited.W @ search.basis
+    path = at.excited.path
     n, p = path.s.size, search.unit.size
-    by_W = np.linalg.solve(at.M, np.swapaxes(W, 1, 2).reshape(n, W.shape[2], -1)) / n
-    g = np.einsum("nbk,njkb->nj", by_W, slopes.W, optimize=True).reshape(n, 3, p)
+    by_W = np.linalg.solve(at.R, at.Q.T).T.reshape(n, -1, len(at.R)) / np.sqrt(n)  # W M^-1
+    g = np.einsum("nkb,njkb->nj", by_W, slopes.W, optimize=True).reshape(n, 3, p)
     series = search.series(at.y)
     free = free_coefficients(search.harmonics)
     of_y = np.array([terms(series, t) for t in path.s.tolist()]) @ free

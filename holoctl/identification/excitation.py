@@ -32,7 +32,6 @@ from holoctl.identification.ascent import (
     Candidate,
     Search,
     improved,
-    information_matrix,
     random_start,
 )
 from holoctl.identification.base_parameters import (
@@ -72,6 +71,14 @@ evaluations, to this share of it."""
 
 SINGULAR_START = 1e-4
 """A start is singular if a singular value of the constraints or of gamma' B, scaled, is below."""
+
+NOT_SEEN = 1e8
+"""A motion with a larger condition number does not tell some parameters apart, for rounding."""
+
+_WEAK = (
+    "%s: the motion hardly tells parameters apart (condition number %.1e), worst %s; more "
+    "harmonics or iterations, a longer period, wider limits, or known parameters may help"
+)
 
 LEAST_EXCURSION = 1e-3
 """A motion that moves all motors by less than this, scaled, is none."""
@@ -114,6 +121,8 @@ class Excitation:
         The smallest distance from each limit, as a share of the range, beyond the margin that was
         asked for: motors by name (efforts), ``"name.position"``, ``"name.velocity"``,
         ``"name.acceleration"`` of joints; and from singularities.
+    limits : Limits
+        Those that were kept, less the margin.
     seed : int
 
     See Also
@@ -141,6 +150,7 @@ class Excitation:
     least_seen: str
     of_random: tuple[float, ...]
     margin: dict[str, float]
+    limits: Limits
     seed: int
     t: Vector = field(init=False)
     positions: Array = field(init=False)
@@ -229,7 +239,7 @@ def excitation(
     margin: float = 0.05,
     noise: Any = None,
     starts: int = 16,
-    iterations: int = 20,
+    iterations: int = 30,
     progress: bool = False,
 ) -> Excitation:
     """A periodic motion within limits that tells parameters apart as well as possible.
@@ -248,9 +258,10 @@ def excitation(
     ----------
     model : Parameters
     limits : "model", Limits or None, optional
-        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`. Of efforts, for the
-        values in the mechanism, and of positions, velocities and accelerations of any joint, also
-        of passive and cut joints. They hold between samples too. None is refused.
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits,
+        which is refused. Of efforts, for the values in the mechanism, and of positions, velocities
+        and accelerations of any joint, also of passive and cut joints. They hold between samples
+        too.
     period : float, optional
         s.
     harmonics : int, optional
@@ -346,8 +357,6 @@ def excitation(
         return _result(fine, base, best, of_random, seed)
 
 
-
-
 def _bound(model: Parameters, limits: Any, margin: Any) -> BoundLimits:
     """The limits less the margin."""
     mech, share = model.mech, number("margin", margin, "share of the limits")
@@ -440,13 +449,9 @@ def _best_random(
             "period"
         )
     search = _with_basis(search, base, _sizes(model, found[0].excited.W))
-    found = [
-        one._replace(M=M, value=float(np.linalg.slogdet(M)[1]))
-        for one in found
-        for M in [information_matrix(one.excited.W @ search.basis)]
-    ]
+    found = [search.valued(one.y, one.excited) for one in found]
     best = max(found, key=lambda one: one.value)
-    return search, best, tuple(_least(one.M)[0] for one in found)
+    return search, best, tuple(_least(one.R)[0] for one in found)
 
 
 def _with_basis(search: Search, base: BaseParameters, sizes: Vector) -> Search:
@@ -464,8 +469,8 @@ def _sizes(model: Parameters, W: Array) -> Vector:
     gyration; for others the value, or if that is zero, what has an effect as large as the noise."""
     effect = np.sqrt((W**2).mean(axis=(0, 1)))
     found = np.where(model.values != 0.0, np.abs(model.values), 1.0 / np.maximum(effect, 1e-12))
-    bodies = {n: x for n, x in zip(body_names(model.mech), list(model.mech.model.inertias)[1:],
-                                   strict=True)}  # fmt: skip
+    inertias = list(model.mech.model.inertias)[1:]
+    bodies = dict(zip(body_names(model.mech), inertias, strict=True))
     masses = [x.mass for x in bodies.values() if x.mass > 0.0]
     for i, name in enumerate(model.names):
         body, _, what = name.rpartition(".")
@@ -473,15 +478,17 @@ def _sizes(model: Parameters, W: Array) -> Vector:
             continue
         inertia = bodies[body]
         mass = inertia.mass if inertia.mass > 0.0 else float(np.mean(masses or [1.0]))
-        radius = float(np.sqrt(0.5 * np.trace(inertia.inertia) / mass + inertia.lever @ inertia.lever))
+        radius = float(
+            np.sqrt(0.5 * np.trace(inertia.inertia) / mass + inertia.lever @ inertia.lever)
+        )
         found[i] = mass * (radius or 1.0) ** {"m": 0, "mx": 1, "my": 1, "mz": 1}.get(what, 2)
     return found
 
 
-def _least(M: Array) -> tuple[float, float]:
-    """The smallest singular value of the columns of which M is made, and the condition number."""
-    w = np.maximum(np.linalg.eigvalsh(M), 0.0)
-    return float(np.sqrt(w[0])), float(np.sqrt(w[-1] / max(w[0], 1e-300)))
+def _least(R: Array) -> tuple[float, float]:
+    """The smallest singular value of R, and the condition number."""
+    w = np.linalg.svd(R, compute_uv=False)
+    return float(w[-1]), float(w[0] / max(w[-1], 1e-300))
 
 
 def _result(
@@ -492,9 +499,9 @@ def _result(
     fastest = float(np.abs(best.excited.path.d1 / mech.column_scale).max())
     samples = min(max(CHECKED * search.harmonics, int(fastest * search.period / APART)), MOST)
     best = _checked(search, best, samples)
-    series, dense, M = search.series(best.y), best.excited, best.M
+    series, dense = search.series(best.y), best.excited
     margins = between_samples(dense.slack)
-    least, condition = _least(M)
+    least, condition = _least(best.R)
     names = slack_names(states.bound, mech.actuator_names)
     smallest = dict[str, float]()
     for name, x in zip(names, margins.tolist(), strict=True):
@@ -507,7 +514,10 @@ def _result(
             f"period of {search.period:g} s, by the limit of {nearest!r}; give a longer period, "
             "fewer harmonics, or another start"
         )
-    variances = np.diag(np.linalg.solve(M, np.eye(len(M))))
+    spread = np.linalg.norm(np.linalg.solve(best.R, np.eye(len(best.R))), axis=1)
+    seen_worst = base.expressions[int(spread.argmax())]
+    if condition > NOT_SEEN:
+        log.warning(_WEAK, mech.name, condition, seen_worst)
     grid = np.linspace(0.0, search.period, CHECKED * search.harmonics + 1)
     nodes = closed_path(CheckedPath(states.system, series, grid, states.start), grid, still=True)
     curve, _ = closed_curve(nodes)
@@ -517,8 +527,8 @@ def _result(
     )  # fmt: skip
     return Excitation(
         base.model, base, trajectory, states.system.drive.labels, series.coefficients,
-        search.period, float(np.linalg.slogdet(M)[1]), least, condition,
-        base.expressions[int(variances.argmax())], of_random, smallest, seed,
+        search.period, best.value, least, condition,
+        seen_worst, of_random, smallest, states.bound.limits, seed,
     )  # fmt: skip
 
 

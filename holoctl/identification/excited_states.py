@@ -17,7 +17,6 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
-from holoctl.base.errors import BranchError
 from holoctl.base.linalg import cholesky, orthonormal_columns
 from holoctl.design.paths.closed_path import ClosedPath, closed_path
 from holoctl.design.paths.dynamics import shared_efforts
@@ -26,7 +25,7 @@ from holoctl.design.paths.path_continuation import System, filled_at, gamma_of, 
 from holoctl.design.paths.path_system import PathReference
 from holoctl.design.retiming.limit_rows import effort_range, limited_along
 from holoctl.dynamics.actuation import effort_scales
-from holoctl.identification.fourier import Series, terms
+from holoctl.identification.fourier import Series
 from holoctl.identification.parameters import Parameters, parameter_rows
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.projector.projection import Projection, project
@@ -126,7 +125,7 @@ class ExcitedStates:
         BranchError
             If it leaves the workspace or comes to a dead point.
         """
-        grid = np.arange(samples) * (series.period / samples)
+        grid: Vector = np.linspace(0.0, series.period, samples, endpoint=False)
         return closed_path(CheckedPath(self.system, series, grid, self.start), grid, still=True)
 
     def excited(self, path: ClosedPath, at: list[Projection] | None = None) -> Excited:
@@ -135,7 +134,7 @@ class ExcitedStates:
         model, mech, part = self.model, self.model.mech, self.system.part
         if at is None:
             at = [project(mech, *x, partition=part) for x in zip(path.q, path.d1, strict=True)]
-        n, k, p, nu = path.s.size, path.gamma.shape[2], len(model.names), mech.nu
+        n, k, p = path.s.size, path.gamma.shape[2], len(model.names)
         W, needed = np.zeros((n, k, p)), np.zeros((n, k))
         A = np.swapaxes(path.gamma, 1, 2) @ mech.B
         for i, P in enumerate(at):
@@ -147,7 +146,9 @@ class ExcitedStates:
         lower, upper = effort_range(path, self.bound, ones)
         u = shared_efforts(A, needed, lower, upper)
         parts = [*self._of_joints(path)]
-        strong = np.where(np.isfinite(self.bound.effort), np.abs(self.bound.effort), 0.0).max(axis=0)
+        strong = np.where(np.isfinite(self.bound.effort), np.abs(self.bound.effort), 0.0).max(
+            axis=0
+        )
         for side, x in enumerate((u - lower, upper - u)):
             of = _limited_motors(self.bound, side)
             parts.append(x[:, of] / strong[of])
@@ -156,7 +157,7 @@ class ExcitedStates:
 
     def _of_joints(self, path: ClosedPath) -> list[Array]:
         """Distances from limits of positions, velocities and accelerations."""
-        bound, found = self.bound, []
+        bound, found = self.bound, list[Array]()
         if not bound.names:
             return found
         for what, x in zip(

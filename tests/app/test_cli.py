@@ -32,8 +32,8 @@ TOO_LONG = """<robot name="too_long">
 </robot>
 """
 COMMANDS = (
-    "doctor", "assemble", "torque", "export", "modes", "simulate", "linearize", "retime", "map",
-    "view", "new", "demo",
+    "doctor", "assemble", "torque", "export", "modes", "simulate", "linearize", "retime",
+    "excite", "map", "view", "new", "demo",
 )  # fmt: skip
 CLOSURES = "closed_loop: [[far, hook]]\ntype: [3d]\nname_mot: []\n"
 NO_CLOSURES = "closed_loop: []\ntype: []\n"
