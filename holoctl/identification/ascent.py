@@ -24,7 +24,7 @@ from holoctl.base.errors import HoloctlError
 from holoctl.identification.excited_states import Excited, ExcitedStates
 from holoctl.identification.fourier import Series, free_coefficients, terms
 
-__all__ = ["Candidate", "Search", "improved", "random_start", "within_limits"]
+__all__ = ["Candidate", "Gradient", "Search", "gradient", "improved", "random_start"]
 
 FIRST_TRUST, LARGEST_TRUST, SMALLEST_TRUST = 0.05, 0.5, 1e-4
 """Bounds of the change of a coefficient in a step, of the range of its motor; the search ends when
@@ -133,14 +133,14 @@ def within_limits(search: Search, y: Array, most: int) -> Candidate | None:
     return best
 
 
-class _Gradient(NamedTuple):
+class Gradient(NamedTuple):
     """Derivatives at a candidate by y, flattened: of 1/2 log det M, and of all distances."""
 
     g: Vector
     A: Array
 
 
-def _gradient(search: Search, at: Candidate) -> _Gradient:
+def gradient(search: Search, at: Candidate) -> Gradient:
     slopes = search.states.slopes(at.excited, search.basis)
     path = at.excited.path
     n, p = path.s.size, search.unit.size
@@ -149,13 +149,13 @@ def _gradient(search: Search, at: Candidate) -> _Gradient:
     series = search.series(at.y)
     free = free_coefficients(search.harmonics)
     of_y = np.array([terms(series, t) for t in path.s.tolist()]) @ free
-    gradient = np.einsum("nac,naj->cj", of_y, g, optimize=True) * search.unit
+    by_y = np.einsum("nac,naj->cj", of_y, g, optimize=True) * search.unit
     slack = slopes.slack.reshape(n, 3, p, -1)
     A = np.einsum("nac,najm->nmcj", of_y, slack, optimize=True) * search.unit
-    return _Gradient(gradient.ravel(), A.reshape(n * slack.shape[3], -1))
+    return Gradient(by_y.ravel(), A.reshape(n * slack.shape[3], -1))
 
 
-class _Step(NamedTuple):
+class AscentStep(NamedTuple):
     """An accepted step: its candidate, d, and the limits that were active with their
     multipliers."""
 
@@ -170,7 +170,7 @@ def improved(search: Search, at: Candidate, iterations: int, bar: Any) -> Candid
     trust, H, last = FIRST_TRUST, np.zeros((0, 0)), None
     for _ in range(iterations):
         bar.update(1)
-        here = _gradient(search, at)
+        here = gradient(search, at)
         if last is None:
             H = np.eye(here.g.size) * (np.linalg.norm(here.g) / 0.3 + 1e-300)
         else:
@@ -190,8 +190,8 @@ def improved(search: Search, at: Candidate, iterations: int, bar: Any) -> Candid
 
 
 def _step(
-    at: Candidate, search: Search, here: _Gradient, H: Array, trust: float
-) -> _Step | None:  # fmt: skip
+    at: Candidate, search: Search, here: Gradient, H: Array, trust: float
+) -> AscentStep | None:  # fmt: skip
     """A step to a better motion; None if there is none within the trust region."""
     slack, n = at.excited.slack.ravel(), here.g.size
     far = np.abs(here.A).sum(axis=1) * trust
@@ -211,7 +211,7 @@ def _step(
             return None
         if float(found.excited.slack.min()) > -OVER:
             multipliers = np.abs(np.asarray(info["lam"])[n:])
-            return _Step(found, d, rows, multipliers) if found.value > at.value else None
+            return AscentStep(found, d, rows, multipliers) if found.value > at.value else None
         expected = np.minimum(slack, found.excited.slack.ravel() - here.A @ d)
     return None
 

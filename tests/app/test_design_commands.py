@@ -1,4 +1,4 @@
-"""`holoctl linearize`, `retime` and `map`: what they print, and their exit codes."""
+"""`holoctl linearize`, `retime`, `excite` and `map`: what they print, and their exit codes."""
 
 from __future__ import annotations
 
@@ -181,6 +181,35 @@ def test_retime_refuses(capsys, tmp_path, text, arguments, says):
     assert code == 1
     assert out.out == ""
     assert says in out.err
+
+
+# ------------------------------------------------------------------------------------ excite
+
+
+def test_excite_writes_a_motion_and_a_picture(capsys, tmp_path):
+    quick = "--period", "2", "--harmonics", "2", "--starts", "1", "--iterations", "0"
+    files = [tmp_path / name for name in ("motion.csv", "motion.png", "motion.json")]
+    outs = [x for file in files for x in ("--out", str(file))]
+    code, out = run(capsys, "excite", "four_bar", *quick, "--frequency", "100", *outs)
+    assert code == 0
+    assert "no motion excites: " in out.out
+    assert "crank.velocity" in out.out
+    header, *rows = csv.reader(files[0].open())
+    assert header == ["t", "crank", "d crank", "dd crank"]
+    motion = np.array(rows, dtype=float)
+    assert motion.shape == (200, 4)
+    assert np.allclose(np.gradient(motion[:, 1], 0.01)[1:-1], motion[1:-1, 2], atol=0.05)
+    assert files[1].stat().st_size > 1000
+    found = json.loads(files[2].read_text())
+    assert min(found["margin"].values()) >= 0.0
+    assert len(found["base_parameters"]) == 8
+
+
+def test_excite_refuses(capsys):
+    code, out = run(capsys, "excite", "four_bar", "--harmonics", "1")
+    assert code == 1
+    assert out.out == ""
+    assert "at least 2" in out.err
 
 
 # --------------------------------------------------------------------------------------- map
