@@ -14,6 +14,7 @@ import pinocchio as pin
 import pytest
 import yaml
 from exported import compilers, robot, run
+from zoo import add_body, at
 
 import holoctl as hc
 from holoctl.codegen.c_text import arrays
@@ -49,6 +50,19 @@ def coupled(coefficients):
     return hc.Transmission(hc.Mechanism(m, ties, actuated=motors, name="coupled"), joints)
 
 
+def parallelogram():
+    """A knee whose motor at the hip drives it through a rod that stays parallel to the thigh."""
+    m, thigh, lever = pin.Model(), 0.4, 0.06
+    body = pin.Inertia(1.0, np.zeros(3), 1e-2 * np.eye(3))
+    add_body(m, 0, pin.JointModelRY(), at(), "hip", body)
+    add_body(m, "hip", pin.JointModelRY(), at(0, 0, -thigh), "knee", body)
+    add_body(m, 0, pin.JointModelRY(), at(), "crank", body)
+    add_body(m, "crank", pin.JointModelRY(), at(lever), "rod", body)
+    loop = hc.Closure(("rod", at(0, 0, -thigh)), ("knee", at(lever)), axes="x z")
+    mech = hc.Mechanism(m, [loop], actuated=["hip", "crank"], name="parallelogram")
+    return hc.Transmission(mech, ["hip", "knee"])
+
+
 def redundant():
     mech = alone(four_barred)
     both = hc.Mechanism(mech.model, mech.constraints, actuated=["crank", "coupler"], name="two")
@@ -60,7 +74,7 @@ MADE = {
     "simple": (lambda: coupled([[-7.0]]), [0.4]),
     "differential": (lambda: coupled([[5.0, 5.0], [5.0, -5.0]]), [0.4, 0.3]),
     "four_bar_linkage": (lambda: coupled([[3.0, 0.0], [2.0, 2.0]]), [0.4, 0.3]),
-    "parallelogram": (lambda: hc.Transmission(robot("four_bar"), ["rocker"]), [0.3]),
+    "parallelogram": (parallelogram, [0.4, 0.5]),
     "knee": (lambda: hc.Transmission(alone(four_barred), ["knee"]), [0.25]),
     "cranked": (lambda: hc.Transmission(alone(cranked), PITCH_ROLL[::-1]), [0.2, 0.3]),
     "pushed": (lambda: hc.Transmission(alone(pushed), PITCH_ROLL), [0.4, 0.3]),

@@ -25,8 +25,11 @@ from holoctl.transmission.transmission import Transmission
 __all__ = ["export_ros2"]
 
 REACH = 0.02
-"""The longest step of motors or joints (scaled) from a posture to the next one: a longer one may look
-like a dead point to the C library."""
+"""The longest step of the joints (scaled) from a posture to the next one: a longer one may look like a
+dead point to the C library."""
+
+LEAST_REACH = 0.1
+"""The least reach of a motor over the largest, for motors that hardly move at the start."""
 
 FILES = {
     "ros2/CMakeLists.txt": "CMakeLists.txt",
@@ -80,7 +83,7 @@ def export_ros2(
     Parameters
     ----------
     transmission : Transmission
-        With at least as many motors as joints.
+        With as many motors as joints.
     folder : str or path
         The folder of the package, made if it does not exist. Files in it are overwritten only if
         they were written by holoctl.
@@ -96,9 +99,9 @@ def export_ros2(
     Raises
     ------
     InputError
-        Without CasADi; for a package name that ROS or C++ does not take; for fewer motors than
-        joints, continuous joints, and names of joints and motors with other characters than letters,
-        digits, ``_``, ``-`` and ``.``; for constraints and joints that have no expressions; if a
+        Without CasADi; for a package name that ROS or C++ does not take; for other
+        numbers of motors than of joints, continuous joints, and names of joints and motors with
+        other characters than letters, digits, ``_``, ``-`` and ``.``; for constraints and joints that have no expressions; if a
         file would be overwritten that holoctl did not write.
     HoloctlError
         If the folder cannot be written.
@@ -126,12 +129,14 @@ def export_ros2(
     if package is None:
         package = f"{identifier(tr.mech.name)}_transmission"
     _check_package(package)
-    if len(tr.motors) < len(tr.joints):
-        raise InputError(
-            f"{tr.mech.name}: {len(tr.motors)} motors do not determine {len(tr.joints)} joints, so a "
-            "controller would have neither joint positions nor motor efforts; export_c writes the "
-            "other direction"
-        )
+    nu, p = len(tr.motors), len(tr.joints)
+    if nu != p:
+        why = (
+            f"{nu} motors do not determine {p} joints; export_c writes the other direction" if nu < p
+            else f"the encoders of {nu} motors for {p} joints would have to agree to rounding, which "
+            "measured positions do not: leave motors out, actuated="
+        )  # fmt: skip
+        raise InputError(f"{tr.mech.name}: as many motors as joints are needed: {why}")
     odd = [name for name in (*tr.joints, *tr.motors) if not _NAME.fullmatch(name)]
     if odd:
         raise InputError(
@@ -161,6 +166,8 @@ def _check_package(package: str) -> None:
 def _values(tr: Transmission, package: str, values: Mapping[str, object]) -> dict[str, object]:
     """The values of the templates beside those of the C library, `values`."""
     u_scale, y_scale = tr.scales
+    sizes = np.linalg.norm(tr.jacobian(tr.y_start) * y_scale * u_scale[:, None], axis=1)
+    reach = REACH * np.maximum(sizes, LEAST_REACH * sizes.max()) / u_scale
     turning = np.isin(np.arange(len(tr.motors)), tr.mech.motors.turning)
     title = quoteattr(comment(tr.mech.name))[1:-1]
     return {
@@ -168,7 +175,7 @@ def _values(tr: Transmission, package: str, values: Mapping[str, object]) -> dic
         "joint_names": _quoted(tr.joints), "motor_names": _quoted(tr.motors),
         "joint_items": _items(values["joint_table"]), "motor_items": _items(values["motor_table"]),
         "yaml_joints": _renamed(tr.joints), "yaml_motors": _renamed(tr.motors),
-        "motor_reach": ", ".join(map(number, REACH / u_scale)),
+        "motor_reach": ", ".join(map(number, reach)),
         "joint_reach": ", ".join(map(number, REACH * y_scale)),
         "motor_turns": ", ".join("true" if x else "false" for x in turning),
         "xml_joints": _elements("joint", tr.joints),
