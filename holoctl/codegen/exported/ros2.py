@@ -1,8 +1,8 @@
 """`export_ros2`: a transmission as a package of ROS 2, around its C library.
 
-The C library is that of `export_c`. The C++ around it follows measured motors, maps handles by their
-names and holds efforts while calls fail (templates/ros2/linkage.hpp.in); a transmission and a
-controller of ros2_control are thin layers on it.
+The C library is that of `export_c`. The C++ around it follows measured motors and holds efforts
+while calls fail (templates/ros2/linkage.hpp.in); a transmission and a controller of ros2_control
+are thin layers on it, which find handles and interfaces by their names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from holoctl.base.checks import file_path, listing, quiet
+from holoctl.base.checks import counted, file_path, listing, quiet
 from holoctl.base.errors import InputError
 from holoctl.codegen.c_text import comment, filled, number
 from holoctl.codegen.exported.transmission import transmission_library
@@ -25,8 +25,8 @@ from holoctl.transmission.transmission import Transmission
 __all__ = ["export_ros2"]
 
 REACH = 0.02
-"""The longest step of the joints (scaled) from a posture to the next one: a longer one may look like a
-dead point to the C library."""
+"""The longest step of the joints (scaled) from a posture to the next one: a longer one may look
+like a dead point to the C library."""
 
 LEAST_REACH = 0.1
 """The least reach of a motor over the largest, for motors that hardly move at the start."""
@@ -51,16 +51,17 @@ FILES = {
 
 _PACKAGE = re.compile(r"[a-z](_?[a-z0-9])+")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]+")
-_TAKEN = frozenset("""
-    std ament_cmake controller_interface hardware_interface pluginlib rclcpp rclcpp_lifecycle
-    transmission_interface alignas alignof and and_eq asm auto bitand bitor bool break case catch
-    char class compl const constexpr const_cast continue decltype default delete do double
-    dynamic_cast else enum explicit export extern false float for friend goto if inline int long
-    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-    register reinterpret_cast return short signed sizeof static static_assert static_cast struct
-    switch template this thread_local throw true try typedef typeid typename union unsigned using
-    virtual void volatile wchar_t while xor xor_eq
-""".split())  # fmt: skip
+_TAKEN = re.compile(
+    r"std|ament_cmake|controller_interface|hardware_interface|pluginlib|rclcpp|"
+    r"rclcpp_lifecycle|transmission_interface|alignas|alignof|and|and_eq|asm|auto|bitand|bitor|"
+    r"bool|break|case|catch|char|class|compl|const|constexpr|const_cast|continue|decltype|"
+    r"default|delete|do|double|dynamic_cast|else|enum|explicit|export|extern|false|float|for|"
+    r"friend|goto|if|inline|int|long|mutable|namespace|new|noexcept|not|not_eq|nullptr|"
+    r"operator|or|or_eq|private|protected|public|register|reinterpret_cast|return|short|signed|"
+    r"sizeof|static|static_assert|static_cast|struct|switch|template|this|thread_local|throw|"
+    r"true|try|typedef|typeid|typename|union|unsigned|using|virtual|void|volatile|wchar_t|"
+    r"while|xor|xor_eq"
+)
 """Package names that can be no namespace of their own."""
 
 
@@ -77,8 +78,8 @@ def export_ros2(
     was not run under ROS.
 
     Efforts and velocities use the Jacobian at the last measured posture, never at a commanded one.
-    In the control loop nothing throws or allocates: while calls fail, efforts are held for a limited
-    number of calls, then they are zero, and a status says why.
+    In the control loop nothing throws or allocates: while calls fail, efforts are held for a
+    limited number of calls, then they are zero, and a status says why.
 
     Parameters
     ----------
@@ -99,10 +100,10 @@ def export_ros2(
     Raises
     ------
     InputError
-        Without CasADi; for a package name that ROS or C++ does not take; for other
-        numbers of motors than of joints, continuous joints, and names of joints and motors with
-        other characters than letters, digits, ``_``, ``-`` and ``.``; for constraints and joints that have no expressions; if a
-        file would be overwritten that holoctl did not write.
+        Without CasADi; for a package name that ROS or C++ does not take; for more or fewer motors
+        than joints, continuous joints, and names of joints and motors with other characters than
+        letters, digits, ``_``, ``-`` and ``.``; for constraints and joints that have no
+        expressions; if a file would be overwritten that holoctl did not write.
     HoloctlError
         If the folder cannot be written.
 
@@ -129,14 +130,13 @@ def export_ros2(
     if package is None:
         package = f"{identifier(tr.mech.name)}_transmission"
     _check_package(package)
-    nu, p = len(tr.motors), len(tr.joints)
-    if nu != p:
-        why = (
-            f"{nu} motors do not determine {p} joints; export_c writes the other direction" if nu < p
-            else f"the encoders of {nu} motors for {p} joints would have to agree to rounding, which "
-            "measured positions do not: leave motors out, actuated="
-        )  # fmt: skip
-        raise InputError(f"{tr.mech.name}: as many motors as joints are needed: {why}")
+    if len(tr.motors) != len(tr.joints):
+        motors, joints = counted(len(tr.motors), "motor"), counted(len(tr.joints), "joint")
+        raise InputError(
+            f"{tr.mech.name}: a package has as many motors as joints; got {motors} for {joints}. "
+            "Fewer do not determine the joints (export_c writes the other direction); more would "
+            "have to agree to rounding, which encoders do not: leave some out, actuated="
+        )
     odd = [name for name in (*tr.joints, *tr.motors) if not _NAME.fullmatch(name)]
     if odd:
         raise InputError(
@@ -156,7 +156,7 @@ def _check_package(package: str) -> None:
             "package must begin with a lower-case letter and consist of two or more lower-case "
             f"letters, digits and single underscores between them; got {package!r}"
         )
-    if package in _TAKEN:
+    if _TAKEN.fullmatch(package):
         raise InputError(
             f"package {package!r} is a word of C++ or the name of a package that is needed: choose "
             "another name"
@@ -171,7 +171,8 @@ def _values(tr: Transmission, package: str, values: Mapping[str, object]) -> dic
     turning = np.isin(np.arange(len(tr.motors)), tr.mech.motors.turning)
     title = quoteattr(comment(tr.mech.name))[1:-1]
     return {
-        "package": package, "GUARD": package.upper(), "xml_title": title, "TURN": number(2.0 * np.pi),
+        "package": package, "GUARD": package.upper(), "xml_title": title,
+        "TURN": number(2.0 * np.pi),
         "joint_names": _quoted(tr.joints), "motor_names": _quoted(tr.motors),
         "joint_items": _items(values["joint_table"]), "motor_items": _items(values["motor_table"]),
         "yaml_joints": _renamed(tr.joints), "yaml_motors": _renamed(tr.motors),

@@ -45,9 +45,7 @@ def transmission_files(tr: Transmission, prefix: str) -> dict[str, str]:
     return transmission_library(tr, prefix)[0]
 
 
-def transmission_library(
-    tr: Transmission, prefix: str
-) -> tuple[dict[str, str], dict[str, object]]:
+def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str], dict[str, object]]:
     """Name to text of every file, and the values that filled their templates."""
     mech = tr.mech
     sensors = measurement_model(mech, tr.joints)
