@@ -63,14 +63,15 @@ def parallelogram():
     return hc.Transmission(mech, ["hip", "knee"])
 
 
-def wheel():
-    """A pair of wheels with a rod between them, on continuous joints."""
+def wheel(joint=pin.JointModelRUBY):
+    """A wheel that turns without end, and a rod from it to another one."""
     m, body = pin.Model(), pin.Inertia(1.0, np.zeros(3), 1e-2 * np.eye(3))
     add_body(m, 0, pin.JointModelRUBY(), at(), "motor", body)
     add_body(m, "motor", pin.JointModelRY(), at(0.1), "rod", body)
-    add_body(m, 0, pin.JointModelRUBY(), at(0.4), "wheel", body)
+    add_body(m, 0, joint(), at(0.4), "wheel", body)
     loop = hc.Closure(("rod", at(0.4)), ("wheel", at(0.1)), axes="x z")
-    start = np.array([np.cos(1.0), np.sin(1.0), -1.0, np.cos(1.0), np.sin(1.0)])
+    turned = [np.cos(1.0), np.sin(1.0)]
+    start = np.array([*turned, -1.0, *(turned if joint is pin.JointModelRUBY else [1.0])])
     mech = hc.Mechanism(m, [loop], actuated=["motor"], name="wheels", reference=start)
     return hc.Transmission(mech, ["wheel"])
 
@@ -82,6 +83,7 @@ MADE = {
     "parallelogram": (parallelogram, [0.4, 0.5]),
     "knee": (lambda: hc.Transmission(alone(four_barred), ["knee"]), [0.25]),
     "cranked": (lambda: hc.Transmission(alone(cranked), PITCH_ROLL[::-1]), [0.2, 0.3]),
+    "endless": (lambda: wheel(pin.JointModelRY), [0.3]),
     "pushed": (lambda: hc.Transmission(alone(pushed), PITCH_ROLL), [0.4, 0.3]),
 }
 
@@ -102,8 +104,13 @@ def known(tr, box, package):
     }
     bad = np.tile(tr.motor_start, (3, 1))
     bad[:2, 0] = np.nan, np.inf
-    bad[2] = 1e6
-    text = arrays(**rows, BAD=bad).replace("nan", "NAN").replace("HUGE_VAL", "INFINITY")
+    turning = np.isin(np.arange(len(tr.motors)), tr.mech.motors.turning)
+    bad[2] = np.where(turning, -np.inf, 1e6)
+    text = (
+        arrays(**rows, BAD=bad, TURNS=6.0 * np.pi * turning)
+        .replace("nan", "NAN")
+        .replace("HUGE_VAL", "INFINITY")
+    )
     includes = ["transmission", "transmission_loader", "effort_controller"]
     return (
         "#include <cmath>\n"
@@ -214,10 +221,9 @@ def package_files(folder):
     texts["ament_cmake"] = (
         "macro(pluginlib_export_plugin_description_file base file)\n"
         '  file(APPEND "${CMAKE_BINARY_DIR}/plugins.txt" "${base} ${file}\\n")\nendmacro()\n'
-        + "".join(
-            f"macro({name})\nendmacro()\n"
-            for name in ("ament_export_targets", "ament_export_dependencies", "ament_package")
-        )
+        "macro(ament_export_targets name)\n"
+        "  install(EXPORT ${name} DESTINATION cmake)\nendmacro()\n"
+        "macro(ament_export_dependencies)\nendmacro()\nmacro(ament_package)\nendmacro()\n"
     )
     for name, text in texts.items():
         path = folder / "cmake" / name / f"{name}Config.cmake"

@@ -125,7 +125,7 @@ void walk(double joint_n, double joint_offset, double motor_n, double motor_offs
     double power_of_motors = 0.0, power_of_joints = 0.0;
     for (std::size_t i = 0; i < MOTORS; ++i) {
       const double n = motors[i].reduction;
-      hw.motors[0][i] = hw.motors[5][i] = n * known::Q[k][i] + motors[i].offset;
+      hw.motors[0][i] = hw.motors[5][i] = n * (known::Q[k][i] + known::TURNS[i]) + motors[i].offset;
       hw.motors[1][i] = n * known::V[k][i];
       hw.motors[2][i] = hw.motors[3][i] = hw.motors[4][i] = known::U[k][i] / n;
       power_of_motors += hw.motors[1][i] * hw.motors[2][i];
@@ -158,7 +158,7 @@ void walk(double joint_n, double joint_offset, double motor_n, double motor_offs
     check(trans.status() == OK, std::string("joint_to_actuator: ") + status_text(trans.status()));
     for (std::size_t i = 0; i < MOTORS; ++i) {
       const double n = motors[i].reduction;
-      near(hw.motors[0][i], n * known::Q[k][i] + motors[i].offset, 1e-9, "motor position");
+      near(hw.motors[0][i], n * (known::Q[k][i] + known::TURNS[i]) + motors[i].offset, 1e-9, "motor position");
       near(hw.motors[1][i], n * known::V[k][i], 1e-8, "motor velocity");
       for (int kind : {2, 3, 4}) {
         near(hw.motors[kind][i], known::U[k][i] / n, 1e-8, "motor effort");
