@@ -303,6 +303,11 @@ def test_what_no_package_can_be_made_of_is_refused(tmp_path):
     assert [x for x in (tmp_path / "mine").rglob("*") if x.is_file()] == [foreign]
     (tmp_path / "file").write_text("")
     refused(tr, "is not a folder", "file")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "src").write_text("a file where a folder is to be")
+    with pytest.raises(hc.HoloctlError, match="cannot be written to"):
+        hc.export_ros2(tr, tmp_path / "half")
+    assert [x.name for x in (tmp_path / "half").rglob("*") if x.is_file()] == ["src"]
     refused(wheel(), "continuous joints")
 
 
