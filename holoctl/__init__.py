@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.forward import forward_dynamics
     from holoctl.dynamics.impacts import impulse
     from holoctl.dynamics.inverse import inverse_dynamics
+    from holoctl.dynamics.other_methods.fdgq import fdgq
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -177,6 +178,7 @@ _HOMES = {
     "dynamics.inverse": ["inverse_dynamics"],
     "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
     "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
+    "dynamics.other_methods.fdgq": ["fdgq"],
     "rows.terms": ["terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
