@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from holoctl.closing.repaired_geometry import repaired_geometry
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.exported.export import export_c
+    from holoctl.codegen.exported.ros2 import export_ros2
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling
@@ -143,6 +144,7 @@ _HOMES = {
     "closing.repaired_geometry": ["repaired_geometry"],
     "codegen.compiled.compile": ["compile"],
     "codegen.exported.export": ["export_c"],
+    "codegen.exported.ros2": ["export_ros2"],
     "constraints.closure": ["Closure"],
     "constraints.contact": ["Contact"],
     "constraints.coupling": ["Coupling"],

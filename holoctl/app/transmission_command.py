@@ -53,6 +53,8 @@ def add_transmission(commands: Any) -> None:
           {"type": typed_whole, "default": 300, "metavar": "COUNT"}),
          ("--c", "a folder, for the transmission of --joints as C99 that needs nothing but libm",
           {"type": folder, "metavar": "FOLDER"}),
+         ("--ros2", "a folder, for a ROS 2 package of it; its name is that of the folder",
+          {"type": folder, "metavar": "FOLDER"}),
          *out_files({
              ".json": "all numbers", ".csv": "a row for each posture, or each transmission",
              PICTURES: "workspace, effort polytopes and errors, for one or two joints",
@@ -71,8 +73,8 @@ def _transmission(given: argparse.Namespace) -> int:
     drawn = [path for path in given.out if path.suffix.lower() in PICTURES.split()]
     if joints is None:
         found = transmissions(mech, start)
-        if drawn or given.range or given.c:
-            option = "out" if drawn else "range" if given.range else "c"
+        options = {"out": drawn, "range": given.range, "c": given.c, "ros2": given.ros2}
+        if option := next((name for name, value in options.items() if value), None):
             raise InputError(
                 f"--{option}: name the joints of one transmission too, --joints; {_listed(found)}"
             )
@@ -91,17 +93,24 @@ def _transmission(given: argparse.Namespace) -> int:
     def draw(report: TransmissionReport) -> Any:
         return draw_transmission(report, lengths)
 
-    paths = () if given.c is None else _export(tr, given.c)
+    paths = _export(tr, given.c, given.ros2)
     answer(given, report, _report_as_dict, _report_as_table, print, draw)
     for path in () if given.json or given.csv else paths:
         print(f"written: {path}")
     return 0
 
 
-def _export(tr: Transmission, folder: Path) -> tuple[Path, ...]:
-    from holoctl.codegen.exported.export import export_c  # needs CasADi
+def _export(tr: Transmission, of_c: Path | None, of_ros: Path | None) -> tuple[Path, ...]:
+    paths: tuple[Path, ...] = ()
+    if of_c is not None:
+        from holoctl.codegen.exported.export import export_c  # needs CasADi
 
-    return export_c(tr, folder)
+        paths += export_c(tr, of_c)
+    if of_ros is not None:
+        from holoctl.codegen.exported.ros2 import export_ros2  # needs CasADi
+
+        paths += export_ros2(tr, of_ros, package=of_ros.absolute().name)
+    return paths
 
 
 def _box(tr: Transmission, texts: Sequence[str]) -> tuple[Vector | None, Vector | None]:

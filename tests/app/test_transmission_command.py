@@ -44,6 +44,23 @@ def test_the_transmission_is_exported_too(capsys, tmp_path):
     assert not (tmp_path / "all").exists()
 
 
+def test_a_package_of_ros_2_has_the_name_of_its_folder(capsys, tmp_path):
+    code, out = run(capsys, *KNEE, "--ros2", str(tmp_path / "left_knee"))
+    files = hc.export_ros2(knee(), tmp_path / "other", package="left_knee")
+    assert code == 0
+    for file in files:
+        place = file.relative_to(tmp_path / "other")
+        assert f"written: {tmp_path / 'left_knee' / place}\n" in out.out
+        assert (tmp_path / "left_knee" / place).read_text() == file.read_text()
+    code, out = run(capsys, *KNEE, "--ros2", str(tmp_path / "Knee"))
+    assert code == 1
+    assert "package must begin with a lower-case letter" in out.err
+    code, out = run(capsys, "transmission", "leg", "--ros2", str(tmp_path / "all"))
+    assert code == 1
+    assert "--ros2: name the joints of one transmission too" in out.err
+    assert not {"Knee", "all"} & {path.name for path in tmp_path.iterdir()}
+
+
 def test_ranges_and_the_start_are_those_of_the_options(capsys):
     code, out = run(capsys, *KNEE, "--range", "knee=-1.2:-0.4", "--set", "knee=-1.0", "--json")
     found, leg = json.loads(out.out), hc.load(hc.robot_file("leg"))

@@ -26,7 +26,7 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
-from holoctl.codegen.exported import c_sources, transmission
+from holoctl.codegen.exported import c_sources, ros2, transmission
 
 pytest.importorskip("casadi")
 
@@ -191,7 +191,9 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         used.add(name)
         return filled(name, values)
 
-    modules = c_sources, limits_c, functions, extension_source, batched_functions, transmission
+    modules = (
+        c_sources, limits_c, functions, extension_source, batched_functions, transmission, ros2,
+    )  # fmt: skip
     for module in modules:
         monkeypatch.setattr(module, "filled", recorded)
     mech = robot("five_bar")
@@ -206,14 +208,15 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
     hc.export_c(mech, tmp_path / "weighed", measured=both)
     leg = hc.Transmission(robot("leg"), ["knee"])
-    hc.export_c(leg, tmp_path / "knee")
+    hc.export_ros2(leg, tmp_path / "knee")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
     batched_functions.tanh_exp(["tangents", "exponentials"])
+    folder = Path(c_text.__file__).parent / "templates"
     texts = {
-        path.name.removesuffix(".in"): path.read_text()
-        for path in (Path(c_text.__file__).parent / "templates").iterdir()
+        path.relative_to(folder).as_posix().removesuffix(".in"): path.read_text()
+        for path in folder.rglob("*.in")
     }
     for name, text in texts.items():
         words = re.findall(r"^@(if|else|end)\b", text, re.M)

@@ -27,7 +27,7 @@ from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.measurement_model import measurement_model
 from holoctl.transmission.transmission import CONTROL_LOST, SAME_POSITION, Transmission
 
-__all__ = ["transmission_files"]
+__all__ = ["transmission_files", "transmission_library"]
 
 LAW = "HOLOCTL_DIVIDES static"
 
@@ -42,6 +42,11 @@ the shortest one."""
 
 def transmission_files(tr: Transmission, prefix: str) -> dict[str, str]:
     """Name to text of every file."""
+    return transmission_library(tr, prefix)[0]
+
+
+def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str], dict[str, object]]:
+    """Name to text of every file, and the values that filled their templates."""
     mech = tr.mech
     sensors = measurement_model(mech, tr.joints)
     if sensors.turning.size:
@@ -89,12 +94,13 @@ def transmission_files(tr: Transmission, prefix: str) -> dict[str, str]:
     first = filled("transmission.h", values | {"hash": "", "content": ""})
     found = hashlib.sha256((first + source).encode()).hexdigest()
     values |= {"hash": found[:32], "content": f"0x{found[:8]}"}
-    return {
+    files = {
         f"{prefix}.h": filled("transmission.h", values), f"{prefix}.c": source,
         f"{prefix}_test.c": filled("transmission_test.c", values),
         "CMakeLists.txt": filled("CMakeLists.txt", values),
         "README.md": filled("transmission.md", values),
     }  # fmt: skip
+    return files, values
 
 
 def _known(tr: Transmission) -> dict[str, object]:

@@ -94,11 +94,12 @@ def write_files(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is not a folder")
         _refuse(_not_ours(paths))
-        folder.mkdir(parents=True, exist_ok=True)
+        for path in paths:  # all folders before the first file
+            path.parent.mkdir(parents=True, exist_ok=True)
         for path, text in paths.items():
             path.write_text(text, encoding="ascii", newline="\n")
     except OSError as error:
-        raise HoloctlError(f"the C library cannot be written to {folder}: {error}") from error
+        raise HoloctlError(f"the export cannot be written to {folder}: {error}") from error
     return tuple(paths)
 
 
