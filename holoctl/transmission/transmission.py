@@ -771,7 +771,9 @@ class Transmission:
             raise InputError(f"error must be at least 1e-12; got {error:g}")
         box = self.domain(lower, upper)
         with one_thread():
-            return chebyshev_table(self.joints, self.motors, self.motor_positions, *box, error)
+            return chebyshev_table(
+                self.mech.name, self.joints, self.motors, self.motor_positions, *box, error
+            )
 
     @quiet
     def report(

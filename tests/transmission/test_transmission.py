@@ -508,7 +508,8 @@ def test_tables_are_within_their_bounds(name, count):
         assert (table.error <= 1.2 * error).all()
         off = np.abs(table.motor_positions(ys) - wanted).max(axis=0)
         assert (off <= table.error).all()
-        assert off.max() > (0.5 if name != "cranked" else 0.05) * table.error.max()
+        reached = 0.05 if name == "cranked" and count < 1000 else 0.5  # largest at its corners
+        assert off.max() > reached * table.error.max()
         assert (np.abs(table.jacobian(few) - J) <= table.jacobian_error + 1e-11).all()
         by_rates = np.einsum("mij,ni,nj->nm", table.curvature_error, np.abs(yd), np.abs(yd))
         assert (np.abs(table.curvature(few, yd) - curvature) <= by_rates + 1e-9).all()
