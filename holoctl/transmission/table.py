@@ -190,13 +190,16 @@ def _like(xp: Any, x: Array, y: Any) -> Any:
 
 def _basis(xp: Any, x: Any, n: int, order: int, scale: float) -> Any:
     """T_0 ... T_{n-1} at x (...,), or their derivatives by y, (..., n)."""
-    zero, one = 0.0 * x, 0.0 * x + 1.0
-    T, D, H = [one, x], [zero, one], [zero, zero]
-    for _ in range(2, n):
-        T.append(2.0 * x * T[-1] - T[-2])
-        D.append(2.0 * T[-2] + 2.0 * x * D[-1] - D[-2])
-        H.append(4.0 * D[-2] + 2.0 * x * H[-1] - H[-2])
-    return xp.stack((T, D, H)[order][:n], -1) * scale**order
+    zero, one, twice = 0.0 * x, 0.0 * x + 1.0, 2.0 * x
+    first = [[one, x], [zero, one], [zero, zero]]
+    before: list[Any] = []
+    for k in range(order + 1):  # T_n^(k) = 2 k T_(n-1)^(k-1) + 2 x T_(n-1)^(k) - T_(n-2)^(k)
+        found = first[k]
+        for i in range(2, n):
+            term = twice * found[-1] - found[-2]
+            found.append(term + 2.0 * k * before[i - 1] if k else term)
+        before = found
+    return xp.stack(before[:n], -1) * scale**order
 
 
 def chebyshev_table(
