@@ -374,6 +374,30 @@ def test_results_do_not_depend_on_what_was_asked_before():
     np.testing.assert_allclose(copy.motor_positions(y), one.motor_positions(y), atol=1e-13)
 
 
+@pytest.mark.parametrize("name", [*NAMES, "balls", "two motors"])
+def test_the_first_prediction_is_of_second_order(name):
+    """Its error decreases with the third power of the step, for joints and for motors."""
+    if name == "balls":
+        tr = Transmission(alone(cranked, ball=True), PITCH_ROLL)
+    else:
+        tr = Transmission(redundant(), ["knee"]) if name == "two motors" else transmission(name)
+    tr.joint_positions(tr.motor_start)
+    model, direction = tr.mech.model, np.array([1.0, -0.7])[: len(tr.joints)]
+    for branch in (tr._by_joints, tr._by_motors):
+        start, errors, second = branch._start, [], 0.0
+        for h in (0.04, 0.02):
+            x = tr.y_start + h * direction
+            x = x if branch is tr._by_joints else tr.motor_positions(x)
+            way = branch.system.difference(start.q, x, start.cut)
+            step = branch.system.combined(start.borders, way)
+            bent = 0.5 * branch._bent.dot(step).dot(step)
+            d = pin.difference(model, start.q, branch.at(x).q)
+            errors.append(np.abs(start.gamma.dot(step) + bent - d).max())
+            second = max(second, np.abs(bent).max())
+        assert errors[1] < errors[0] / 5.5
+        assert errors[0] < 0.2 * second
+
+
 PLATFORM = np.array([[0.0, 0.0], [17.04, 0.0], [13.227, 16.106]])
 GROUND = np.array([[0.0, 0.0], [15.91, 0.0], [0.0, 10.0]])
 
