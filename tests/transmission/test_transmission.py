@@ -21,6 +21,7 @@ from ankles import (
     rod,
     stroke,
 )
+from inside import predictions
 from scipy.spatial import ConvexHull
 from zoo import add_body, at, bar
 
@@ -381,21 +382,12 @@ def test_the_first_prediction_is_of_second_order(name):
         tr = Transmission(alone(cranked, ball=True), PITCH_ROLL)
     else:
         tr = Transmission(redundant(), ["knee"]) if name == "two motors" else transmission(name)
-    tr.joint_positions(tr.motor_start)
-    model, direction = tr.mech.model, np.array([1.0, -0.7])[: len(tr.joints)]
-    for branch in (tr._by_joints, tr._by_motors):
-        start, errors, second = branch._start, [], 0.0
-        for h in (0.04, 0.02):
-            x = tr.y_start + h * direction
-            x = x if branch is tr._by_joints else tr.motor_positions(x)
-            way = branch.system.difference(start.q, x, start.cut)
-            step = branch.system.combined(start.borders, way)
-            bent = 0.5 * branch._bent.dot(step).dot(step)
-            d = pin.difference(model, start.q, branch.at(x).q)
-            errors.append(np.abs(start.gamma.dot(step) + bent - d).max())
-            second = max(second, np.abs(bent).max())
-        assert errors[1] < errors[0] / 5.5
-        assert errors[0] < 0.2 * second
+    direction = np.array([1.0, -0.7])[: len(tr.joints)]
+    far, near = (predictions(tr, tr.y_start + h * direction) for h in (0.04, 0.02))
+    for (first, second, whole), (half, bent, step) in zip(far, near, strict=True):
+        error = np.abs(first + second - whole).max()
+        assert np.abs(half + bent - step).max() < error / 5.5
+        assert error < 0.2 * np.abs(second).max()
 
 
 PLATFORM = np.array([[0.0, 0.0], [17.04, 0.0], [13.227, 16.106]])

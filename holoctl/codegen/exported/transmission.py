@@ -111,7 +111,6 @@ def hashed_files(kind: str, prefix: str, values: dict[str, object]) -> dict[str,
         "CMakeLists.txt": filled("CMakeLists.txt", values),
         "README.md": filled("transmission.md", values),
     }  # fmt: skip
-    return files, values
 
 
 def _known(tr: Transmission) -> dict[str, object]:
