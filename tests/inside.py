@@ -8,6 +8,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pinocchio as pin
 
 import holoctl as hc
 from holoctl.app import animate as film
@@ -259,3 +260,16 @@ def laws_in_numbers(prepared):
         return K, tree
 
     return at
+
+
+def predictions(tr, y):
+    """Of the first step to y, from joints and from motors: the prediction of the first order, the
+    term of the second order, and the step itself, (nv,) each."""
+    tr.joint_positions(tr.motor_start)
+    for branch, x in ((tr._by_joints, y), (tr._by_motors, tr.motor_positions(y))):
+        start, system = branch._start, branch.system
+        way = system.difference(start.q, x, start.cut)
+        step = system.combined(start.borders, way)
+        second = 0.5 * branch._bent.dot(step).dot(step)
+        whole = pin.difference(tr.mech.model, start.q, branch.at(x).q)
+        yield start.gamma.dot(step), second, whole

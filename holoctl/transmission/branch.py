@@ -11,6 +11,8 @@ to another in serial and fully-parallel manipulators, J. Mech. Design 120, 1998.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pinocchio as pin
 
@@ -29,6 +31,11 @@ __all__ = ["JointBranch", "named_positions"]
 FACTORED_CALL = 20_000
 """Most factorisations in a call: a path across the workspace takes some tens, a hundred turns of a
 joint some thousands."""
+
+
+CLOSED = 1e-12  # rad, m
+"""A step of Newton's method after which the rows are not evaluated again: it changes the Jacobian
+by a few parts in 1e12."""
 
 
 class JointBranch:
@@ -86,7 +93,8 @@ class JointBranch:
         self._follow = following(mech, self.system)
         self.start = read_only(self._start.q.copy())
         self.first = self._model.at(self.start)
-        self._x: Vector | None = None  # the positions at which the system is factored
+        self._bent = self._second_derivatives()
+        self._x = b""  # the positions at which the system is factored, as bytes
 
     def at(self, x: Vector) -> FollowedState:
         """The configuration at positions x (p,), rad or m; the system is factored there.
@@ -96,17 +104,20 @@ class JointBranch:
         BranchError
             If the straight line from the start does not lead to x on this branch.
         """
-        if self._x is not None and np.array_equal(x, self._x):
+        given = x.tobytes()
+        if given == self._x:
             return self._last
-        self._x, tally, place = None, Tally(FACTORED_CALL), self._start
+        self._x, tally, place = b"", Tally(FACTORED_CALL), self._start
         way = self.system.difference(place.q, x, place.cut)
+        step = self.system.combined(place.borders, way)
+        place = place._replace(bend=self._bent.dot(step), step=step, square=float(step.dot(step)))
         found = self._follow(place, x, way, 0.0, tally)
-        if found is not None:
-            found = self._refined(found, x)
-            self._check_left_out()
-            self._last, self._x = found, x.copy()
-            return found
-        raise _out_of_reach(self, x, tally)
+        if found is None:
+            raise _out_of_reach(self, x, tally)
+        self._last = self._refined(found, x)
+        self._check_left_out()
+        self._x = given
+        return self._last
 
     def positions(self, q: Vector) -> Vector:
         """The positions (p,) of the joints of `names` at a configuration, rad or m."""
@@ -115,10 +126,13 @@ class JointBranch:
     def bias(self, q: Vector, v: Vector) -> Vector:
         """The acceleration (nv,) with the joints of `names` at constant rates; q is the last
         configuration."""
-        system, r = self.system, self.part.rank
-        drift = self.mech.row_scale * rows_at(self.mech, q, v, 0.0).drift
+        system, r, fast = self.system, self.part.rank, self.system.rows.fast
         right = np.zeros(system.unknown.size)
-        right[:r] = -drift[self.part.rows]
+        if fast is not None and fast.moved(q, v, 0.0):
+            right[:r] = fast.right
+        else:
+            drift = self.mech.row_scale * rows_at(self.mech, q, v, 0.0).drift
+            right[:r] = -drift[self.part.rows]
         return system.solved(right).copy()
 
     def idle(self) -> Array:
@@ -131,13 +145,28 @@ class JointBranch:
             columns.append(self.system.solved(right).copy())
         return np.array(columns).reshape(i, self.mech.nv).T
 
+    def _second_derivatives(self) -> Array:
+        """Those of a step at the start by the step of the sensors, (nv, b, b), by polarisation of
+        the bias, which is quadratic in the rates."""
+        start, b = self._start, self._start.gamma.shape[1]
+        self.system.evaluate(start.q, 0.0)
+        self.system.factor(start.borders)
+        along = [self.bias(start.q, g) for g in start.gamma.T]
+        found = np.zeros((self.mech.nv, b, b))
+        for i, j in product(range(b), repeat=2):
+            both = self.bias(start.q, start.gamma[:, i] + start.gamma[:, j])
+            found[:, i, j] = 0.5 * (both - along[i] - along[j])
+        return found
+
     def _refined(self, place: FollowedState, x: Vector) -> FollowedState:
-        """The place after one more Newton step: closed to rounding, whatever the way there."""
+        """The place after one more Newton step: closed to rounding."""
         system = self.system
         right, _ = system.right(place.q, x, place.borders)
         d = system.solved(right)
         flat = self.mech.nq == self.mech.nv
         q = place.q + d if flat else pin.integrate(self.mech.model, place.q, d)
+        if largest(d) <= CLOSED:
+            return place._replace(q=q)
         system.evaluate(q, 0.0)
         system.factor(place.borders)
         return place._replace(q=q, gamma=system.gamma())

@@ -25,7 +25,7 @@ from scipy.fft import dctn
 from holoctl.base.checks import Array, Vector, freeze, listing, numbers, unpickled
 from holoctl.base.errors import InputError
 
-__all__ = ["TransmissionTable", "chebyshev_table"]
+__all__ = ["EDGE", "TransmissionTable", "chebyshev_table"]
 
 POINTS = {1: 80, 2: 40, 3: 24}
 """Chebyshev points along each axis, by the number of joints."""
@@ -35,6 +35,9 @@ TAIL = 0.2
 
 ROUNDING = 1e-14
 """Error of a coefficient by rounding, relative to the largest."""
+
+EDGE = 1e-12
+"""Distance from the domain that counts as rounding, relative to half of its width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,8 @@ class TransmissionTable:
 
     Attributes
     ----------
+    name : str
+        That of the mechanism.
     joints, motors : tuple of str
     lower, upper : (p,) arrays
         The domain, rad or m.
@@ -62,6 +67,7 @@ class TransmissionTable:
     See Also
     --------
     Transmission : its ``table`` makes it, and has the exact values.
+    export_c : writes it as C.
 
     Examples
     --------
@@ -74,6 +80,7 @@ class TransmissionTable:
     True
     """
 
+    name: str
     joints: tuple[str, ...]
     motors: tuple[str, ...]
     lower: Vector
@@ -147,7 +154,7 @@ class TransmissionTable:
         y = self._given("y", y, "positions")
         middle, half = 0.5 * (self.upper + self.lower), 0.5 * (self.upper - self.lower)
         x = [(y[..., i] - float(middle[i])) * float(1.0 / half[i]) for i in range(p)]
-        outside = sum(~(abs(a) <= 1.0 + 1e-12) for a in x)
+        outside = sum(~(abs(a) <= 1.0 + EDGE) for a in x)
         if xp is np and np.any(outside):
             raise InputError(
                 f"y is not finite or outside of the domain of the table, {self.lower} to "
@@ -183,16 +190,20 @@ def _like(xp: Any, x: Array, y: Any) -> Any:
 
 def _basis(xp: Any, x: Any, n: int, order: int, scale: float) -> Any:
     """T_0 ... T_{n-1} at x (...,), or their derivatives by y, (..., n)."""
-    zero, one = 0.0 * x, 0.0 * x + 1.0
-    T, D, H = [one, x], [zero, one], [zero, zero]
-    for _ in range(2, n):
-        T.append(2.0 * x * T[-1] - T[-2])
-        D.append(2.0 * T[-2] + 2.0 * x * D[-1] - D[-2])
-        H.append(4.0 * D[-2] + 2.0 * x * H[-1] - H[-2])
-    return xp.stack((T, D, H)[order][:n], -1) * scale**order
+    zero, one, twice = 0.0 * x, 0.0 * x + 1.0, 2.0 * x
+    first = [[one, x], [zero, one], [zero, zero]]
+    before: list[Any] = []
+    for k in range(order + 1):  # T_n^(k) = 2 k T_(n-1)^(k-1) + 2 x T_(n-1)^(k) - T_(n-2)^(k)
+        found = first[k]
+        for i in range(2, n):
+            term = twice * found[-1] - found[-2]
+            found.append(term + 2.0 * k * before[i - 1] if k else term)
+        before = found
+    return xp.stack(before[:n], -1) * scale**order
 
 
 def chebyshev_table(
+    name: str,
     joints: tuple[str, ...],
     motors: tuple[str, ...],
     positions: Callable[[Vector], Vector],
@@ -204,6 +215,8 @@ def chebyshev_table(
 
     Parameters
     ----------
+    name : str
+        That of the mechanism.
     joints, motors : tuple of str
     positions : function (p,) -> (nu,)
     lower, upper : (p,) arrays
@@ -257,7 +270,7 @@ def chebyshev_table(
             past = _beyond(both * size, n**4 * floor / (half[i] * half[j]))
             second[:, i, j] = (both * dropped).sum(axis=axes) + past
     return TransmissionTable(
-        joints, motors, lower, upper, c[inside].copy(), bound, jacobian + n**2 * rounding,
+        name, joints, motors, lower, upper, c[inside].copy(), bound, jacobian + n**2 * rounding,
         second + n**4 * rounding,
     )  # fmt: skip
 

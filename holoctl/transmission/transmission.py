@@ -289,8 +289,10 @@ class Transmission:
         self.y_start = read_only(self._by_joints.first.copy())
         self.motor_start = read_only(self.mech.motor_positions(self._own))
         self._turning = self.mech.motors.turning
+        self._of_joints = f"positions of {listing(names)}"
         scale, _ = effort_scales(self.mech)
         self._u_scale, self._y_scale = scale, self.mech.column_scale[self._columns]
+        self._to_motors, self._unit = self.mech.B.T.copy(), np.outer(scale, self._y_scale)
         self._sign = 0.0
         self._sign = self._det_sign(self._at(self.y_start).J)
         spun = np.abs(self.mech.B.T @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE
@@ -771,7 +773,9 @@ class Transmission:
             raise InputError(f"error must be at least 1e-12; got {error:g}")
         box = self.domain(lower, upper)
         with one_thread():
-            return chebyshev_table(self.joints, self.motors, self.motor_positions, *box, error)
+            return chebyshev_table(
+                self.mech.name, self.joints, self.motors, self.motor_positions, *box, error
+            )
 
     @quiet
     def report(
@@ -865,8 +869,8 @@ class Transmission:
         place = self._by_joints.at(y)
         if self._here is not None and self._here.q is place.q:
             return self._here
-        J = self.mech.B.T @ place.gamma
-        scaled = J * self._y_scale * self._u_scale[:, None]
+        J = self._to_motors.dot(place.gamma)
+        scaled = J * self._unit
         factors = pivoted_qr(scaled if J.shape[0] >= J.shape[1] else scaled.T, min(J.shape))
         turned = bool(self._sign) and self._det_sign(J) != self._sign
         if turned or not factors.condition < CONTROL_LOST:
@@ -880,16 +884,16 @@ class Transmission:
         return self._here
 
     def _checked(self, y: Any) -> _AtJoints:
-        return self._at(vector("y", y, len(self.joints), f"positions of {listing(self.joints)}"))
+        return self._at(vector("y", y, len(self.joints), self._of_joints))
 
     def _det_sign(self, J: Array) -> float:
         """The sign of det J; 1 unless there are as many motors as joints."""
         return float(np.sign(np.linalg.det(J))) if J.shape[0] == J.shape[1] else 1.0
 
     def _motors_at(self, q: Vector) -> Vector:
-        found = self._read(q)
-        i = self._turning
-        found[i] = self.motor_start[i] + wrapped(found[i] - self.motor_start[i])
+        found, i = self._read(q), self._turning
+        if i.size:
+            found[i] = self.motor_start[i] + wrapped(found[i] - self.motor_start[i])
         return found
 
     def _curvature(self, here: _AtJoints, rates: Vector) -> Vector:

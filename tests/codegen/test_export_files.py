@@ -209,6 +209,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.export_c(mech, tmp_path / "weighed", measured=both)
     leg = hc.Transmission(robot("leg"), ["knee"])
     hc.export_ros2(leg, tmp_path / "knee")
+    hc.export_c(leg.table(1e-3, [-0.9], [-0.7]), tmp_path / "table")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])

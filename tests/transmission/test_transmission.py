@@ -21,6 +21,7 @@ from ankles import (
     rod,
     stroke,
 )
+from inside import predictions
 from scipy.spatial import ConvexHull
 from zoo import add_body, at, bar
 
@@ -374,6 +375,21 @@ def test_results_do_not_depend_on_what_was_asked_before():
     np.testing.assert_allclose(copy.motor_positions(y), one.motor_positions(y), atol=1e-13)
 
 
+@pytest.mark.parametrize("name", [*NAMES, "balls", "two motors"])
+def test_the_first_prediction_is_of_second_order(name):
+    """Its error decreases with the third power of the step, for joints and for motors."""
+    if name == "balls":
+        tr = Transmission(alone(cranked, ball=True), PITCH_ROLL)
+    else:
+        tr = Transmission(redundant(), ["knee"]) if name == "two motors" else transmission(name)
+    direction = np.array([1.0, -0.7])[: len(tr.joints)]
+    far, near = (predictions(tr, tr.y_start + h * direction) for h in (0.04, 0.02))
+    for (first, second, whole), (half, bent, step) in zip(far, near, strict=True):
+        error = np.abs(first + second - whole).max()
+        assert np.abs(half + bent - step).max() < error / 5.5
+        assert error < 0.2 * np.abs(second).max()
+
+
 PLATFORM = np.array([[0.0, 0.0], [17.04, 0.0], [13.227, 16.106]])
 GROUND = np.array([[0.0, 0.0], [15.91, 0.0], [0.0, 10.0]])
 
@@ -508,7 +524,8 @@ def test_tables_are_within_their_bounds(name, count):
         assert (table.error <= 1.2 * error).all()
         off = np.abs(table.motor_positions(ys) - wanted).max(axis=0)
         assert (off <= table.error).all()
-        assert off.max() > (0.5 if name != "cranked" else 0.05) * table.error.max()
+        reached = 0.05 if name == "cranked" and count < 1000 else 0.5  # largest at its corners
+        assert off.max() > reached * table.error.max()
         assert (np.abs(table.jacobian(few) - J) <= table.jacobian_error + 1e-11).all()
         by_rates = np.einsum("mij,ni,nj->nm", table.curvature_error, np.abs(yd), np.abs(yd))
         assert (np.abs(table.curvature(few, yd) - curvature) <= by_rates + 1e-9).all()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import re
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from ankles import PITCH_ROLL, alone, cranked, four_barred, pushed, rod, serial_ankle
-from exported import compilers, library, run
+from exported import STRICT, compilers, library, run
 from zoo import add_body, at
 
 import holoctl as hc
 
-OK, NOT_FINITE, SINGULAR, OVERFLOW, LOST = 0, 1, 4, 6, 10
+OK, NOT_FINITE, SINGULAR, OVERFLOW, BUILD, LOST, OUTSIDE = 0, 1, 4, 6, 7, 10, 14
 
 
 def redundant():
@@ -224,3 +225,69 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     shipped = hc.load(hc.robot_file("four_bar"))
     wheel = hc.Transmission(shipped, ["rocker"])
     assert hc.export_c(wheel, tmp_path / "rocker", name="rocker")[0].stem == "holoctl_rocker"
+
+
+def table_of(name):
+    if name == "three joints":  # of no mechanism: all that C knows is the series
+        c = np.random.default_rng(6).normal(size=(4, 1, 5, 2))
+        ends, inf = np.array([0.2, 1.0, 3.0]), np.full((2, 3, 3), np.inf)
+        joints, motors = ("a", "b", "c"), ("left", "right")
+        return hc.results.TransmissionTable(
+            name, joints, motors, -ends, 2.0 * ends, c, np.full(2, 1e-6), inf[0, :2], inf
+        )
+    make, joints, box = CASES[name]
+    box = 0.7 * np.array(box)
+    return hc.Transmission(make(), joints).table(1e-6, -box, box)
+
+
+@pytest.mark.parametrize("name", ["cranked", "pushed", "four_barred", "three joints"])
+def test_a_table_in_c_is_the_table(name, tmp_path):
+    compilers()
+    table = table_of(name)
+    paths = hc.export_c(table, tmp_path)
+    prefix, p, n = paths[0].stem, len(table.joints), len(table.motors)
+    assert prefix == f"holoctl_{name.replace(' ', '_')}_table"
+    for i, motor in enumerate(table.motors):  # the header has the bound, rounded up
+        bound = float(re.search(rf"{re.escape(motor)}: (\S+),", paths[0].read_text())[1])
+        assert table.error[i] <= bound <= 1.02 * table.error[i]
+    content = int(re.search(r"_CONTENT (0x\w+)UL", paths[0].read_text())[1], 16)
+    evaluate = ctypes.CDLL(str(library(paths[:2], tmp_path)))[f"{prefix}_evaluate_checked"]
+
+    def found(y, yd, content=content):
+        given = [np.ascontiguousarray(x, dtype=float) for x in (y, yd)]
+        results = [np.full(size, np.nan) for size in (n, (n, p), n)]
+        pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, *results)]
+        return evaluate(ctypes.c_ulong(content), *pointers), results
+
+    rng = np.random.default_rng(9)
+    ys = rng.uniform(table.lower, table.upper, (200, p))
+    ys[:2] = table.lower, table.upper
+    for y, yd in zip(ys, rng.normal(size=ys.shape), strict=True):
+        status, (q_m, J, bend) = found(y, yd)
+        assert status == OK
+        size = np.abs(table.coefficients).sum()
+        np.testing.assert_allclose(q_m, table.motor_positions(y), rtol=0, atol=1e-14 * size)
+        np.testing.assert_allclose(J, table.jacobian(y), rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(bend, table.curvature(y, yd), rtol=1e-11, atol=1e-10)
+    assert np.abs(bend).max() > 1e-3
+    beyond, bad = table.upper + 1e-9 * np.eye(p)[-1], np.full(p, np.nan)
+    for x, rates, expected in [
+        (beyond, yd, OUTSIDE), (-1e300 * table.upper, yd, OUTSIDE), (bad, yd, NOT_FINITE),
+        (ys[5], bad, NOT_FINITE), (ys[5], np.full(p, 1e200), OVERFLOW),
+    ]:  # fmt: skip
+        status, results = found(x, rates)
+        assert status == expected
+        assert not any(x.any() for x in results)
+    status, results = found(ys[5], yd, content ^ 1)
+    assert status == BUILD
+    assert all(np.isnan(x).all() for x in results)  # whose sizes may be others
+    for compiler in compilers():
+        run(compiler, *STRICT, "-O2", *paths[1:3], "-o", tmp_path / compiler, "-lm")
+        assert "all is well" in run(tmp_path / compiler)
+
+
+def test_a_table_is_exported_alone(tmp_path):
+    table = table_of("three joints")
+    with pytest.raises(hc.InputError, match="TransmissionTable is exported without 'plant'"):
+        hc.export_c(table, tmp_path, plant=True)
+    assert hc.export_c(table, tmp_path, name="ankle L")[0].stem == "holoctl_ankle_l"

@@ -25,6 +25,7 @@ from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.self_test_states import golden_states
 from holoctl.codegen.exported.self_test_ticks import golden_ticks
 from holoctl.codegen.exported.transmission import transmission_files
+from holoctl.codegen.exported.transmission_table import table_files
 from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
@@ -42,6 +43,7 @@ from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
+from holoctl.transmission.table import TransmissionTable
 from holoctl.transmission.transmission import Transmission
 
 __all__ = ["export_c"]
@@ -63,7 +65,12 @@ _MOST_HELD = 2**32 - 1
     policy="limits=hc.WithinLimits(limits, policy=...)", dt="limits=hc.WithinLimits(limits, dt=...)"
 )
 def export_c(
-    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance | Transmission,
+    what: Mechanism
+    | ComputedTorque
+    | TaskSpaceControl
+    | Impedance
+    | Transmission
+    | TransmissionTable,
     folder: str | PathLike[str],
     *,
     name: str | None = None,
@@ -79,9 +86,10 @@ def export_c(
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
-    Needs CasADi (the extra ``holoctl[codegen]``), and no compiler. In addition to the header and
-    the source there are a self-test with 64 states, for ``ctest``, a CMakeLists.txt and a README.
-    The same input gives the same bytes. docs/embedded.md shows a loop around it.
+    Needs CasADi (the extra ``holoctl[codegen]``), except for a table, and no compiler. In addition
+    to the header and the source there are a self-test with 64 states, for ``ctest``, a
+    CMakeLists.txt and a README. The same input gives the same bytes. docs/embedded.md shows a loop
+    around it.
 
     Parts of the description that the C does not have are logged as a warning, and listed in header
     and README: limits (``hc.limits_of(mech)``) that were not given, constraints that are switched
@@ -89,17 +97,18 @@ def export_c(
 
     Parameters
     ----------
-    what : Mechanism, ComputedTorque, TaskSpaceControl, Impedance or Transmission
+    what : Mechanism, ComputedTorque, TaskSpaceControl, Impedance, Transmission, TransmissionTable
         A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
         both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
         status is then LIMITED, and efforts never exceed theirs. Laws of tasks are exported as far
         as `compile` accepts them. A transmission gives positions, rates and efforts of motors and
-        joints, both ways; of the other parameters it takes `name` alone.
+        joints, both ways; its `table` positions, Jacobian and curvature of the motors without
+        iterations, within the bounds of the table. Of the other parameters both take `name` alone.
     folder : str or path
         Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
-        Default: that of the mechanism. Other characters than letters and digits become
-        underscores.
+        Default: that of the mechanism, for a table followed by "table". Other characters than
+        letters and digits become underscores.
     partition : Partition, optional
         Default: chosen at the configuration assembled from the mechanism's reference. Not for a
         controller, which has its own.
@@ -162,20 +171,29 @@ def export_c(
     ...     print(hc.export_c(ctl, folder)[0].name)
     holoctl_four_bar.h
     """
-    if not isinstance(what, (Mechanism, ComputedTorque, TaskSpaceControl, Impedance, Transmission)):
+    kinematics = Transmission, TransmissionTable
+    controllers = ComputedTorque, TaskSpaceControl, Impedance
+    if not isinstance(what, (Mechanism, *controllers, *kinematics)):
         raise InputError(
-            "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl, an Impedance or a "
-            f"Transmission; got a {type(what).__name__}"
+            "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl, an Impedance, a "
+            f"Transmission or a TransmissionTable; got a {type(what).__name__}"
         )
-    if isinstance(what, Transmission):
+    if isinstance(what, kinematics):
         given = {
             "partition": partition, "weights": weights, "measured": measured, "limits": limits,
             "plant": plant or None,
         }  # fmt: skip
         if names := [x for x, value in given.items() if value is not None]:
-            raise InputError(f"a Transmission is exported without {listing(names)}: leave it out")
-        prefix = f"holoctl_{identifier(what.mech.name if name is None else name)}"
-        return write_files(file_path("folder", folder), transmission_files(what, prefix))
+            raise InputError(
+                f"a {type(what).__name__} is exported without {listing(names)}: leave it out"
+            )
+        if isinstance(what, Transmission):
+            prefix = f"holoctl_{identifier(what.mech.name if name is None else name)}"
+            files = transmission_files(what, prefix)
+        else:
+            prefix = f"holoctl_{identifier(f'{what.name} table' if name is None else name)}"
+            files = table_files(what, prefix)
+        return write_files(file_path("folder", folder), files)
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {

@@ -27,7 +27,7 @@ from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.measurement_model import measurement_model
 from holoctl.transmission.transmission import CONTROL_LOST, SAME_POSITION, Transmission
 
-__all__ = ["transmission_files", "transmission_library"]
+__all__ = ["hashed_files", "transmission_files", "transmission_library"]
 
 LAW = "HOLOCTL_DIVIDES static"
 
@@ -62,7 +62,6 @@ def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str],
     left_out = [] if nu >= p else [
         f"joints from motors and motor efforts: {nu} motors do not determine {p} joints"
     ]  # fmt: skip
-    version = metadata.version("holoctl")
     motors, (u_scale, y_scale) = mech.motors, tr.scales
     defines = {
         "TURN": number(2.0 * np.pi), "DET_SIGN": number(tr.det_sign),
@@ -71,14 +70,14 @@ def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str],
         "FURTHEST": number(FURTHEST),
     }  # fmt: skip
     values: dict[str, object] = {
-        **state_values(E, law, prefix), "U": prefix.upper(), "title": comment(mech.name),
-        "marker": f"{MARK} {version}: export again instead of editing.",
-        "version": version_number(version), "nq": mech.nq, "nv": mech.nv, "nu": nu,
+        **state_values(E, law, prefix), "title": comment(mech.name),
+        "what": "the transmission between motors and serial joints",
+        "nq": mech.nq, "nv": mech.nv, "nu": nu,
         "joint_table": measured_table(sensors, "y"), "motor_table": motor_table(mech),
         "more": max(nu, p), "fewer": min(nu, p), "square": nu == p, "determined": nu >= p,
         "left_out": in_header(left_out),
         "left_out_items": "\n".join(f"- {x}" for x in left_out), "timed": False,
-        "controlled": False, "unit_measured": "", "transmission": True, "plant": False,
+        "controlled": False, "unit_measured": "", "transmission": True,
         "normalise_unit": normalised("unit", E.tree.unit_parts), "references": "",
         "references_given": "", "start": arrays(start=sensing.start),
         "laws": batched_source([*laws_of(law), law.drifting], LAW),
@@ -89,18 +88,29 @@ def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str],
         ) + "".join(f"#define {name} {text}\n" for name, text in defines.items()) + "\n",
     }  # fmt: skip
     values |= _known(tr)
-    source = filled("transmission.c", values)
+    files = hashed_files("transmission", prefix, values)
+    return files, values
+
+
+def hashed_files(kind: str, prefix: str, values: dict[str, object]) -> dict[str, str]:
+    """Name to text of every file, from the templates of a kind, with a hash of header and source;
+    what all kinds have is added to the values."""
+    version = metadata.version("holoctl")
+    values |= {
+        "P": prefix, "U": prefix.upper(), "version": version_number(version), "plant": False,
+        "marker": f"{MARK} {version}: export again instead of editing.",
+    }  # fmt: skip
+    source = filled(f"{kind}.c", values)
     values["stack"] = stack_bytes(source)
-    first = filled("transmission.h", values | {"hash": "", "content": ""})
+    first = filled(f"{kind}.h", values | {"hash": "", "content": ""})
     found = hashlib.sha256((first + source).encode()).hexdigest()
     values |= {"hash": found[:32], "content": f"0x{found[:8]}"}
-    files = {
-        f"{prefix}.h": filled("transmission.h", values), f"{prefix}.c": source,
-        f"{prefix}_test.c": filled("transmission_test.c", values),
+    return {
+        f"{prefix}.h": filled(f"{kind}.h", values), f"{prefix}.c": source,
+        f"{prefix}_test.c": filled(f"{kind}_test.c", values),
         "CMakeLists.txt": filled("CMakeLists.txt", values),
         "README.md": filled("transmission.md", values),
     }  # fmt: skip
-    return files, values
 
 
 def _known(tr: Transmission) -> dict[str, object]:
