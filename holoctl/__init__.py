@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from holoctl.forces.joint_spring import JointSpring
     from holoctl.forces.spring import Spring
     from holoctl.identification.base_parameters import base_parameters
+    from holoctl.identification.diagnosis import measurement_diagnosis, residual_diagnosis
     from holoctl.identification.excitation import excitation
     from holoctl.identification.measurements import Measurements
     from holoctl.identification.parameters import Parameters
@@ -191,6 +192,7 @@ _HOMES = {
         "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
     "identification.base_parameters": ["base_parameters"],
+    "identification.diagnosis": ["measurement_diagnosis", "residual_diagnosis"],
     "identification.excitation": ["excitation"],
     "identification.measurements": ["Measurements"],
     "identification.parameters": ["Parameters"],

@@ -37,6 +37,7 @@ from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.estimation.closed_state_estimator import EstimatorReport
 from holoctl.estimation.frame_wrench import FrameWrench
 from holoctl.identification.base_parameters import BaseParameters
+from holoctl.identification.diagnosis import MeasurementDiagnosis, ResidualDiagnosis
 from holoctl.identification.excitation import Excitation
 from holoctl.identification.regression import Regression
 from holoctl.mechanism.frame_displacements import Move
@@ -80,6 +81,7 @@ __all__ = [
     "Linearization",
     "Loop",
     "LoopStatistics",
+    "MeasurementDiagnosis",
     "MobilityReport",
     "Mode",
     "Motion",
@@ -92,6 +94,7 @@ __all__ = [
     "Projection",
     "Regression",
     "RepairedGeometry",
+    "ResidualDiagnosis",
     "RobotTransmissions",
     "RowGroup",
     "SerialRobot",

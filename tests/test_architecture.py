@@ -46,7 +46,7 @@ FLOORS = [
 
 SLOW_TO_IMPORT = {
     "matplotlib", "cvxpy", "tqdm", "casadi", "mujoco", "control", "toppra", "distributed", "dask",
-    "viser", "trimesh",
+    "viser", "trimesh", "pyarrow",
 }  # fmt: skip
 PRINTERS = {
     "app.cli",

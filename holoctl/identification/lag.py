@@ -23,7 +23,7 @@ INDEPENDENT = 1e-6
 """Pivots of scaled columns below this are dependent columns."""
 
 STEPS, CONVERGED = 8, 1e-4
-"""The most Gauss-Newton steps, and the length of the last one, relative to the distance of trials."""
+"""The most Gauss-Newton steps, and the length of the last one, in distances of trials."""
 
 SIGNIFICANT = 3.0
 """A lag below this many of its standard deviations is zero."""

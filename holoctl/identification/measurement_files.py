@@ -57,8 +57,8 @@ def columns_of(
 
     joints = called(".q") if measured is None else name_list("load: measured", measured)
     drives = called(".u") if motors is None else name_list("load: motors", motors)
-    for what, end, found in (("position", ".q", joints), ("effort", ".u", drives)):
-        if not found:
+    for what, end, those in (("position", ".q", joints), ("effort", ".u", drives)):
+        if not those:
             raise LoadError(
                 f"no column is a {what}: they are called NAME{end}, with the name of a joint or "
                 f"motor; columns: {listing(names)}; columns={{'NAME{end}': ...}} names them",
@@ -177,7 +177,8 @@ def _npz(file: Path) -> Reader:
                 f"{x.shape}: hc.Measurements(t, positions, efforts) takes tables",
                 file=str(file), key=name,
             )  # fmt: skip
-        return x.astype(float)
+        column: Vector = x.astype(float)
+        return column
 
     return tuple(arrays), read
 

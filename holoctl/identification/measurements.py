@@ -61,13 +61,13 @@ class Measurements:
     gain : float, (nu,) array_like or mapping of str to float, optional
         The efforts are multiplied by it: the torque constant times the gear ratio, N m/A, for
         motor currents.
-    limits : float, (nu,) array_like or mapping of str to float, optional
-        Efforts at which the drives saturate, N m or N. Default: the effort limits of the mechanism.
+    effort_limits : float, (nu,) array_like or mapping of str to float, optional
+        Efforts at which the drives saturate, N m or N. Default: those of the mechanism.
         Equations with efforts at a limit are left out.
 
     Attributes
     ----------
-    t, positions, efforts, measured, motors, rates, t_efforts, limits
+    t, positions, efforts, measured, motors, rates, t_efforts, effort_limits
         As above, efforts in N m or N.
 
     Raises
@@ -97,7 +97,7 @@ class Measurements:
     rates: Any = None
     t_efforts: Any = None
     gain: InitVar[Any] = None
-    limits: Any = None
+    effort_limits: Any = None
 
     @quiet
     def __post_init__(self, gain: Any) -> None:
@@ -120,10 +120,12 @@ class Measurements:
                 )
         if gain is not None:
             put("efforts", self.efforts * self._of_motors("gain", gain))
-        if self.limits is not None:
-            put("limits", self._of_motors("limits", self.limits))
-            if not (self.limits > 0.0).all():
-                raise InputError(f"Measurements: limits must be above zero; got {self.limits}")
+        if self.effort_limits is not None:
+            put("effort_limits", self._of_motors("effort_limits", self.effort_limits))
+            if not (self.effort_limits > 0.0).all():
+                raise InputError(
+                    f"Measurements: effort_limits must be above zero; got {self.effort_limits}"
+                )
         _check_jumps(self.t, self.positions)
         freeze(self)
 
@@ -136,7 +138,7 @@ class Measurements:
         *,
         columns: Mapping[str, str] | None = None,
         gain: Any = None,
-        limits: Any = None,
+        effort_limits: Any = None,
     ) -> Measurements:
         """Measurements from a CSV, Parquet or npz file, its columns by name.
 
@@ -154,7 +156,7 @@ class Measurements:
         columns : mapping of str to str, optional
             The file's names of columns that are called otherwise: ``{"t": "stamp", "hip.q":
             "enc_1"}``.
-        gain, limits
+        gain, effort_limits
             As above.
 
         Returns
@@ -169,7 +171,7 @@ class Measurements:
             As above.
         """
         found = columns_of(path, measured, motors, columns)
-        return cls(gain=gain, limits=limits, **found)
+        return cls(gain=gain, effort_limits=effort_limits, **found)
 
     def __repr__(self) -> str:
         return (

@@ -17,7 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from holoctl.base.checks import Array, Indices, Mask, Vector, counted, freeze, number, one_of, positive, quiet, whole
+from holoctl.base.checks import (
+    Array,
+    Indices,
+    Mask,
+    Vector,
+    counted,
+    freeze,
+    number,
+    one_of,
+    positive,
+    quiet,
+    whole,
+)
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.single_threaded_blas import one_thread
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -52,6 +64,9 @@ SLOWEST_EFFORTS = 4.0
 
 SATURATED = 0.99
 """An effort above this fraction of its limit is saturated."""
+
+BEYOND = 1.05
+"""A limit that efforts exceed by this factor is none of the drive."""
 
 LARGEST_LAG = 0.5
 """The largest lag that is searched for, in periods of the cutoff."""
@@ -95,7 +110,7 @@ class Regression:
     >>> t = np.arange(0.0, 2.0, 0.002)
     >>> data = hc.regression(model, hc.Measurements(t, 1.0 + 0.3 * np.sin(6 * t), 0.0 * t), lag=0.0)
     >>> data.W.shape, data.rate
-    ((34, 1, 30), 20.0)
+    ((33, 1, 30), 20.0)
     """
 
     model: Parameters
@@ -205,7 +220,7 @@ def regression(
     >>> t = np.arange(0.0, 2.0, 0.002)
     >>> data = hc.Measurements(t, 1.0 + 0.3 * np.sin(6.0 * t), np.zeros(t.size))
     >>> hc.regression(model, data, cutoff=10.0, lag=0.0)
-    <Regression of 'four_bar': 34 samples of 1 row, 30 parameters>
+    <Regression of 'four_bar': 33 samples of 1 row, 30 parameters>
     """
     check_parameters(model)
     if not isinstance(data, Measurements):
@@ -262,8 +277,9 @@ def _efforts(model: Parameters, data: Measurements, cutoff: float, bridge: float
     mech = model.mech
     order, t = data.order_of(mech.actuator_names), data.t_efforts
     u = data.efforts[:, order]
-    missing, at_limit = ~np.isfinite(u).all(axis=1), _at_limits(mech, data, order, u)
-    cut, notes = at_limit.any(axis=1), []
+    missing, notes = ~np.isfinite(u).all(axis=1), list[str]()
+    at_limit = _at_limits(mech, data, order, u, notes)
+    cut = at_limit.any(axis=1)
     if missing.any():
         notes.append(f"{counted(int(missing.sum()), 'row')} of efforts missing")
     if cut.any():
@@ -286,16 +302,26 @@ def _efforts(model: Parameters, data: Measurements, cutoff: float, bridge: float
     return _Efforts(pieces, notes)
 
 
-def _at_limits(mech: Mechanism, data: Measurements, order: Indices, u: Array) -> Mask:
-    """(n', nu) which efforts are at their limits."""
-    if data.limits is not None:
-        lower, upper = -data.limits[order], data.limits[order]
+def _at_limits(
+    mech: Mechanism, data: Measurements, order: Indices, u: Array, notes: list[str]
+) -> Mask:
+    """(n', nu) which efforts are at their limits; limits that efforts exceed are ignored."""
+    known = np.isfinite(u)
+    if data.effort_limits is not None:
+        lower, upper = -data.effort_limits[order], data.effort_limits[order]
     elif mech.limits is not None:
         lower, upper = bound_limits(mech, applicable(mech, mech.limits)).effort
     else:
         return np.zeros(u.shape, dtype=bool)
-    found: Mask = (upper > 0.0) & (u >= SATURATED * upper)
-    return found | ((lower < 0.0) & (u <= SATURATED * lower))
+    high, low = u.max(axis=0, initial=0.0, where=known), u.min(axis=0, initial=0.0, where=known)
+    over = (high > BEYOND * np.maximum(upper, 0.0)) | (low < BEYOND * np.minimum(lower, 0.0))
+    for i in np.flatnonzero(over):
+        notes.append(
+            f"efforts of {mech.actuator_names[i]!r}, {low[i]:.4g} to {high[i]:.4g}, exceed their "
+            f"limits, {lower[i]:.4g} to {upper[i]:.4g}, which are ignored: wrong units or gain=?"
+        )
+    at_limit = (u >= SATURATED * upper) | (u <= SATURATED * lower)
+    return np.asarray(at_limit & (u != 0.0) & ~over, dtype=bool)
 
 
 class _Nodes(NamedTuple):
@@ -315,7 +341,7 @@ def _evaluated(
     notes: list[str],
 ) -> _Nodes:  # fmt: skip
     """The equations at all nodes, before the filter."""
-    mech, j, p = model.mech, nodes.count, len(model.names)
+    mech, j, p = model.mech, nodes.samples, len(model.names)
     there, singular = np.zeros(j, dtype=bool), 0
     q, v, a = np.zeros((j, mech.nq)), np.zeros((j, mech.nv)), np.zeros((j, mech.nv))
     rows, table = None, None
@@ -348,11 +374,11 @@ def _filtered(
     mech, notes = model.mech, [*motion.notes, *efforts.notes]
     every = _evaluated(model, estimator, nodes, motion, notes)
     span, g = SHARP.span(cutoff), every.known.shape[1]
-    at = np.arange(0, nodes.count, NODES)
+    at = np.arange(0, nodes.samples, NODES)
     s, gone = nodes.times[at], np.concatenate([[0], np.cumsum(~every.there)])
     half = int(np.ceil(span / nodes.step))
-    whole_window = (at >= half) & (at + half < nodes.count)
-    first, last = (at - half).clip(0), (at + half + 1).clip(max=nodes.count)
+    whole_window = (at >= half) & (at + half < nodes.samples)
+    first, last = (at - half).clip(0), (at + half + 1).clip(max=nodes.samples)
     margin = span + (LARGEST_LAG / cutoff if lag is None else abs(lag))
     of = np.full(at.size, -1)
     for k, (grid, _) in enumerate(efforts.pieces):
@@ -366,7 +392,7 @@ def _filtered(
         )
     at, s, of = at[keep], s[keep], of[keep]
     smooth = SHARP.matrix(nodes, s, cutoff)
-    W = (smooth @ every.W.reshape(nodes.count, -1)).reshape(at.size, g, -1)
+    W = (smooth @ every.W.reshape(nodes.samples, -1)).reshape(at.size, g, -1)
     known = smooth @ every.known
     measured = _measured(efforts, nodes, every, s, of, cutoff)
     if lag is None:

@@ -1,6 +1,7 @@
 """The closed states of a measured motion, with accelerations, at equidistant times (nodes).
 
-    x, xd, xdd of the sensors --> q, v (closed-state estimator) --> a = N z + bias, S a + Sdot v = xdd
+    x, xd, xdd of the sensors --> q, v (closed-state estimator)
+    a = N z + bias        S a + Sdot v = xdd
 
 S is the measurement Jacobian and N a basis of the admissible velocities; with more sensors than
 motions z is least squares.
@@ -94,7 +95,7 @@ def filtered_motion(
             + ("; or is t in milliseconds?" if frequency <= 10.0 else "")
         )
     wide, at = min(WIDER * cutoff, OF_RATE * frequency), nodes.times
-    there, found = np.zeros(nodes.count, dtype=bool), np.zeros((3, nodes.count, x.shape[1]))
+    there, found = np.zeros(nodes.samples, dtype=bool), np.zeros((3, nodes.samples, x.shape[1]))
     signal = x if rates is None else np.hstack([x, rates])
     for grid, values in grids_of(t, signal, bridge):
         here = grid.inside(at, FLAT.span(wide))
@@ -112,7 +113,7 @@ def filtered_motion(
             f"positions have pauses of up to {longest:.3g} s, longer than the {bridge:.3g} s that "
             "are interpolated: equations there are left out"
         )
-    return SensedMotion(there, *found, tuple(notes))
+    return SensedMotion(there, found[0], found[1], found[2], tuple(notes))
 
 
 def periodic_motion(
@@ -148,7 +149,7 @@ def periodic_motion(
     at = nodes.times
     found = [fourier(at, period, count, d) @ of_x for d in (0, 1, 2)]
     there = (at >= t[0]) & (at <= t[-1])
-    return SensedMotion(there, *found, tuple(notes))
+    return SensedMotion(there, found[0], found[1], found[2], tuple(notes))
 
 
 # ----------------------------------------------------------------------------- closed states

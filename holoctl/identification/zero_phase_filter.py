@@ -61,10 +61,10 @@ class ZeroPhase(NamedTuple):
         series[derivative::2] = np.cumprod(np.append(1.0, -0.5 / np.arange(1, self.terms)))
         k = hermeval(z, series) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
         k *= grid.step / sigma * (-1.0 / sigma) ** derivative
-        k[(places < 0) | (places >= grid.count)] = 0.0
+        k[(places < 0) | (places >= grid.samples)] = 0.0
         rows = np.repeat(np.arange(at.size), places.shape[1])
-        columns = places.clip(0, grid.count - 1).ravel()
-        return csr_array((k.ravel(), (rows, columns)), shape=(at.size, grid.count))
+        columns = places.clip(0, grid.samples - 1).ravel()
+        return csr_array((k.ravel(), (rows, columns)), shape=(at.size, grid.samples))
 
 
 SHARP = ZeroPhase(2, 0.23369, 5.5)
@@ -80,17 +80,17 @@ class Grid(NamedTuple):
 
     start: float
     step: float
-    count: int
+    samples: int
 
     @property
     def times(self) -> Vector:
-        """(count,) array, s."""
-        return self.start + self.step * np.arange(self.count)
+        """(samples,) array, s."""
+        return np.asarray(self.start + self.step * np.arange(self.samples), dtype=float)
 
     def inside(self, at: Vector, margin: float) -> Mask:
         """Which times are inside by a margin, s."""
         slack = 1e-9 * self.step
-        last = self.start + self.step * (self.count - 1)
+        last = self.start + self.step * (self.samples - 1)
         found: Mask = (at >= self.start + margin - slack) & (at <= last - margin + slack)
         return found
 
