@@ -27,8 +27,8 @@ from holoctl.projector.projection import Projection
 __all__ = ["WORST_CONDITION", "EffortRows", "effort_rows", "row_labels"]
 
 WORST_CONDITION = 1e3
-"""Equations at states where gamma' B, or the kept rows, have a larger condition number are left
-out: errors of the state would count more than the motion."""
+"""Equations at states where gamma' B has a larger condition number are left out: errors of the
+state would count more than the motion."""
 
 
 class EffortRows(NamedTuple):

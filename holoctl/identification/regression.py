@@ -43,6 +43,7 @@ from holoctl.identification.sensed_motion import (
     closed_states,
     filtered_motion,
     periodic_motion,
+    sampling_rate,
 )
 from holoctl.identification.zero_phase_filter import SHARP, Grid, grids_of
 from holoctl.mechanism.bound_limits import applicable, bound_limits
@@ -288,12 +289,7 @@ def _efforts(model: Parameters, data: Measurements, cutoff: float, bridge: float
             f"{counted(int(cut.sum()), 'sample')} with efforts at their limits left out "
             f"({', '.join(names)})"
         )
-    frequency = 1.0 / float(np.median(np.diff(t[~missing])))
-    if frequency < SLOWEST_EFFORTS * cutoff:
-        raise InputError(
-            f"efforts are sampled at {frequency:.4g} Hz; cutoff={cutoff:g} Hz needs "
-            f"{SLOWEST_EFFORTS * cutoff:g} Hz or more: lower the cutoff"
-        )
+    sampling_rate("efforts", t[~missing], cutoff, SLOWEST_EFFORTS)
     pieces = list[tuple[Grid, Array]]()
     edges = np.flatnonzero(np.diff(np.concatenate([[True], cut, [True]])))
     for first, last in zip(edges[::2], edges[1::2], strict=True):

@@ -25,7 +25,6 @@ from holoctl.base.errors import (
 )
 from holoctl.base.linalg import least_squares, orthonormal_columns, solved
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
-from holoctl.identification.effort_rows import WORST_CONDITION
 from holoctl.identification.measurements import Measurements
 from holoctl.identification.zero_phase_filter import (
     FLAT,
@@ -37,7 +36,14 @@ from holoctl.identification.zero_phase_filter import (
 from holoctl.projector.projection import Projection, projected
 from holoctl.rows.evaluate import may_depend_on_time
 
-__all__ = ["SensedMotion", "SensedState", "closed_states", "filtered_motion", "periodic_motion"]
+__all__ = [
+    "SensedMotion",
+    "SensedState",
+    "closed_states",
+    "filtered_motion",
+    "periodic_motion",
+    "sampling_rate",
+]
 
 WIDER = 5.0
 """Positions are filtered at this many times the cutoff, so that the motion itself is unchanged."""
@@ -47,6 +53,9 @@ OF_RATE = 0.25
 
 SLOWEST = 8.0
 """The lowest sampling rate of positions, in cutoffs."""
+
+ILL_CONDITIONED = 1e6
+"""States at which the kept rows have a larger condition number are left out."""
 
 NOT_PERIODIC = 0.1
 """The largest residual of a periodic motion, relative to its standard deviation."""
@@ -82,18 +91,24 @@ def _samples(data: Measurements, turns: Mask) -> tuple[Vector, Array, Array | No
     return data.t[there], x, None if data.rates is None else data.rates[there], notes
 
 
+def sampling_rate(what: str, t: Vector, cutoff: float, least: float) -> float:
+    """The sampling rate, Hz; an `InputError` if it is lower than `least` cutoffs."""
+    frequency = 1.0 / float(np.median(np.diff(t)))
+    if frequency < least * cutoff:
+        raise InputError(
+            f"{what} are sampled at {frequency:.4g} Hz; cutoff={cutoff:g} Hz needs "
+            f"{least * cutoff:g} Hz or more: lower the cutoff"
+            + ("; or is t in milliseconds?" if frequency <= 10.0 else "")
+        )
+    return frequency
+
+
 def filtered_motion(
     data: Measurements, turns: Mask, nodes: Grid, cutoff: float, bridge: float
 ) -> SensedMotion:
     """By the zero-phase filter and its derivatives."""
     t, x, rates, notes = _samples(data, turns)
-    frequency = 1.0 / float(np.median(np.diff(t)))
-    if frequency < SLOWEST * cutoff:
-        raise InputError(
-            f"positions are sampled at {frequency:.4g} Hz; cutoff={cutoff:g} Hz needs "
-            f"{SLOWEST * cutoff:g} Hz or more: lower the cutoff"
-            + ("; or is t in milliseconds?" if frequency <= 10.0 else "")
-        )
+    frequency = sampling_rate("positions", t, cutoff, SLOWEST)
     wide, at = min(WIDER * cutoff, OF_RATE * frequency), nodes.times
     there, found = np.zeros(nodes.samples, dtype=bool), np.zeros((3, nodes.samples, x.shape[1]))
     signal = x if rates is None else np.hstack([x, rates])
@@ -191,7 +206,7 @@ def closed_states(
         except SingularityError:
             singular.append(at)
             continue
-        if not P.condition <= WORST_CONDITION:
+        if not P.condition <= ILL_CONDITIONED:
             singular.append(at)
             continue
         yield SensedState(i, P, solve(P, motion.xdd[i]))
