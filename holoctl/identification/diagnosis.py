@@ -14,12 +14,12 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector, counted, freeze, listing, quiet, vector
 from holoctl.base.errors import InputError
-from holoctl.base.linalg import least_squares, pivoted_qr
+from holoctl.base.linalg import least_squares, pivoted_qr, solved
 from holoctl.identification.base_parameters import BaseParameters, base_parameters
 from holoctl.identification.columns import BODY_PARAMETERS
 from holoctl.identification.parameters import Parameters
 from holoctl.identification.regression import Regression
-from holoctl.identification.zero_phase_filter import FLAT, Grid
+from holoctl.identification.zero_phase_filter import FLAT, grids_of
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
@@ -45,7 +45,7 @@ with that of their own by less than the second."""
 UNEXPLAINED = 0.3
 """A part of the efforts, above which even the best parameters explain them badly."""
 
-NOISY = 0.3
+NOISY = 0.05
 """Noise of the accelerations by the resolution of an encoder, relative to them."""
 
 INCREMENTS = 20
@@ -221,9 +221,7 @@ def _still(data: Regression) -> list[str]:
     """Joints that hardly move, or whose encoder is too coarse for accelerations."""
     found, known = list[str](), data.measurements
     names = known.measured or data.model.mech.actuated
-    step, cutoff = float(np.median(np.diff(known.t))), 0.5 * data.rate
-    middle = Grid(-FLAT.span(cutoff), step, 1 + int(2.0 * FLAT.span(cutoff) / step))
-    gain = float(np.linalg.norm(FLAT.matrix(middle, np.zeros(1), cutoff, 2).toarray()))
+    cutoff = 0.5 * data.rate
     for name, x, unit in zip(names, known.positions.T, known.resolution, strict=False):
         moved = float(np.nanmax(x) - np.nanmin(x))
         if moved <= INCREMENTS * unit:
@@ -234,15 +232,15 @@ def _still(data: Regression) -> list[str]:
             )
             continue
         there = np.isfinite(x)
-        even = np.arange(known.t[0], known.t[-1], step)
-        every = max(1, int(0.25 / (cutoff * step)))  # accelerations up to about the cutoff
-        slow = np.interp(even, known.t[there], x[there])[::every]
-        a = np.diff(slow, 2) / (every * step) ** 2
-        if a.size and unit / np.sqrt(12.0) * gain > NOISY * np.sqrt(np.mean(a**2)):
+        ((grid, even),) = grids_of(known.t[there], x[there], np.inf)
+        at = grid.times[grid.inside(grid.times, FLAT.span(cutoff))]
+        second = FLAT.matrix(grid, at[:: max(1, at.size // 200)], cutoff, 2)
+        a = np.linalg.norm(second @ even)
+        noise = unit / np.sqrt(12.0) * np.linalg.norm(second.data)
+        if noise > NOISY * a:
             found.append(
-                f"{name!r}: increments of {unit:.2g} of its encoder are "
-                f"{unit / np.sqrt(12.0) * gain / np.sqrt(np.mean(a**2)):.0%} of its accelerations: "
-                "move faster, or lower the cutoff"
+                f"{name!r}: increments of {unit:.2g} of its encoder are {noise / a:.0%} of its "
+                "accelerations: move faster, or lower the cutoff"
             )
     return found
 
@@ -273,11 +271,12 @@ def _weak(
     A = (W * weight[:, None]).reshape(-1, rank)
     norms = np.linalg.norm(A, axis=0)
     unit = np.where(norms > 0.0, norms, 1.0)
+    if len(A) < rank:
+        return dict.fromkeys(base.independent, np.inf), base.independent, []
     qr = pivoted_qr(A / unit, rank)
     R = qr.r1 + np.diag(np.where(np.abs(np.diag(qr.r1)) > 1e-15, 0.0, 1e-15))
-    inverse = least_squares(R, np.eye(rank), rcond=0.0)
     deviations = np.empty(rank)
-    deviations[qr.pivots] = np.linalg.norm(inverse, axis=1)
+    deviations[qr.pivots] = np.linalg.norm(solved(R, np.eye(rank)), axis=1)
     deviations = np.where(norms > 0.0, deviations / unit, np.inf)
     plausible = _plausible(model, base, norms, weight, size, A.shape[0])
     weak, why = list[str](), list[str]()
