@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -96,11 +96,13 @@ class Measurements:
     motors: Any = None
     rates: Any = None
     t_efforts: Any = None
-    gain: InitVar[Any] = None
+    gain: Any = None
     effort_limits: Any = None
 
     @quiet
-    def __post_init__(self, gain: Any) -> None:
+    def __post_init__(self) -> None:
+        """Check the arguments, once."""
+
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
@@ -118,8 +120,9 @@ class Measurements:
                     f"Measurements: rates must have the shape of positions, "
                     f"{self.positions.shape}; got {self.rates.shape}"
                 )
-        if gain is not None:
-            put("efforts", self.efforts * self._of_motors("gain", gain))
+        if self.gain is not None:
+            put("efforts", self.efforts * self._of_motors("gain", self.gain))
+            put("gain", None)  # a variant of these measurements must not apply it again
         if self.effort_limits is not None:
             put("effort_limits", self._of_motors("effort_limits", self.effort_limits))
             if not (self.effort_limits > 0.0).all():

@@ -137,8 +137,7 @@ class Regression:
         )
 
     def __str__(self) -> str:
-        lag = f"efforts lag by {1e3 * self.lag:.3g} ms"
-        return "\n".join([repr(self)[1:-1], f"  {lag}", *(f"  {x}" for x in self.notes)])
+        return "\n".join([repr(self)[1:-1], *(f"  {x}" for x in self.notes)])
 
 
 def equations_at(
@@ -175,7 +174,7 @@ def regression(
     data : Measurements
     cutoff : float, optional
         Where the filter of the equations halves the power, Hz: above the frequencies of the
-        motion, below those of vibrations. Positions are filtered at up to 5 times it.
+        motion, below those of vibrations. Positions are filtered at up to twice that.
     method : {"filter", "periodic"}, optional
         How positions become rates and accelerations: by the derivatives of the filter, or by a
         Fourier series fitted to a motion that repeats, which averages all periods.
@@ -266,14 +265,14 @@ def _check_positions(estimator: ClosedStateEstimator, data: Measurements) -> Non
         )
 
 
-class _Efforts(NamedTuple):
+class _EffortPieces(NamedTuple):
     """Equidistant pieces of the measured efforts, and notes."""
 
     pieces: list[tuple[Grid, Array]]
     notes: list[str]
 
 
-def _efforts(model: Parameters, data: Measurements, cutoff: float, bridge: float) -> _Efforts:
+def _efforts(model: Parameters, data: Measurements, cutoff: float, bridge: float) -> _EffortPieces:
     """Efforts in the order of u; samples at a limit count as missing, and are not interpolated."""
     mech = model.mech
     order, t = data.order_of(mech.actuator_names), data.t_efforts
@@ -295,7 +294,7 @@ def _efforts(model: Parameters, data: Measurements, cutoff: float, bridge: float
     for first, last in zip(edges[::2], edges[1::2], strict=True):
         here = np.arange(first, last)[~missing[first:last]]
         pieces += grids_of(t[here], u[here], bridge)
-    return _Efforts(pieces, notes)
+    return _EffortPieces(pieces, notes)
 
 
 def _at_limits(
@@ -364,7 +363,7 @@ def _evaluated(
 
 def _filtered(
     model: Parameters, data: Measurements, cutoff: float, estimator: ClosedStateEstimator,
-    nodes: Grid, motion: SensedMotion, efforts: _Efforts, lag: float | None,
+    nodes: Grid, motion: SensedMotion, efforts: _EffortPieces, lag: float | None,
 ) -> Regression:  # fmt: skip
     """The equations at nodes and the efforts, filtered, at two samples a period."""
     mech, notes = model.mech, [*motion.notes, *efforts.notes]
@@ -394,6 +393,8 @@ def _filtered(
     if lag is None:
         lag, note = estimated_lag(W, lambda x: measured(x) - known, LARGEST_LAG / cutoff)
         notes.append(note)
+    elif lag:
+        notes.append(f"efforts lag by {1e3 * lag:.3g} ms (given)")
     labels = row_labels(mech, estimator.partition.actuation_rank, g)
     return Regression(
         model, data, s, every.q[at], every.v[at], every.a[at], W, measured(lag) - known, labels,
@@ -402,7 +403,7 @@ def _filtered(
 
 
 def _measured(
-    efforts: _Efforts, nodes: Grid, every: _Nodes, s: Vector, of: Indices, cutoff: float
+    efforts: _EffortPieces, nodes: Grid, every: _Nodes, s: Vector, of: Indices, cutoff: float
 ) -> Callable[[float], Array]:
     """The filtered ``Mu u`` (s, g) at times s as a function of the lag of the efforts."""
     M, there = every.of_efforts, every.there

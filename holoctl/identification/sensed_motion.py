@@ -45,8 +45,9 @@ __all__ = [
     "sampling_rate",
 ]
 
-WIDER = 5.0
-"""Positions are filtered at this many times the cutoff, so that the motion itself is unchanged."""
+WIDER = 2.0
+"""Positions are filtered at this many times the cutoff: the motion is unchanged, and noise of the
+rates and accelerations, which columns of W square, is small."""
 
 OF_RATE = 0.25
 """At most at this fraction of their sampling rate, so that a sum over samples is the integral."""
