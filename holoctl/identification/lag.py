@@ -78,6 +78,7 @@ def estimated_lag(W: Array, y: Callable[[float], Array], largest: float) -> tupl
         if abs(step) < CONVERGED * distance:
             break
     deviation = float(np.sqrt(r @ r / (n - rank) / (slope @ slope)))
+    told = f"{1e3 * lag:.3g} +- {max(1e3 * deviation, 1e-3):.1g} ms"
     if abs(lag) < SIGNIFICANT * deviation or not abs(lag) <= largest:
-        return 0.0, f"efforts have no lag (estimated {1e3 * lag:.2g} +- {1e3 * deviation:.2g} ms)"
-    return lag, f"efforts lag by {1e3 * lag:.3g} +- {1e3 * deviation:.2g} ms (estimated)"
+        return 0.0, f"efforts have no lag (estimated {told})"
+    return lag, f"efforts lag by {told} (estimated)"

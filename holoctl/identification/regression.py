@@ -24,6 +24,7 @@ from holoctl.base.checks import (
     Vector,
     counted,
     freeze,
+    listing,
     number,
     one_of,
     positive,
@@ -111,7 +112,7 @@ class Regression:
     >>> t = np.arange(0.0, 2.0, 0.002)
     >>> data = hc.regression(model, hc.Measurements(t, 1.0 + 0.3 * np.sin(6 * t), 0.0 * t), lag=0.0)
     >>> data.W.shape, data.rate
-    ((33, 1, 30), 20.0)
+    ((29, 1, 30), 20.0)
     """
 
     model: Parameters
@@ -220,7 +221,7 @@ def regression(
     >>> t = np.arange(0.0, 2.0, 0.002)
     >>> data = hc.Measurements(t, 1.0 + 0.3 * np.sin(6.0 * t), np.zeros(t.size))
     >>> hc.regression(model, data, cutoff=10.0, lag=0.0)
-    <Regression of 'four_bar': 33 samples of 1 row, 30 parameters>
+    <Regression of 'four_bar': 29 samples of 1 row, 30 parameters>
     """
     check_parameters(model)
     if not isinstance(data, Measurements):
@@ -357,6 +358,13 @@ def _evaluated(
     if table is None:
         raise InputError(
             f"{mech.name}: no state is left: {'; '.join(notes) or 'the measurements are too short'}"
+        )
+    finite = np.isfinite(table[0]).all(axis=(0, 1))
+    if not (finite.all() and np.isfinite(table[1]).all()):
+        wrong = [x for x, good in zip(model.names, finite, strict=True) if not good]
+        raise InputError(
+            f"{mech.name}: columns of {listing(wrong or ['known forces'], 6)} are not finite along "
+            "this motion"
         )
     return _Nodes(there, q, v, a, *table)
 

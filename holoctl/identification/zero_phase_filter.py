@@ -71,7 +71,7 @@ SHARP = ZeroPhase(2, 0.23369, 5.5)
 """For equations: white noise that it has filtered is independent (correlation below 0.01) at two
 samples for each period of the cutoff."""
 
-FLAT = ZeroPhase(4, 0.37200, 8.5)
+FLAT = ZeroPhase(4, 0.37200, 8.0)
 """For positions: it changes signals at a fifth of its cutoff by 5e-6."""
 
 
