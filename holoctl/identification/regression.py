@@ -359,13 +359,9 @@ def _evaluated(
         raise InputError(
             f"{mech.name}: no state is left: {'; '.join(notes) or 'the measurements are too short'}"
         )
-    finite = np.isfinite(table[0]).all(axis=(0, 1))
-    if not (finite.all() and np.isfinite(table[1]).all()):
-        wrong = [x for x, good in zip(model.names, finite, strict=True) if not good]
-        raise InputError(
-            f"{mech.name}: columns of {listing(wrong or ['known forces'], 6)} are not finite along "
-            "this motion"
-        )
+    if not (np.isfinite(table[0]).all() and np.isfinite(table[1]).all()):
+        own = f"own columns {listing(list(model.columns), 6)} or " if model.columns else ""
+        raise InputError(f"{mech.name}: {own}known forces are not finite along this motion")
     return _Nodes(there, q, v, a, *table)
 
 

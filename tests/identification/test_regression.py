@@ -265,7 +265,7 @@ def test_wrong_input_is_refused_with_its_cause():
         with pytest.raises(hc.InputError, match=message):
             hc.regression(m.model, good, **options)
     endless = hc.Parameters(m.mech, columns={"endless": lambda P, a: np.full(4, np.inf)})
-    with pytest.raises(hc.InputError, match="columns of 'endless' are not finite"):
+    with pytest.raises(hc.InputError, match="columns 'endless' or known forces are not finite"):
         hc.regression(endless, good)
     with pytest.raises(hc.InputError, match="expected Measurements"):
         hc.regression(m.model, (m.t, m.x, m.u))
@@ -305,9 +305,9 @@ def test_least_squares_predict_the_efforts_of_another_motion(name):
     clean = hc.regression(model, hc.Measurements(test.t, test.x, test.u), lag=0.0)
     errors, covered = [], []
     for seed in range(1, 11):
-        m = measured_motion(name, 10.0, 1000.0, seed=seed, period=5.0, harmonics=5)
+        m = measured_motion.__wrapped__(name, 10.0, 1000.0, seed=seed, period=5.0, harmonics=5)
         x, u = m.noisy(seed)
-        data = hc.regression(model, hc.Measurements(m.t, x, u), method="periodic", period=5.0)
+        data = hc.regression(model, hc.Measurements(m.t, x, u))
         W, n, g = data.W[:, :, at], *data.y.shape
         b = np.linalg.lstsq(W.reshape(n * g, -1), data.y.ravel(), rcond=None)[0]
         off = clean.W[:, :, at] @ b - clean.y
