@@ -84,7 +84,8 @@ def test_a_file_is_read_by_the_names_of_its_columns(kind, tmp_path):
         np.savez(file, **COLUMNS)
     elif kind == "parquet":
         pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-        pa.parquet.write_table(pa.table(COLUMNS), file)
+        pq = pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table(COLUMNS), file)
     else:
         written(file, COLUMNS, ";" if kind == "semicolons" else ",")
     data = hc.Measurements.load(file)
