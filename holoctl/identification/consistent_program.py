@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError
@@ -31,7 +31,7 @@ from holoctl.identification.pseudo_inertia import (
     symmetric_basis,
 )
 
-__all__ = ["MARGIN", "Consistent", "body_parameters", "compressed", "consistent_program"]
+__all__ = ["MARGIN", "Consistent", "body_parameters", "consistent_program"]
 
 MARGIN = 1e-4
 """Least eigenvalue of 1 + Z: second moments of a body are at least this times those of the prior in
@@ -88,9 +88,9 @@ class Consistent:
         A = Rr[:, :-1] @ self.S
         b = Rr[:, -1] - Rr[:, :-1] @ (self.centre + self.S @ self.shortest)
         A = A @ self.free
-        w = self._unbounded(A, b, strength) if method == "pullback" else None
-        if w is None:
-            w = self._bounded(A, b, strength, method)
+        w, R = self._unbounded(A, b, strength if method == "pullback" else 0.5 * strength)
+        if method == "entropic" or not self._inside(self.shortest + self.free @ w):
+            w = self._bounded(A, b, w, R, strength, method)
         x = self.shortest + self.free @ w
         worst = min(self.eigenvalues(x), default=1.0)
         if not worst > 0.5 * MARGIN:
@@ -103,14 +103,13 @@ class Consistent:
         found: Vector = self.centre + self.S @ above
         return np.maximum(found, self.model.lower)
 
-    def _unbounded(self, A: Array, b: Vector, strength: float) -> Vector | None:
-        """The solution without inequalities, if it satisfies them: it is the solution then."""
+    def _unbounded(self, A: Array, b: Vector, strength: float) -> tuple[Vector, Array]:
+        """w* and R with ``|A w - b|^2 + strength |w|^2 = |R (w - w*)|^2 + constant``."""
         n = A.shape[1]
-        stacked = np.vstack([A, strength**0.5 * np.eye(n)])
-        w = least_squares(stacked, np.concatenate([b, np.zeros(n)]))
-        x = self.shortest + self.free @ w
-        fine = (x >= self.lower).all() and min(self.eigenvalues(x), default=1.0) >= MARGIN
-        return w if fine else None
+        R = np.linalg.qr(np.vstack([A, strength**0.5 * np.eye(n)]), mode="r")
+        half = solve_triangular(R, A.T @ b, trans="T")
+        w: Vector = solve_triangular(R, half)
+        return w, R
 
     def eigenvalues(self, x: Vector) -> Vector:
         """The least eigenvalue of 1 + Z of each body."""
@@ -118,29 +117,36 @@ class Consistent:
         Z = np.einsum("bn,nij->bij", z + _ONE, symmetric_basis())
         return np.linalg.eigvalsh(Z)[:, 0] if len(z) else np.zeros(0)
 
-    def _bounded(self, A: Array, b: Vector, strength: float, method: str) -> Vector:
-        """The solution with inequalities, by Clarabel."""
+    def _inside(self, x: Vector) -> bool:
+        """Whether x satisfies all inequalities: it is the solution then, if it is without them."""
+        least = float(self.eigenvalues(x).min(initial=1.0))
+        return bool((x >= self.lower).all() and least >= MARGIN)
+
+    def _bounded(
+        self, A: Array, b: Vector, near: Vector, R: Array, strength: float, method: str
+    ) -> Vector:
+        """The solution with inequalities, by Clarabel, in u = R (w - near): the cost is ``|u|^2``,
+        or to second order with log det."""
         cp: Any = import_module("cvxpy")
-        w = cp.Variable(A.shape[1])
-        x = self.shortest + self.free @ w
-        size = max(1.0, float(np.linalg.norm(A)))
+        back = solve_triangular(R, np.eye(len(R)))
+        u = cp.Variable(len(R))
+        to_x, start = self.free @ back, self.shortest + self.free @ near
+        x = start + to_x @ u
         E = symmetric_basis().reshape(10, 16).T
-        n, rules, apart = 10 * len(self.bodies), [], 0.0
+        n, rules = 10 * len(self.bodies), list[Any]()
+        cost = cp.sum_squares(u) if method == "pullback" else 0.0
         for i in range(len(self.bodies)):
             M = cp.Variable((4, 4), symmetric=True)
             rules += [cp.vec(M, order="F") == E @ (x[10 * i : 10 * i + 10] + _ONE)]
             rules += [MARGIN * np.eye(4) << M]
             if method == "entropic":
-                apart = apart + cp.trace(M) - 4.0 - cp.log_det(M)
-        others = np.arange(n, len(self.lower))
+                cost += strength * (cp.trace(M) - 4.0 - cp.log_det(M))
+        if method == "entropic":
+            cost += cp.sum_squares(A @ near - b + (A @ back) @ u)
+            cost += 0.5 * strength * cp.sum_squares(x[n:]) if len(self.lower) > n else 0.0
         at = np.flatnonzero(self.lower > -np.inf)
         if at.size:
             rules.append(x[at] >= self.lower[at])
-        if method == "pullback":
-            apart = cp.sum_squares(w)
-        elif others.size:
-            apart = apart + cp.sum_squares(x[others])
-        cost = cp.sum_squares(A @ w / size - b / size) + (strength / size**2) * apart
         problem = cp.Problem(cp.Minimize(cost), rules)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the status shows an inaccurate solution
@@ -148,7 +154,7 @@ class Consistent:
                 problem.solve(solver=cp.CLARABEL)
             except cp.SolverError:
                 pass
-        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or w.value is None:
+        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or u.value is None:
             why = (
                 "known parameters contradict each other: no body has them"
                 if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE)
@@ -158,7 +164,8 @@ class Consistent:
                 f"{self.model.mech.name}: Clarabel found no physically consistent parameters "
                 f"({problem.status}); {why}"
             )
-        return np.asarray(w.value, dtype=float)
+        found: Vector = near + back @ u.value
+        return found
 
     def active(self, p: Vector) -> tuple[str, ...]:
         """The bodies and parameters whose bounds bind at p."""
@@ -223,11 +230,6 @@ def consistent_program(model: Parameters, prior: Vector, effect: Vector) -> Cons
     return Consistent(
         model, tuple(bodies), np.array(factors).reshape(-1, 4, 4), centre, S, lower, shortest, free
     )
-
-
-def compressed(Wy: Array) -> Array:
-    """R (p + 1, p + 1) with ``R' R = [W y]' [W y]``: the same sum of squares for every p."""
-    return np.linalg.qr(Wy, mode="r") if len(Wy) > Wy.shape[1] else Wy
 
 
 def body_parameters(model: Parameters, p: Vector) -> dict[str, Vector]:

@@ -33,18 +33,19 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import least_squares
+from holoctl.base.single_threaded_blas import one_thread
 from holoctl.identification.base_parameters import BaseParameters
 from holoctl.identification.columns import body_names
 from holoctl.identification.consistent_program import (
     Consistent,
     body_parameters,
-    compressed,
     consistent_program,
 )
 from holoctl.identification.inertia_ellipsoids import InertiaEllipsoid, inertia_ellipsoid
 from holoctl.identification.measurements import Measurements
 from holoctl.identification.noise import (
     check_regression,
+    compressed,
     effects,
     flat,
     intervals_of,
@@ -63,7 +64,7 @@ METHODS = ("pullback", "entropic", "least squares")
 FOLDS = 5
 """Blocks of time of a held-out choice of the strength."""
 
-STRENGTHS = tuple(10.0**k for k in range(4, -5, -1))
+STRENGTHS = tuple(10.0 ** (0.5 * k) for k in range(8, -5, -1))
 """The strengths that are tried, from the strongest."""
 
 WORSE = 2
@@ -256,7 +257,7 @@ def identify(
         other masses, or values in the order of ``data.model.names``. Default: those of the model.
     strength : "holdout" or float, optional
         Of the prior: the inverse of the variance of its relative errors, 25 for 20 %. Default: the
-        one of 1e4 to 1e-4 that best predicts blocks of time which the fit has not seen.
+        one of 1e4 to 1e-2 that best predicts blocks of time which the fit has not seen.
     method : str, optional
         ``"pullback"`` or ``"entropic"``: the distance of bodies from the prior; both are physically
         consistent. ``"least squares"``: base parameters only, no prior, no mechanism.
@@ -298,7 +299,12 @@ def identify(
     one_of("method", method, METHODS)
     if strength != "holdout":
         strength = positive("strength", strength, '1 over a variance, or "holdout"')
-    at = prior_values(data.model, prior)
+    with one_thread():
+        return _fitted(data, prior_values(data.model, prior), strength, method, folds)
+
+
+def _fitted(data: Regression, at: Vector, strength: Any, method: str, folds: int) -> Fit:
+    """The fit about a prior p (p,)."""
     thin = thinning(data)
     base, rows, sigma, beta = weighted(data, thin)
     named = dict(zip(data.labels, sigma.tolist(), strict=True))

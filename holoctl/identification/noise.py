@@ -19,7 +19,7 @@ from holoctl.identification.base_parameters import BaseParameters, base_of
 from holoctl.identification.parameters import Parameters
 from holoctl.identification.regression import Regression
 
-__all__ = ["check_regression", "effects", "flat", "intervals_of", "thinning", "weighted"]
+__all__ = ["check_regression", "compressed", "effects", "flat", "intervals_of", "thinning", "weighted"]
 
 STILL = 1e-3
 """The equations of a motion vary by more than this, relative to their size."""
@@ -48,6 +48,11 @@ def thinning(data: Regression) -> float:
     return max(1.0, 1.0 / (data.rate * between))
 
 
+def compressed(Wy: Array) -> Array:
+    """R (n, n) with ``R' R = Wy' Wy``, Wy (m, n): the same sum of squares for every p."""
+    return np.linalg.qr(Wy, mode="r") if len(Wy) > Wy.shape[1] else Wy
+
+
 def flat(Wy: Array) -> Array:
     """Rows of all samples, one below the other."""
     return Wy.reshape(-1, Wy.shape[-1])
@@ -73,7 +78,7 @@ def weighted(data: Regression, thin: float) -> tuple[BaseParameters, Array, Vect
     parts = np.sqrt(np.mean(np.sum((W * data.model.values) ** 2, axis=2), axis=0))
     usual = np.maximum(np.maximum(usual, parts), 1e-300)
     sigma = usual
-    base = base_of(data.model, flat(W / sigma[:, None]))
+    base = base_of(data.model, compressed(flat(W / sigma[:, None])))
     independent = y.size / thin
     if independent < base.rank + 1 or y.size <= base.rank:
         raise InputError(
@@ -82,9 +87,10 @@ def weighted(data: Regression, thin: float) -> tuple[BaseParameters, Array, Vect
             "of parameters; measure a longer motion, or name fewer unknown"
         )
     at = [data.model.names.index(name) for name in base.independent]
-    left = 1.0 - base.rank * thin / y.size
+    left, rows = 1.0 - base.rank * thin / y.size, np.concatenate([W[:, :, at], y[:, :, None]], axis=2)
     for _ in range(REWEIGHTED):
-        beta = least_squares(flat(W[:, :, at] / sigma[:, None]), (y / sigma).ravel())
+        R = compressed(flat(rows / sigma[:, None]))
+        beta = least_squares(R[:, :-1], R[:, -1])
         missed = y - W[:, :, at] @ beta
         sigma = np.maximum(np.sqrt(np.mean(missed**2, axis=0) / left), NO_NOISE * usual)
     return base, np.concatenate([W, y[:, :, None]], axis=2) / sigma[:, None], sigma, beta
