@@ -17,6 +17,7 @@ from holoctl.base.checks import Array, Vector
 
 __all__ = [
     "FLOOR",
+    "MOMENTS",
     "floored_factor",
     "in_basis",
     "in_frame",
@@ -30,14 +31,14 @@ FLOOR = 1e-3
 """The least eigenvalue of the pseudo-inertia of a prior, lengths in units of the body and relative
 to the largest: rods and points in CAD files have zeros, from which nothing could change."""
 
-_PLACES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+MOMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 """Ixx, Ixy, Iyy, Ixz, Iyz, Izz, in Pinocchio's order."""
 
 
 def pseudo_inertia(ten: Vector) -> Array:
     """J (4, 4) of the ten parameters of a body."""
     moments = np.zeros((3, 3))
-    for (i, k), x in zip(_PLACES, ten[4:], strict=True):
+    for (i, k), x in zip(MOMENTS, ten[4:], strict=True):
         moments[i, k] = moments[k, i] = x
     J = np.zeros((4, 4))
     J[:3, :3] = 0.5 * np.trace(moments) * np.eye(3) - moments
@@ -49,7 +50,7 @@ def pseudo_inertia(ten: Vector) -> Array:
 def parameters_from(J: Array) -> Vector:
     """The ten parameters of a pseudo-inertia (4, 4)."""
     moments = np.trace(J[:3, :3]) * np.eye(3) - J[:3, :3]
-    return np.array([J[3, 3], *J[:3, 3], *(moments[i, k] for i, k in _PLACES)])
+    return np.array([J[3, 3], *J[:3, 3], *(moments[i, k] for i, k in MOMENTS)])
 
 
 def in_frame(placement: pin.SE3) -> Array:
