@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from holoctl.base.checks import (
     Array,
     Vector,
     counted,
+    file_path,
     freeze,
     listing,
     one_of,
     positive,
     quiet,
+    quoted,
     unpickled,
     vector,
     whole,
@@ -55,11 +58,14 @@ from holoctl.identification.noise import (
 from holoctl.identification.parameters import Parameters
 from holoctl.identification.pseudo_inertia import pseudo_inertia
 from holoctl.identification.regression import Regression, regression
+from holoctl.io.written_robot import written_robot
 from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Fit", "identify"]
 
 METHODS = ("pullback", "entropic", "least squares")
+
+SUFFIXES = (".urdf", ".yaml", ".yml")
 
 FOLDS = 5
 """Blocks of time of a held-out choice of the strength."""
@@ -179,6 +185,42 @@ class Fit:
                 f"{what}: plain least squares gives base parameters only, and the inertias of its "
                 "p are none that bodies have; use method='pullback' or 'entropic'"
             )
+
+    def save(self, path: Any) -> tuple[Path, Path]:
+        """Write the identified robot as URDF, and as YAML beside it: `load` reads both.
+
+        Names are kept. Offsets of efforts and own parameters, which are no part of a robot, are
+        left out, and so are shapes of bodies, comments and units of the file the robot came from.
+
+        Parameters
+        ----------
+        path : str or path
+            Of either file: the other one has the same name, with the other suffix.
+
+        Returns
+        -------
+        urdf, yaml : Path
+
+        Raises
+        ------
+        InputError
+            For a fit by least squares, another suffix, a folder that does not exist, and for what
+            these files cannot describe: functions of the user, contacts, a matrix of motors,
+            another gravity. Nothing is written then.
+        """
+        self._check_consistent("save()")
+        to = file_path("save: path", path)
+        if to.suffix not in SUFFIXES:
+            raise InputError(
+                f"save: path must end with {' or '.join(SUFFIXES)}; got {quoted(str(to))}"
+            )
+        if not to.parent.is_dir():
+            raise InputError(f"save: there is no folder {str(to.parent)!r}")
+        texts = written_robot(self.mechanism())
+        files = to.with_suffix(".urdf"), to.with_suffix(".yml" if to.suffix == ".yml" else ".yaml")
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text, encoding="utf-8")
+        return files
 
     def errors(self, test: Any) -> dict[str, float]:
         """How well another motion is predicted.
