@@ -104,7 +104,10 @@ if TYPE_CHECKING:
     from holoctl.forces.joint_spring import JointSpring
     from holoctl.forces.spring import Spring
     from holoctl.identification.base_parameters import base_parameters
+    from holoctl.identification.drive_gains import identify_gains
     from holoctl.identification.excitation import excitation
+    from holoctl.identification.fit import identify
+    from holoctl.identification.load import identify_load
     from holoctl.identification.measurements import Measurements
     from holoctl.identification.parameters import Parameters
     from holoctl.identification.regression import regression
@@ -189,7 +192,10 @@ _HOMES = {
         "LimitError", "LoadError", "NotActuatedError", "SingularityError",
     ],
     "identification.base_parameters": ["base_parameters"],
+    "identification.drive_gains": ["identify_gains"],
     "identification.excitation": ["excitation"],
+    "identification.fit": ["identify"],
+    "identification.load": ["identify_load"],
     "identification.measurements": ["Measurements"],
     "identification.parameters": ["Parameters"],
     "identification.regression": ["regression"],

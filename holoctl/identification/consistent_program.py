@@ -11,6 +11,7 @@ equations are compressed by QR before, so the program does not grow with the sam
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -106,7 +107,7 @@ class Consistent:
     def _unbounded(self, A: Array, b: Vector, strength: float) -> tuple[Vector, Array]:
         """w* and R with ``|A w - b|^2 + strength |w|^2 = |R (w - w*)|^2 + constant``."""
         n = A.shape[1]
-        R = np.linalg.qr(np.vstack([A, strength**0.5 * np.eye(n)]), mode="r")
+        R: Array = np.linalg.qr(np.vstack([A, strength**0.5 * np.eye(n)]), mode="r")  # type: ignore[assignment]  # numpy's stubs
         half = solve_triangular(R, A.T @ b, trans="T")
         w: Vector = solve_triangular(R, half)
         return w, R
@@ -150,10 +151,8 @@ class Consistent:
         problem = cp.Problem(cp.Minimize(cost), rules)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the status shows an inaccurate solution
-            try:
+            with suppress(cp.SolverError):
                 problem.solve(solver=cp.CLARABEL)
-            except cp.SolverError:
-                pass
         if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or u.value is None:
             why = (
                 "known parameters contradict each other: no body has them"

@@ -31,7 +31,7 @@ from holoctl.identification.measurements import Measurements
 from holoctl.identification.noise import check_regression, compressed, flat
 from holoctl.identification.parameters import Parameters, parameter_rows
 from holoctl.identification.pseudo_inertia import in_frame
-from holoctl.identification.regression import Regression, regression
+from holoctl.identification.regression import regression
 from holoctl.projector.projection import project
 from holoctl.tree.frames import resolve_frame
 from holoctl.tree.inertia_checks import check_moments, rigid_body
@@ -128,9 +128,11 @@ def identify_gains(
     Examples
     --------
     >>> import holoctl as hc
-    >>> hc.identify_gains(None, None, None, "platform", 1.0)
-    Traceback (most recent call last):
-    holoctl.base.errors.InputError: expected Parameters; got NoneType: hc.Parameters(mech, ...) makes them
+    >>> try:
+    ...     hc.identify_gains("robot.urdf", None, None, "platform", 1.0)
+    ... except hc.InputError as error:
+    ...     print(error)
+    expected Parameters; got str: hc.Parameters(mech, ...) makes them
     """
     check_parameters(model)
     at = resolve_frame(model.mech.model, frame, "identify_gains")

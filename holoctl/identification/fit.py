@@ -12,6 +12,7 @@ Reference: docs/derivations-identification.md.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,8 @@ from holoctl.mechanism.mechanism import Mechanism
 
 __all__ = ["Fit", "identify"]
 
+log = logging.getLogger(__name__)
+
 METHODS = ("pullback", "entropic", "least squares")
 
 SUFFIXES = (".urdf", ".yaml", ".yml")
@@ -72,6 +75,10 @@ FOLDS = 5
 
 STRENGTHS = tuple(10.0 ** (0.5 * k) for k in range(8, -5, -1))
 """The strengths that are tried, from the strongest."""
+
+BAD, MUCH_BETTER, OTHER_UNITS = 0.3, 3.0, 30.0
+"""Relative residuals of a fit that is suspected of efforts with other signs; the improvement that
+proves them; the factor between measured efforts and those of the prior that is told."""
 
 WORSE = 2
 """The search ends this many powers of ten below the best strength."""
@@ -244,9 +251,9 @@ class Fit:
         data = self._regression("errors", test)
         missed = data.W @ self.p - data.y
         size = np.sqrt(np.mean(data.y**2, axis=0))
-        of_parts = np.sqrt(np.mean(np.sum((data.W * self.p) ** 2, axis=2), axis=0))
+        of_parts = np.sqrt(np.mean(np.sum((data.W * self.prior) ** 2, axis=2), axis=0))
         size = np.where([x.startswith("passive") for x in data.labels], of_parts, size)
-        found = np.sqrt(np.mean(missed**2, axis=0)) / np.where(size > 0.0, size, 1.0)
+        found = np.sqrt(np.mean(missed**2, axis=0)) / np.maximum(size, 1e-300)
         return dict(zip(data.labels, found.tolist(), strict=True))
 
     def _regression(self, what: str, data: Any) -> Regression:
@@ -254,9 +261,10 @@ class Fit:
         if isinstance(data, Measurements):
             return regression(self.model, data)
         check_regression(what, data)
-        if data.model.names != self.model.names or data.model.every != self.model.every:
+        own, other = self.model, data.model
+        if own.names != other.names or not np.array_equal(own.theta(self.p), other.theta(self.p)):
             raise InputError(
-                f"{what}: the regression is of {data.model!r} and the fit of {self.model!r}; "
+                f"{what}: the regression is of {other!r} and the fit of {own!r}; "
                 "make it with the model of the fit"
             )
         found: Regression = data
@@ -333,9 +341,11 @@ def identify(
     Examples
     --------
     >>> import holoctl as hc
-    >>> hc.identify(None)
-    Traceback (most recent call last):
-    holoctl.base.errors.InputError: identify: data must be a Regression; got NoneType: hc.regression(model, measurements) makes one
+    >>> try:
+    ...     hc.identify("log.csv")
+    ... except hc.InputError as error:
+    ...     print(error)
+    identify: data must be a Regression; got str: hc.regression(model, measurements) makes one
     """
     check_regression("identify", data)
     one_of("method", method, METHODS)
@@ -360,6 +370,7 @@ def _fitted(data: Regression, at: Vector, strength: Any, method: str, folds: int
     if strength == "holdout":
         strength, tried = _by_folds(program, rows / thin**0.5, method, folds)
     p = program.solve(compressed(flat(rows) / thin**0.5), strength, method)
+    _check_signs(program, data, p, strength, method)
     return Fit(
         data.model, method, p, at, base, intervals, named, strength, tried, program.active(p),
         _least_eigenvalues(data.model, p),
@@ -378,10 +389,8 @@ def prior_values(model: Parameters, prior: Any) -> Vector:
         return np.array(model.values)
     if not isinstance(prior, Mechanism):
         found = vector("prior", prior, len(model.names), "in the order of model.names")
-        if (low := np.flatnonzero(found < model.lower)).size:
-            raise InputError(
-                f"prior: {model.names[low[0]]} must not be negative; got {found[low[0]]:g}"
-            )
+        for i in np.flatnonzero(found < model.lower):
+            raise InputError(f"prior: {model.names[i]} must not be negative; got {found[i]:g}")
         return found
     mech = model.mech
     same = prior.coordinate_names == mech.coordinate_names and all(
@@ -429,6 +438,38 @@ def _by_folds(
         if strength < best * 10.0**-WORSE:
             break
     return best, tried
+
+
+def _check_signs(
+    program: Consistent, data: Regression, p: Vector, strength: float, method: str
+) -> None:
+    """Raise `InputError` if the fit is bad, and much better with efforts of another sign; log a
+    warning if efforts are of another size than those of the prior."""
+    usual = np.maximum(np.sqrt(np.mean(data.y**2, axis=0)), 1e-300)
+    W, y = data.W / usual[:, None], data.y / usual
+
+    def missed(p: Vector, signs: Vector) -> float:
+        return float(np.sqrt(np.mean((W @ p - signs * y) ** 2)))
+
+    g, own = len(data.labels), missed(p, np.ones(len(data.labels)))
+    of_prior = W @ program.centre
+    size = float(np.vdot(of_prior, y)) / max(float(np.vdot(of_prior, of_prior)), 1e-300)
+    if not 1.0 / OTHER_UNITS < abs(size) < OTHER_UNITS:
+        log.warning(
+            "%s: the efforts are %.2g times those of the prior; units are N m and N, after the gear",
+            data.model.mech.name, size,
+        )  # fmt: skip
+    if own < BAD:
+        return
+    for signs in (-np.ones(g), *(np.where(np.arange(g) == i, -1.0, 1.0) for i in range(g))):
+        rows = np.concatenate([W, (signs * y)[:, :, None]], axis=2) / own
+        better = own / max(missed(program.solve(compressed(flat(rows)), strength, method), signs), 1e-300)
+        if better > MUCH_BETTER:
+            which = [x for x, s in zip(data.labels, signs, strict=True) if s < 0.0]
+            raise InputError(
+                f"{data.model.mech.name}: the fit is better by {better:.3g} times with the efforts "
+                f"of {listing(which)} negated; u acts along the coordinates of the motors"
+            )
 
 
 def _least_eigenvalues(model: Parameters, p: Vector) -> dict[str, float]:

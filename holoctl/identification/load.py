@@ -36,7 +36,7 @@ DETERMINED = 1e-7
 """A parameter is determined if its unit vector is in the row space of the equations, to this."""
 
 UNDETERMINED = 1e-9
-"""The weight that keeps parameters small which the equations do not determine, relative to theirs."""
+"""The weight that keeps parameters small which the equations do not determine."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +127,11 @@ def identify_load(fit: Fit, data: Any, frame: Any) -> Load:
     Examples
     --------
     >>> import holoctl as hc
-    >>> hc.identify_load(None, None, "platform")
-    Traceback (most recent call last):
-    holoctl.base.errors.InputError: identify_load: fit must be a Fit, the result of identify; got NoneType
+    >>> try:
+    ...     hc.identify_load("robot.yaml", None, "platform")
+    ... except hc.InputError as error:
+    ...     print(error)
+    identify_load: fit must be a Fit, the result of identify; got str
     """
     if not isinstance(fit, Fit):
         raise InputError(
@@ -203,7 +205,7 @@ def _nearest_body(at: Frame, A: Array, b: Vector, norms: Vector) -> Vector:
     if not size > 0.0:
         return np.zeros(10)
     D = np.array([*[norms[4:].mean() ** 0.5] * 3, norms[0] ** 0.5])
-    E = [(D[:, None] * pseudo_inertia(e) * D / n).ravel() for e, n in zip(np.eye(10), norms, strict=True)]
+    E = [(D[:, None] * pseudo_inertia(e) * D).ravel() for e in np.diag(1.0 / norms)]
     J = cp.Variable((4, 4), symmetric=True)
     cost = cp.sum_squares((A / norms) @ x - b / size) + UNDETERMINED * cp.sum_squares(x)
     problem = cp.Problem(cp.Minimize(cost), [cp.vec(J, order="F") == np.array(E).T @ x, J >> 0])

@@ -19,7 +19,15 @@ from holoctl.identification.base_parameters import BaseParameters, base_of
 from holoctl.identification.parameters import Parameters
 from holoctl.identification.regression import Regression
 
-__all__ = ["check_regression", "compressed", "effects", "flat", "intervals_of", "thinning", "weighted"]
+__all__ = [
+    "check_regression",
+    "compressed",
+    "effects",
+    "flat",
+    "intervals_of",
+    "thinning",
+    "weighted",
+]
 
 STILL = 1e-3
 """The equations of a motion vary by more than this, relative to their size."""
@@ -50,7 +58,8 @@ def thinning(data: Regression) -> float:
 
 def compressed(Wy: Array) -> Array:
     """R (n, n) with ``R' R = Wy' Wy``, Wy (m, n): the same sum of squares for every p."""
-    return np.linalg.qr(Wy, mode="r") if len(Wy) > Wy.shape[1] else Wy
+    R: Array = np.linalg.qr(Wy, mode="r")  # type: ignore[assignment]  # numpy's stubs
+    return R
 
 
 def flat(Wy: Array) -> Array:
@@ -82,12 +91,13 @@ def weighted(data: Regression, thin: float) -> tuple[BaseParameters, Array, Vect
     independent = y.size / thin
     if independent < base.rank + 1 or y.size <= base.rank:
         raise InputError(
-            f"{mech.name}: {independent:.0f} independent equations (of {counted(len(data.t), 'sample')}"
-            f" with {counted(len(data.labels), 'row')} each) are too few for {base.rank} combinations "
-            "of parameters; measure a longer motion, or name fewer unknown"
+            f"{mech.name}: {independent:.0f} independent equations are too few for {base.rank} "
+            f"combinations of parameters ({counted(len(data.t), 'sample')} of "
+            f"{counted(len(data.labels), 'row')}); measure a longer motion, or name fewer unknown"
         )
     at = [data.model.names.index(name) for name in base.independent]
-    left, rows = 1.0 - base.rank * thin / y.size, np.concatenate([W[:, :, at], y[:, :, None]], axis=2)
+    left = 1.0 - base.rank * thin / y.size
+    rows = np.concatenate([W[:, :, at], y[:, :, None]], axis=2)
     for _ in range(REWEIGHTED):
         R = compressed(flat(rows / sigma[:, None]))
         beta = least_squares(R[:, :-1], R[:, -1])

@@ -100,5 +100,5 @@ def floored_factor(ten: Vector, mass: float, length: float) -> Array:
 
 
 def relative_parameters(L: Array) -> Array:
-    """A (10, 10): parameters are ``A (in_basis(1) + z)`` with ``J = L (1 + Z) L'``, z = in_basis(Z)."""
+    """A (10, 10): parameters of ``J = L (1 + Z) L'`` are A times the coordinates of 1 + Z."""
     return np.array([parameters_from(L @ E @ L.T) for E in symmetric_basis()]).T

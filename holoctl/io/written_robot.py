@@ -139,7 +139,8 @@ def _joint(mech: Mechanism, j: int, links: list[str]) -> Iterator[str]:
             low, high, given = -FREE, FREE, dict.fromkeys(given, 0.0)
         if not turns:
             given |= {"lower": max(low, -FREE), "upper": min(high, FREE)}
-        text = " ".join(f'{word}="{x if abs(x) <= FREE else 0.0:.17g}"' for word, x in given.items())
+        finite = {word: x if abs(x) <= FREE else 0.0 for word, x in given.items()}
+        text = " ".join(f'{word}="{x:.17g}"' for word, x in finite.items())
         yield f'    <axis xyz="{row_text(joint.axis)}"/>'
         yield f"    <limit {text}/>"
     yield "  </joint>"
@@ -163,13 +164,13 @@ def _constraints(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> dict[
     pairs, kinds, names, couplings = list[Any](), list[str](), list[str](), list[Any]()
     for c, name in zip(mech.constraints, mech.constraint_names, strict=True):
         if isinstance(c, Coupling):
-            found = {k: float(x) for k, x in c.coefficients.items()}
-            couplings.append({"name": name, "coefficients": found, "offset": float(c.offset)})
+            terms = {k: float(x) for k, x in c.coefficients.items()}
+            couplings.append({"name": name, "coefficients": terms, "offset": float(c.offset)})
             continue
         pairs.append([_end(mech, getattr(c, x), f"{name}_{x}", ends) for x in "ab"])
         kinds.append(_kind(mech, c))
         names.append(name)
-    found = {"closed_loop": pairs, "type": kinds, "closure_names": names}
+    found: dict[str, Any] = {"closed_loop": pairs, "type": kinds, "closure_names": names}
     return found | ({"couplings": couplings} if couplings else {})
 
 
