@@ -23,6 +23,7 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import least_squares, null_space_by_svd
 from holoctl.identification.columns import BODY_PARAMETERS
+from holoctl.identification.noise import compressed
 from holoctl.identification.parameters import Parameters
 from holoctl.identification.pseudo_inertia import (
     floored_factor,
@@ -107,10 +108,10 @@ class Consistent:
     def _unbounded(self, A: Array, b: Vector, strength: float) -> tuple[Vector, Array]:
         """w* and R with ``|A w - b|^2 + strength |w|^2 = |R (w - w*)|^2 + constant``."""
         n = A.shape[1]
-        R: Array = np.linalg.qr(np.vstack([A, strength**0.5 * np.eye(n)]), mode="r")  # type: ignore[assignment]  # numpy's stubs
-        half = solve_triangular(R, A.T @ b, trans="T")
-        w: Vector = solve_triangular(R, half)
-        return w, R
+        below = np.eye(n, n + 1) * strength**0.5
+        R = compressed(np.vstack([np.column_stack([A, b]), below]))[:n]
+        w: Vector = solve_triangular(R[:, :n], R[:, n])
+        return w, R[:, :n]
 
     def eigenvalues(self, x: Vector) -> Vector:
         """The least eigenvalue of 1 + Z of each body."""
@@ -126,45 +127,54 @@ class Consistent:
     def _bounded(
         self, A: Array, b: Vector, near: Vector, R: Array, strength: float, method: str
     ) -> Vector:
-        """The solution with inequalities, by Clarabel, in u = R (w - near): the cost is ``|u|^2``,
-        or to second order with log det."""
+        """The solution with inequalities, by Clarabel, in u = R (w - near) / size: the cost is
+        ``|u|^2``, or to second order with log det. The prior satisfies all, so |u| is between 0
+        and that of the prior; with precise data that is far from 1."""
+        far = max(1.0, float(np.linalg.norm(R @ near)))
+        back, status = solve_triangular(R, np.eye(len(R))), ""
+        for size in (1.0, far**0.5, far):
+            u, status = self._by_clarabel(
+                A @ back, (b - A @ near) / size, size * (self.free @ back),
+                self.shortest + self.free @ near, strength / size**2, method,
+            )  # fmt: skip
+            if u is not None:
+                found: Vector = near + size * (back @ u)
+                return found
+        why = "give a larger strength"
+        if status == "infeasible":
+            why = "known parameters leave no bodies, or only points and rods without extent"
+        raise InconsistentError(
+            f"{self.model.mech.name}: Clarabel found no physically consistent parameters "
+            f"({status}); {why}"
+        )
+
+    def _by_clarabel(
+        self, A: Array, gap: Vector, back: Array, start: Vector, strength: float, method: str
+    ) -> tuple[Vector | None, str]:
+        """u and the status for x = start + back u, and for log det also ``|A u - gap|^2``."""
         cp: Any = import_module("cvxpy")
-        back = solve_triangular(R, np.eye(len(R)))
-        u = cp.Variable(len(R))
-        to_x, start = self.free @ back, self.shortest + self.free @ near
-        x = start + to_x @ u
+        u = cp.Variable(back.shape[1])
+        x = start + back @ u
         E = symmetric_basis().reshape(10, 16).T
         n, rules = 10 * len(self.bodies), list[Any]()
-        cost = cp.sum_squares(u) if method == "pullback" else 0.0
+        cost = cp.sum_squares(u) if method == "pullback" else cp.sum_squares(A @ u - gap)
         for i in range(len(self.bodies)):
             M = cp.Variable((4, 4), symmetric=True)
             rules += [cp.vec(M, order="F") == E @ (x[10 * i : 10 * i + 10] + _ONE)]
             rules += [MARGIN * np.eye(4) << M]
             if method == "entropic":
                 cost += strength * (cp.trace(M) - 4.0 - cp.log_det(M))
-        if method == "entropic":
-            cost += cp.sum_squares(A @ near - b + (A @ back) @ u)
-            cost += 0.5 * strength * cp.sum_squares(x[n:]) if len(self.lower) > n else 0.0
+        if method == "entropic" and len(self.lower) > n:
+            cost += 0.5 * strength * cp.sum_squares(x[n:])
         at = np.flatnonzero(self.lower > -np.inf)
         if at.size:
             rules.append(x[at] >= self.lower[at])
         problem = cp.Problem(cp.Minimize(cost), rules)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(cp.SolverError):
             warnings.simplefilter("ignore")  # the status shows an inaccurate solution
-            with suppress(cp.SolverError):
-                problem.solve(solver=cp.CLARABEL)
-        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or u.value is None:
-            why = (
-                "known parameters contradict each other: no body has them"
-                if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE)
-                else "give a larger strength, or less different units"
-            )
-            raise InconsistentError(
-                f"{self.model.mech.name}: Clarabel found no physically consistent parameters "
-                f"({problem.status}); {why}"
-            )
-        found: Vector = near + back @ u.value
-        return found
+            problem.solve(solver=cp.CLARABEL)
+        good = problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+        return (u.value if good else None), str(problem.status)
 
     def active(self, p: Vector) -> tuple[str, ...]:
         """The bodies and parameters whose bounds bind at p."""

@@ -452,24 +452,22 @@ def _check_signs(
         return float(np.sqrt(np.mean((W @ p - signs * y) ** 2)))
 
     g, own = len(data.labels), missed(p, np.ones(len(data.labels)))
-    of_prior = W @ program.centre
-    size = float(np.vdot(of_prior, y)) / max(float(np.vdot(of_prior, of_prior)), 1e-300)
-    if not 1.0 / OTHER_UNITS < abs(size) < OTHER_UNITS:
-        log.warning(
-            "%s: the efforts are %.2g times those of the prior; units are N m and N, after the gear",
-            data.model.mech.name, size,
-        )  # fmt: skip
-    if own < BAD:
-        return
-    for signs in (-np.ones(g), *(np.where(np.arange(g) == i, -1.0, 1.0) for i in range(g))):
+    for signs in (-np.ones(g), *(1.0 - 2.0 * np.eye(g))) if own > BAD else ():
         rows = np.concatenate([W, (signs * y)[:, :, None]], axis=2) / own
-        better = own / max(missed(program.solve(compressed(flat(rows)), strength, method), signs), 1e-300)
+        other = program.solve(compressed(flat(rows)), strength, method)
+        better = own / max(missed(other, signs), 1e-300)
         if better > MUCH_BETTER:
             which = [x for x, s in zip(data.labels, signs, strict=True) if s < 0.0]
             raise InputError(
                 f"{data.model.mech.name}: the fit is better by {better:.3g} times with the efforts "
                 f"of {listing(which)} negated; u acts along the coordinates of the motors"
             )
+    size = float(np.linalg.norm(y) / max(float(np.linalg.norm(W @ program.centre)), 1e-300))
+    if not 1.0 / OTHER_UNITS < size < OTHER_UNITS:
+        log.warning(
+            "%s: the efforts are %.2g times those of the prior; units are N m and N, after gears",
+            data.model.mech.name, size,
+        )  # fmt: skip
 
 
 def _least_eigenvalues(model: Parameters, p: Vector) -> dict[str, float]:

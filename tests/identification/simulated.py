@@ -20,8 +20,8 @@ RATE = 20.0
 def robot(name):
     """A robot of the library with friction of its motors."""
     mech = hc.load(hc.robot_file(name))
-    dry = {motor: 0.05 for motor in mech.actuated}
-    wet = {motor: 0.1 for motor in mech.actuated}
+    dry = dict.fromkeys(mech.actuated, 0.05)
+    wet = dict.fromkeys(mech.actuated, 0.1)
     return mech.with_forces([hc.JointFriction(viscous=wet, coulomb=dry, transition=0.05)])
 
 
@@ -34,16 +34,39 @@ def states(name, count, seed):
 
 
 def equations(model, name, count=100, seed=0):
-    """The regression of a model at random states of a robot, with exact efforts."""
-    found = states(name, count, seed)
+    """The regression of a model at random states of a robot; efforts are zero."""
+    return _regression(model, states(name, count, seed))
+
+
+def motion(model, name, amplitude, seed, seconds=10.0):
+    """The regression along a Fourier series of the motors about the reference, period 5 s."""
+    mech, rng, w = robot(name), np.random.default_rng(seed), 2.0 * np.pi / 5.0
+    middle = mech.motor_positions(hc.assemble(mech)[0])
+    if name == "stewart":
+        middle = np.full(6, 0.1)  # of the stroke
+    A, B, k = rng.normal(size=(5, mech.nu)), rng.normal(size=(5, mech.nu)), np.arange(1, 6)
+    t = np.arange(0.0, seconds, 1.0 / RATE)
+    c, s = np.cos(np.outer(t, k) * w), np.sin(np.outer(t, k) * w)
+    size = amplitude / np.abs(s @ A + c @ B).max()
+    x, xd = middle + size * (s @ A + c @ B), size * ((c * k * w) @ A - (s * k * w) @ B)
+    xdd = -size * ((s * (k * w) ** 2) @ A + (c * (k * w) ** 2) @ B)
+    estimator = hc.ClosedStateEstimator(mech)
+    estimator.resynchronise(x[0])
+    found = []
+    for i in range(t.size):
+        P = hc.project(mech, *estimator.state(x[i], xd[i]), partition=estimator.partition)
+        z = np.linalg.lstsq(mech.B.T @ P.gamma, xdd[i] - mech.B.T @ P.bias, rcond=None)[0]
+        found.append((P, P.gamma @ z + P.bias))
+    return _regression(model, found)
+
+
+def _regression(model, found):
     rows = [equations_at(model, P, a, np.zeros(model.mech.nu)) for P, a in found]
-    W = np.array([w for w, _ in rows])
-    y = np.array([y for _, y in rows]) * 0.0
-    mech, P = model.mech, found[0][0]
+    W, (P, _) = np.array([w for w, _ in rows]), found[0]
     return Regression(
         model, None, np.arange(len(W)) / RATE, np.array([P.q for P, _ in found]),
-        np.array([P.v for P, _ in found]), np.array([a for _, a in found]), W, y,
-        row_labels(mech, mech.nu, P.k), RATE,
+        np.array([P.v for P, _ in found]), np.array([a for _, a in found]), W,
+        np.zeros(W.shape[:2]), row_labels(model.mech, model.mech.nu, P.k), RATE,
     )  # fmt: skip
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from identification.simulated import as_drawn, equations, measured, motion, robot
 
 import holoctl as hc
 from holoctl.identification import consistent_program as program
@@ -19,7 +21,6 @@ from holoctl.identification.pseudo_inertia import (
     parameters_from,
     pseudo_inertia,
 )
-from identification.simulated import as_drawn, equations, measured, robot
 
 METHODS = ["pullback", "entropic"]
 
@@ -61,7 +62,7 @@ def test_priors_of_points_and_rods_have_a_factor(second, mass):
     assert np.linalg.eigvalsh(L @ L.T)[0] > 0.0
     if mass:
         off = np.abs(L @ L.T - pseudo_inertia(ten)).max()
-        assert off < 2.0 * program.MARGIN ** 0.5 * np.abs(pseudo_inertia(ten)).max()
+        assert off < 2.0 * program.MARGIN**0.5 * np.abs(pseudo_inertia(ten)).max()
 
 
 # ------------------------------------------------------------------------------------ fits
@@ -80,13 +81,10 @@ def test_exact_data_give_the_true_base_parameters(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_noisy_data_give_bodies_and_predict(method):
-    model, data, truth, test = five_bar()
+    model, data, _truth, test = five_bar()
     prior = as_drawn(model.mech)
-    fit = hc.identify(data, prior, method=method)
-    assert worst(fit, test) < 0.002
-    assert fit.strength in fit.folds and len(fit.folds[fit.strength]) == 5
-    best = min(fit.folds, key=lambda s: np.mean(np.square(fit.folds[s])))
-    assert best == fit.strength and 0.9 < np.sqrt(np.mean(np.square(fit.folds[best]))) < 1.2
+    fit = hc.identify(data, prior, method=method, strength=25.0)
+    assert worst(fit, test) < 0.004
     assert min(fit.least_eigenvalues.values()) > 0.0
     made = fit.mechanism()
     again = hc.Parameters(made, friction="motors", transition=0.05)
@@ -96,9 +94,19 @@ def test_noisy_data_give_bodies_and_predict(method):
         assert s == pytest.approx(0.002 * np.abs(y).max(), rel=0.25)
 
 
+def test_the_strength_is_the_one_that_predicts_blocks_of_time_best():
+    model, data, _, test = five_bar()
+    fit = hc.identify(data, as_drawn(model.mech))
+    best = min(fit.folds, key=lambda s: np.mean(np.square(fit.folds[s])))
+    assert best == fit.strength
+    assert len(fit.folds[best]) == 5
+    assert 0.9 < np.sqrt(np.mean(np.square(fit.folds[best]))) < 1.2
+    assert worst(fit, test) < 0.004
+
+
 def test_intervals_cover_the_truth_in_95_of_100():
     inside, count = 0, 0
-    for seed in range(40):
+    for seed in range(25):
         model, data, truth, _ = five_bar(seed=seed)
         fit = hc.identify(data, as_drawn(model.mech, seed), method="least squares")
         beta = fit.base.of(truth)
@@ -108,7 +116,7 @@ def test_intervals_cover_the_truth_in_95_of_100():
 
 
 def test_samples_that_are_denser_than_the_filter_do_not_count_twice():
-    model, data, truth, _ = five_bar()
+    _model, data, _truth, _ = five_bar()
     width = {}
     for rate in (data.rate, 0.25 * data.rate):
         fit = hc.identify(replace(data, rate=rate), method="least squares")
@@ -118,9 +126,10 @@ def test_samples_that_are_denser_than_the_filter_do_not_count_twice():
 
 
 def test_least_squares_have_no_mechanism():
-    model, data, truth, test = five_bar()
+    _model, data, _truth, test = five_bar()
     fit = hc.identify(data, method="least squares")
-    assert worst(fit, test) < 0.004 and fit.strength == 0.0
+    assert worst(fit, test) < 0.004
+    assert fit.strength == 0.0
     for call in (fit.mechanism, fit.ellipsoids, lambda: fit.save("robot.urdf")):
         with pytest.raises(hc.InputError, match="base parameters only"):
             call()
@@ -136,7 +145,8 @@ def test_no_feasible_point_is_better_where_bounds_bind(method):
     wrong[at] = -5.0, -0.5
     data = measured(data, wrong, 0.002)
     fit = hc.identify(data, method=method, strength=1e-2)
-    assert min(fit.least_eigenvalues.values()) > 0.0 and (fit.p >= model.lower).all()
+    assert min(fit.least_eigenvalues.values()) > 0.0
+    assert (fit.p >= model.lower).all()
     assert "motor_left.coulomb" in fit.active
     if method == "pullback":
         assert {"distal_left", "proximal_left"} & set(fit.active)
@@ -168,13 +178,13 @@ def test_known_and_tied_parameters_stay():
         known=["proximal_left.m", "proximal_right"], tied=[["distal_left", "distal_right"]]
     )
     prior = as_drawn(model.mech)
-    fit = hc.identify(data, prior)
+    fit = hc.identify(data, prior, strength=25.0)
     made = body_parameters(model, fit.p)
     drawn = body_parameters(model, truth)
     np.testing.assert_array_equal(made["distal_left"], made["distal_right"])
     np.testing.assert_array_equal(made["proximal_right"], drawn["proximal_right"])
     assert made["proximal_left"][0] == drawn["proximal_left"][0]
-    assert worst(fit, test) < 0.003
+    assert worst(fit, test) < 0.005
     assert min(fit.least_eigenvalues.values()) > 0.0
     assert hc.identify(measured(data, truth * 3.0), prior, strength=1e-2).mechanism()
 
@@ -194,7 +204,7 @@ def test_what_the_data_do_not_excite_stays_at_the_prior():
 
 
 def test_the_program_does_not_depend_on_how_rows_are_compressed():
-    model, data, truth, _ = five_bar()
+    _model, data, _truth, _ = five_bar()
     rows = flat(np.concatenate([data.W, data.y[:, :, None]], axis=2))
     R = compressed(rows)
     assert R.shape == (rows.shape[1], rows.shape[1])
@@ -202,10 +212,11 @@ def test_the_program_does_not_depend_on_how_rows_are_compressed():
 
 
 def test_a_saved_robot_is_read_again(tmp_path):
-    model, data, truth, _ = five_bar(rotors=True)
+    model, data, _truth, _ = five_bar(rotors=True)
     fit = hc.identify(data, as_drawn(model.mech), strength=25.0)
     urdf, sheet = fit.save(tmp_path / "robot.yaml")
-    assert urdf.suffix == ".urdf" and sheet.name == "robot.yaml"
+    assert urdf.suffix == ".urdf"
+    assert sheet.name == "robot.yaml"
     again = hc.load(urdf)
     there = hc.Parameters(again, friction="motors", rotors=True)
     assert there.names == model.names
@@ -217,10 +228,11 @@ def test_a_saved_robot_is_read_again(tmp_path):
 
 
 def test_a_fit_prints_a_table_and_has_ellipsoids():
-    model, data, truth, _ = five_bar()
+    model, data, _truth, _ = five_bar()
     prior = as_drawn(model.mech)
     fit = hc.identify(data, prior, strength=25.0)
-    assert "proximal_left.m" in str(fit) and "prior" in str(fit)
+    assert "proximal_left.m" in str(fit)
+    assert "prior" in str(fit)
     before, after = fit.ellipsoids()["proximal_left"]
     j = prior.model.getJointId("motor_left")
     body = prior.model.inertias[j]
@@ -264,15 +276,15 @@ def test_errors_say_what_is_wrong():
 
 
 def test_efforts_of_the_wrong_sign_or_unit_are_told(caplog):
-    model, data, truth, _ = five_bar()
+    model, data, _truth, _ = five_bar()
     prior = as_drawn(model.mech)
-    with pytest.raises(hc.InputError, match=r"better by .* motor_left, motor_right"):
+    with pytest.raises(hc.InputError, match=r"better by .* 'motor_left', 'motor_right' negated"):
         hc.identify(replace(data, y=-data.y), prior, strength=25.0)
-    with pytest.raises(hc.InputError, match=r"better by .* motor_right negated"):
+    with pytest.raises(hc.InputError, match=r"better by .* of 'motor_right' negated"):
         hc.identify(replace(data, y=data.y * [1.0, -1.0]), prior, strength=25.0)
     with caplog.at_level(logging.WARNING):
         hc.identify(replace(data, y=1e-3 * data.y), prior, strength=25.0)
-    assert "0.001 times" in caplog.text
+    assert re.search(r"0\.00\d+ times those of the prior", caplog.text)
 
 
 # ------------------------------------------------------------------------------------ slow
@@ -280,26 +292,28 @@ def test_efforts_of_the_wrong_sign_or_unit_are_told(caplog):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "plain", "consistent"),
-    [("leg", 0.0025, 0.001), ("delta", 0.0025, 0.001), ("stewart", 0.005, 0.0015)],
+    ("name", "amplitude", "plain", "consistent"),
+    [("leg", 0.3, 0.0025, 0.001), ("delta", 0.3, 0.0025, 0.001), ("stewart", 0.05, 0.005, 0.0015)],
 )
-def test_spatial_robots_are_predicted(name, plain, consistent):
+def test_spatial_robots_are_predicted(name, amplitude, plain, consistent):
     """Ten seeds of noise and of drawings; noise as 1.5 % has at 1 kHz after a filter of 10 Hz."""
     model = hc.Parameters(robot(name), friction="motors")
     truth = np.array(model.values)
-    data, test = equations(model, name, 200), measured(equations(model, name, 200, 1), truth)
-    noise, found = 0.015 * (20.0 / 1000.0) ** 0.5, []
+    data, test = (measured(motion(model, name, amplitude, seed), truth) for seed in (7, 2))
+    noise, found, inside = 0.015 * (20.0 / 1000.0) ** 0.5, [], []
     for seed in range(10):
         run, prior = measured(data, truth, noise, seed), as_drawn(model.mech, seed)
         fits = [hc.identify(run, prior, method=m) for m in ("least squares", "pullback")]
-        missed = [
-            np.linalg.norm(test.W @ f.p - test.y) / np.linalg.norm(test.y) for f in fits
-        ]
-        found.append(missed)
+        found.append([np.linalg.norm(test.W @ f.p - test.y) for f in fits])
         assert min(fits[1].least_eigenvalues.values()) > 0.0
         fits[1].mechanism()
-    least, body = np.max(found, axis=0)
-    assert least < plain and body < consistent
+        low, high = fits[0].intervals.T
+        inside.append((fits[0].base.of(truth) > low) & (fits[0].base.of(truth) < high))
+    least, body = np.max(found, axis=0) / np.linalg.norm(test.y)
+    print(f"{name}: least squares {least:.2%}, bodies {body:.2%}, coverage {np.mean(inside):.1%}")
+    assert least < plain
+    assert body < consistent
+    assert 0.90 < np.mean(inside) < 0.98
 
 
 @pytest.mark.slow
@@ -311,5 +325,6 @@ def test_saved_robots_are_the_same(name, tmp_path):
     fit = hc.identify(data, prior, strength=25.0)
     again = hc.load(fit.save(tmp_path / "robot.urdf")[0])
     there = hc.Parameters(again, friction="motors", rotors=True)
-    assert there.names == model.names and again.row_names == model.mech.row_names
+    assert there.names == model.names
+    assert again.row_names == model.mech.row_names
     np.testing.assert_allclose(there.values, fit.p, rtol=1e-6, atol=1e-10)
