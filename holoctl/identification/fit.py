@@ -164,7 +164,9 @@ class Fit:
         lines.append(f"{'':{wide}} {'prior':>12} {'fit':>12} {'change':>12}")
         lines += [
             f"{name:{wide}} {a:12.5g} {b:12.5g} {b - a:12.3g}"
-            for name, a, b in zip(self.model.names, self.prior, self.p, strict=True)
+            for name, a, b in zip(
+                self.model.names, self.prior.round(12), self.p.round(12), strict=True
+            )
         ]
         if self.active:
             lines.append("active bounds: " + ", ".join(self.active))

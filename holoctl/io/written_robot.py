@@ -17,7 +17,6 @@ import pinocchio as pin
 
 from holoctl.base.checks import listing
 from holoctl.base.errors import InputError
-from holoctl.closing.body_graph import link_names
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.coupling import Coupling
 from holoctl.constraints.rod import Rod
@@ -92,9 +91,10 @@ def _check_describable(mech: Mechanism) -> None:
 def _urdf(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> Iterator[str]:
     """Lines of the tree; `ends` are further frames: name, placement, joint."""
     model = plain(mech.model)
-    links = [
-        next(iter(link_names(model, j)), f"{model.names[j]}_link") for j in range(model.njoints)
-    ]
+    links = [f"{name}_link" for name in model.names]
+    for frame in reversed(model.frames):
+        if frame.type == pin.FrameType.BODY:
+            links[int(frame.parentJoint)] = frame.name  # the first of each joint
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield f"<robot name={quoteattr(mech.name)}>"
     yield from urdf_link(links[0], model.inertias[0])
