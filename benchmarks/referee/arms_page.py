@@ -13,7 +13,6 @@ from referee.surgical_arms import ARMS, Arm
 from referee.tables import filled, table
 
 PAGE = "referee-arms.md"
-KEPT = "referee-arms.json"
 TITLES = {"psm": "The patient side manipulator", "mtm": "The master manipulator"}
 JOINTS = range(1, 8)
 
@@ -28,12 +27,12 @@ MODELS = """\
 - *published*: results of their notebooks, by least squares in base parameters, and by their
   semidefinite program, which was stopped after 20,000 iterations.
 - *least squares*: the same filter, friction and number of base parameters in holoctl.
-- *consistent*: `hc.identify` on the same equations, averaged over the periods of the training
-  motion: every body has a positive definite pseudo-inertia, friction and rotors are not negative.
-  The strength of the prior, rough guesses of masses, is chosen by held-out blocks of the period.
-- *best, consistent*: the same with one filter for efforts and equations, friction that changes its
-  sign over a finite rate, a lag of each motor, and a filter of its rates; the widths, lags and
-  cutoffs are chosen by held-out blocks of the training motion alone. *best, least squares*: without
+- *consistent*: `hc.identify` on the same equations: every body has a positive definite
+  pseudo-inertia, friction and rotors are not negative. The strength of the prior, rough guesses of
+  masses, is chosen by held-out blocks of phase of the training motion, which repeats itself.
+- *best, consistent*: the same from the mean period of the training motion, with one filter for
+  efforts and equations, friction that changes its sign over a finite rate, a lag of each motor, and
+  a filter of its rates. Widths, lags and cutoffs are chosen by held-out blocks of that period. *best, least squares*: without
   consistency."""
 
 FOLDER = f"""\

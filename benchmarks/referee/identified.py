@@ -25,7 +25,7 @@ from scipy.signal import butter, sosfiltfilt
 import holoctl as hc
 from holoctl.identification.fit import Fit, identify
 from holoctl.identification.regression import Regression, equations_at
-from referee.surgical_arms import ARMS, Arm
+from referee.surgical_arms import Arm
 
 Array = NDArray[np.float64]
 SOURCE = "github.com/WPI-AIM/dvrk_dynamics_identification"
@@ -182,24 +182,20 @@ def least_squares(data: Equations, weights: Array) -> Array:
     return found
 
 
-def consistent(model: hc.Parameters, data: Equations, rate: float) -> Fit:
-    """Physically consistent parameters; the strength of the prior is chosen by blocks of the
-    period that are left out."""
-    t = np.arange(len(data.y)) / rate
-    none = np.zeros((0, 0))
-    return identify(
-        Regression(model, None, t, none, none, none, data.W, data.y, model.mech.actuated, rate)
-    )
+def consistent(arm: Arm, model: hc.Parameters, data: Equations, every: int = 1) -> Fit:
+    """Physically consistent parameters from equations in order of phase, every so many samples; the
+    strength of the prior is chosen by blocks of phase that are left out."""
+    t = np.arange(len(data.y)) * (every / RATE)
+    none, independent = np.zeros((0, 0)), 2.0 * np.pi * arm.frequency
+    return identify(Regression(
+        model, None, t, none, none, none, data.W, data.y, model.mech.actuated, independent
+    ))  # fmt: skip
 
 
-def mean_period(data: Equations, period: int) -> Equations:
-    """The mean of equations at the same phase of a motion that repeats itself, every fourth."""
-    n = len(data.y) // period
-    if n < 1:
-        raise ValueError(f"{len(data.y)} samples are less than a period of {period}")
-    W, y = (x[: n * period].reshape(n, period, *x.shape[1:]).mean(axis=0)
-            for x in (data.W, data.y))  # fmt: skip
-    return Equations(W[::THIN], y[::THIN])
+def by_phase(data: Equations, period: int) -> Equations:
+    """In order of phase of a motion that repeats itself."""
+    order = np.argsort(np.arange(len(data.y)) % period, kind="stable")
+    return Equations(data.W[order], data.y[order])
 
 
 # ---------------------------------------------------------------------- the best that we found
@@ -388,7 +384,7 @@ def identified(folder: Path, arm: Arm) -> Outcome:
     plain = judge.errors(least_squares(equations, weights), arm.period)
 
     started = time.process_time()
-    fit = consistent(model, mean_period(equations, arm.repeats), RATE / THIN)
+    fit = consistent(arm, model, by_phase(equations, arm.repeats))
     fit_seconds = time.process_time() - started
 
     mean = mean_motion(train, arm.repeats)
@@ -396,7 +392,7 @@ def identified(folder: Path, arm: Arm) -> Outcome:
     choice = chosen(arm, model, x)
     learnt = chosen_equations(arm, model, x, choice, np.arange(0, len(x.u), THIN))
     predicted = chosen_equations(arm, model, y, choice, np.arange(CUT, CUT + arm.period))
-    best = consistent(model, learnt, RATE / THIN)
+    best = consistent(arm, model, learnt, THIN)
     free = least_squares(learnt, 1.0 / np.ptp(learnt.y, axis=0))
     return Outcome(
         arm.name, base.rank, base.gap, told(plain), told(judge.errors(fit.p, arm.period)),

@@ -34,7 +34,11 @@ class Arm:
     name : str
         Of its folder.
     make : function (widths) -> Mechanism
-        The rates over which the friction of each joint changes its sign, by name.
+        Widths: the rates over which the friction of each joint changes its sign, by name.
+    rates : tuple of str
+        The joints with friction.
+    rotors : tuple of str
+        The motors with a rotor inertia.
     frequency : float
         Stated cutoff of the filter, Hz; it acts at pi times this.
     period : int
@@ -45,9 +49,10 @@ class Arm:
         Whether the published least squares divide by the ranges of the efforts.
     published, semidefinite : tuple of float
         Published test errors by joint, of least squares and of the semidefinite fit.
-    spring : function (q) -> effort, and the joint that it acts on
-    cable : mapping
-        The angle of the cable of joint 4 by motor; it has a known torque there.
+    spring : (str, function)
+        A joint, and the effort against the spring there by position, for a unit of stiffness.
+    cable : tuple of float, optional
+        By motor, what an angle turns by whose cable has a known torque.
     """
 
     name: str
@@ -82,8 +87,12 @@ def box(mass: float, low: Sequence[float], high: Sequence[float]) -> pin.Inertia
     return pin.SE3(np.eye(3), 0.5 * np.add(low, high)).act(inertia)
 
 
-def links(name: str, found: Sequence[tuple[str, str, pin.SE3, str, pin.Inertia | None]]) -> pin.Model:
-    """A model of (name, parent, placement, "R" or "P", body)."""
+Link = tuple[str, str, pin.SE3, str, pin.Inertia | None]
+"""Name, parent, placement in it, "R" or "P" along z, body."""
+
+
+def links(name: str, found: Sequence[Link]) -> pin.Model:
+    """A model of these links."""
     model = pin.Model()
     model.name = name
     kinds = {"R": pin.JointModelRZ, "P": pin.JointModelPZ}
