@@ -122,6 +122,9 @@ def test_the_page_is_that_of_what_is_kept():
         assert x.base == BASE[arm.name]
         np.testing.assert_allclose(x.least_squares, arm.published, atol=1e-4)
         assert x.least_eigenvalue > 0.0
+        assert x.fit_seconds < 5.0
+    for limit, error in zip((0.092, 0.180, 0.195), found[0].consistent, strict=False):
+        assert error <= limit
 
 
 @pytest.mark.slow
