@@ -82,7 +82,7 @@ def _after(arm: Arm, x: Outcome) -> str:
     return (
         f"{x.base} base parameters (gap {x.gap:.0e}). The consistent fit took "
         f"{x.fit_seconds:.1f} s of processor time, with the choice of the strength "
-        f"({x.strength:g}), after {x.rows_seconds:.0f} s for the equations; the least eigenvalue "
+        f"({x.strength:.2g}), after {x.rows_seconds:.0f} s for the equations; the least eigenvalue "
         f"of a pseudo-inertia is {x.least_eigenvalue:.0e}. Chosen lags, ms: {lags}; cutoffs, Hz: "
         f"{cutoffs}; widths of friction, rad/s or m/s: {widths}."
     )
