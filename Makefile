@@ -45,7 +45,7 @@ bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers) \
-	    $(if $(HISTORIES),--histories "$(HISTORIES)") $(if $(REWRITE),--rewrite)
+	    $(if $(HISTORIES),--histories "$(HISTORIES)") $(if $(DVRK),--dvrk "$(DVRK)") $(if $(REWRITE),--rewrite)
 
 # Strict: a warning ends it. No notice of what may come after this version of the generator.
 docs: $(READY) ## the documentation as a site: out/site/index.html

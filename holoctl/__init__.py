@@ -106,7 +106,10 @@ if TYPE_CHECKING:
     from holoctl.forces.spring import Spring
     from holoctl.identification.base_parameters import base_parameters
     from holoctl.identification.diagnosis import measurement_diagnosis, residual_diagnosis
+    from holoctl.identification.drive_gains import identify_gains
     from holoctl.identification.excitation import excitation
+    from holoctl.identification.fit import identify
+    from holoctl.identification.load import identify_load
     from holoctl.identification.measurements import Measurements
     from holoctl.identification.parameters import Parameters
     from holoctl.identification.regression import regression
@@ -193,7 +196,10 @@ _HOMES = {
     ],
     "identification.base_parameters": ["base_parameters"],
     "identification.diagnosis": ["measurement_diagnosis", "residual_diagnosis"],
+    "identification.drive_gains": ["identify_gains"],
     "identification.excitation": ["excitation"],
+    "identification.fit": ["identify"],
+    "identification.load": ["identify_load"],
     "identification.measurements": ["Measurements"],
     "identification.parameters": ["Parameters"],
     "identification.regression": ["regression"],

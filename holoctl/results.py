@@ -38,7 +38,11 @@ from holoctl.estimation.closed_state_estimator import EstimatorReport
 from holoctl.estimation.frame_wrench import FrameWrench
 from holoctl.identification.base_parameters import BaseParameters
 from holoctl.identification.diagnosis import MeasurementDiagnosis, ResidualDiagnosis
+from holoctl.identification.drive_gains import DriveGains
 from holoctl.identification.excitation import Excitation
+from holoctl.identification.fit import Fit
+from holoctl.identification.inertia_ellipsoids import InertiaEllipsoid
+from holoctl.identification.load import Load
 from holoctl.identification.regression import Regression
 from holoctl.mechanism.frame_displacements import Move
 from holoctl.projector.partition import Partition
@@ -65,20 +69,24 @@ __all__ = [
     "CompiledTasks",
     "ConstraintErrors",
     "ConstraintWrench",
+    "DriveGains",
     "Energy",
     "Equilibrium",
     "EstimatorReport",
     "Excitation",
+    "Fit",
     "ForwardDynamics",
     "FrameWrench",
     "Gains",
     "Impact",
+    "InertiaEllipsoid",
     "InverseDynamics",
     "JoinedModes",
     "JointGains",
     "JointMotion",
     "LimitedInverseDynamics",
     "Linearization",
+    "Load",
     "Loop",
     "LoopStatistics",
     "MeasurementDiagnosis",

@@ -4,6 +4,7 @@
     make referee PEERS=1    the same beside Exudyn, MuJoCo and pin.constraintDynamics
     make referee HISTORIES=folder       the published slider-crank histories measured again too
     make referee HISTORIES=folder REWRITE=1     these alone; the tables of the other pages stay
+    make referee DVRK=folder            the surgical arms measured again: their page alone
     PYTHONPATH=benchmarks .venv/bin/python -m referee --only A02 A04     writes nothing
 
 All solvers of a problem take turns; times of less than a few seconds are medians of three.
@@ -26,7 +27,9 @@ from typing import Protocol, TypeVar
 from threadpoolctl import threadpool_limits
 
 from referee import (
+    arms_page,
     histories,
+    identified,
     own,
     pictures,
     posed,
@@ -46,6 +49,7 @@ from referee.disagreement import disagreement as histories_page
 from referee.outcome import Outcome
 from referee.problem import Problem
 from referee.problems import PROBLEMS
+from referee.surgical_arms import ARMS
 
 SHORT = 3.0
 """What takes less, s, is run three times."""
@@ -153,6 +157,15 @@ def rewrite(page: Path, found: histories.Compared | None) -> None:
     page.with_name(PAGE).write_text(histories_page(found), encoding="utf-8")
 
 
+def arms(folder: Path, page: Path, note: str) -> None:
+    """The page of the identified arms, and what is kept of it."""
+    with threadpool_limits(1):
+        found = [identified.identified(folder, arm) for arm in ARMS]
+    page.with_suffix(".json").write_text(arms_page.stored(found, note), encoding="utf-8")
+    page.write_text(arms_page.page(found, note), encoding="utf-8")
+    told(f"Written: {page} and its .json")
+
+
 def told(*what: object) -> None:
     """While it runs."""
     print(*what, file=sys.stderr, flush=True)
@@ -167,7 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--out", type=Path, help="the first page to write; others and data beside it"
     )
     parser.add_argument("--histories", type=Path, metavar="FOLDER", help="of the published files")
-    parser.add_argument("--note", default="", help="with --histories: what to know of the files")
+    parser.add_argument("--dvrk", type=Path, metavar="FOLDER", help="the page of the arms alone")
+    parser.add_argument("--note", default="", help="with --histories, --dvrk: what to know of it")
     parser.add_argument("--rewrite", action="store_true", help="the page of the histories alone")
     given = parser.parse_args(arguments)
     out = given.out or (None if given.only else DOCS / "referee.md")
@@ -175,6 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--histories is of the whole page, --only writes none")
     if given.rewrite and out is None:
         parser.error("--rewrite is of the whole page, --only writes none")
+    if given.dvrk is not None:
+        arms(given.dvrk, given.out or DOCS / arms_page.PAGE, given.note)
+        return
     compared = None
     if out is not None:
         kept = out.with_name(f"{out.stem}-histories.json")

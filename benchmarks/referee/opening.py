@@ -19,6 +19,7 @@ INTRODUCTION = """\
 - [Single states and mobility](referee-states.md): accelerations, multipliers and impulses of
   spatial_v2, RBDL and SymPy; mobility of linkages from textbooks.
 - [The spatial slider-crank](referee-slider-crank.md): six published histories that do not agree.
+- [Surgical arms](referee-arms.md): parameters identified from published measurements.
 
 Data and references have their sources below, and no reference uses holoctl. `make referee` measures
 again and draws the pictures; `PEERS=1` in an environment with Exudyn and MuJoCo."""

@@ -17,7 +17,7 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["written_mjcf", "written_urdf"]
+__all__ = ["described_joint", "row_text", "urdf_link", "written_mjcf", "written_urdf"]
 
 ANY_LIMIT = 1e6
 """A limit at least as large is none."""
@@ -51,9 +51,9 @@ def written_urdf(model: pin.Model, name: str) -> str:
         For joints that URDF does not have, by name.
     """
     model, lines = plain(model), ['<?xml version="1.0" encoding="utf-8"?>']
-    lines += [f"<robot name={quoteattr(name)}>", *_urdf_link("base", model.inertias[0])]
+    lines += [f"<robot name={quoteattr(name)}>", *urdf_link("base", model.inertias[0])]
     for j in range(1, model.njoints):
-        joint = _described(model, j)
+        joint = described_joint(model, j)
         if joint.kind == "spherical":
             raise InputError(f"URDF has no ball joints: {joint.name!r}; write MJCF instead")
         kind = "floating" if joint.kind == "free" else joint.kind
@@ -63,14 +63,14 @@ def written_urdf(model: pin.Model, name: str) -> str:
         place = model.jointPlacements[j]
         lines += [
             f"  <joint name={quoteattr(joint.name)} type={quoteattr(kind)}>",
-            f'    <origin xyz="{_row(place.translation)}" '
-            f'rpy="{_row(pin.rpy.matrixToRpy(place.rotation))}"/>',
+            f'    <origin xyz="{row_text(place.translation)}" '
+            f'rpy="{row_text(pin.rpy.matrixToRpy(place.rotation))}"/>',
             f"    <parent link={quoteattr(parent)}/>",
             f"    <child link={quoteattr(joint.name + '_link')}/>",
         ]
         if joint.kind != "free":
-            lines += [f'    <axis xyz="{_row(joint.axis)}"/>', *_urdf_limit(model, j, joint)]
-        lines += ["  </joint>", *_urdf_link(f"{joint.name}_link", model.inertias[j])]
+            lines += [f'    <axis xyz="{row_text(joint.axis)}"/>', *_urdf_limit(model, j, joint)]
+        lines += ["  </joint>", *urdf_link(f"{joint.name}_link", model.inertias[j])]
     return "\n".join([*lines, "</robot>", ""])
 
 
@@ -86,14 +86,14 @@ def written_mjcf(model: pin.Model, name: str) -> str:
     lines = [
         f"<mujoco model={quoteattr(name)}>",
         '  <compiler angle="radian" autolimits="true"/>',
-        f'  <option gravity="{_row(model.gravity.linear)}"/>',
+        f'  <option gravity="{row_text(model.gravity.linear)}"/>',
         "  <worldbody>",
         *_mjcf_bodies(model, 0, "    "),
         "  </worldbody>",
     ]
     motors = []
     for j in range(1, model.njoints):
-        joint, i = _described(model, j), int(model.idx_vs[j])
+        joint, i = described_joint(model, j), int(model.idx_vs[j])
         low, high = float(model.lowerEffortLimit[i]), float(model.upperEffortLimit[i])
         if joint.kind in ("revolute", "prismatic") and 0.0 < high < ANY_LIMIT:
             motors.append(
@@ -105,7 +105,7 @@ def written_mjcf(model: pin.Model, name: str) -> str:
     return "\n".join([*lines, "</mujoco>", ""])
 
 
-def _described(model: pin.Model, j: int) -> _JointText:
+def described_joint(model: pin.Model, j: int) -> _JointText:
     name, joint = str(model.names[j]), model.joints[j]
     kind = joint.shortname()
     if kind in ("JointModelFreeFlyer", "JointModelSpherical"):
@@ -126,12 +126,12 @@ def _described(model: pin.Model, j: int) -> _JointText:
     )
 
 
-def _urdf_link(name: str, inertia: pin.Inertia) -> Iterator[str]:
-    if not inertia.mass:
+def urdf_link(name: str, inertia: pin.Inertia) -> Iterator[str]:
+    if not inertia.mass and not inertia.inertia.any():
         yield f"  <link name={quoteattr(name)}/>"
         return
     yield f"  <link name={quoteattr(name)}>"
-    yield f'    <inertial><origin xyz="{_row(inertia.lever)}" rpy="0 0 0"/>'
+    yield f'    <inertial><origin xyz="{row_text(inertia.lever)}" rpy="0 0 0"/>'
     yield f'      <mass value="{inertia.mass:.17g}"/>'
     words = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), _six(inertia.inertia), strict=True)
     yield f"      <inertia {_attributes(words)}/></inertial>"
@@ -164,11 +164,11 @@ def _mjcf_bodies(model: pin.Model, parent: int, indent: str) -> Iterator[str]:
     for j in range(1, model.njoints):
         if model.parents[j] != parent:
             continue
-        joint, place, iv = _described(model, j), model.jointPlacements[j], int(model.idx_vs[j])
+        joint, place, iv = described_joint(model, j), model.jointPlacements[j], int(model.idx_vs[j])
         x, y, z, w = pin.Quaternion(place.rotation).coeffs()
         yield (
             f"{indent}<body name={quoteattr(joint.name + '_link')} "
-            f'pos="{_row(place.translation)}" quat="{_row(np.array([w, x, y, z]))}">'
+            f'pos="{row_text(place.translation)}" quat="{row_text(np.array([w, x, y, z]))}">'
         )
         rotor = f' armature="{model.armature[iv]:.17g}"' if model.armature[iv] else ""
         if joint.kind == "free":
@@ -178,22 +178,22 @@ def _mjcf_bodies(model: pin.Model, parent: int, indent: str) -> Iterator[str]:
         else:
             iq = int(model.idx_qs[j])
             bounds = model.lowerPositionLimit[iq], model.upperPositionLimit[iq]
-            limit = "" if joint.turning else f' range="{_row(np.array(bounds))}"'
+            limit = "" if joint.turning else f' range="{row_text(np.array(bounds))}"'
             kind = "slide" if joint.kind == "prismatic" else "hinge"
             yield (
                 f'{indent}  <joint name={quoteattr(joint.name)} type="{kind}" '
-                f'axis="{_row(joint.axis)}"{limit}{rotor}/>'
+                f'axis="{row_text(joint.axis)}"{limit}{rotor}/>'
             )
         if model.inertias[j].mass:
             own = model.inertias[j]
             order = [own.inertia[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
             yield (
-                f'{indent}  <inertial pos="{_row(own.lever)}" mass="{own.mass:.17g}" '
-                f'fullinertia="{_row(np.array(order))}"/>'
+                f'{indent}  <inertial pos="{row_text(own.lever)}" mass="{own.mass:.17g}" '
+                f'fullinertia="{row_text(np.array(order))}"/>'
             )
         yield from _mjcf_bodies(model, j, indent + "  ")
         yield f"{indent}</body>"
 
 
-def _row(x: Array) -> str:
+def row_text(x: Array) -> str:
     return " ".join(f"{float(a) + 0.0:.17g}" for a in x)
