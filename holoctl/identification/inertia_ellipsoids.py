@@ -25,6 +25,18 @@ class InertiaEllipsoid(NamedTuple):
         m, in ascending order.
     rotation : (3, 3) array
         Their directions, as columns, in the axes of the joint.
+
+    See Also
+    --------
+    results.Fit : ``fit.ellipsoids()`` returns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from holoctl.results import InertiaEllipsoid
+    >>> ball = InertiaEllipsoid(1.0, np.zeros(3), np.full(3, 0.1), np.eye(3))
+    >>> float(round(0.4 * ball.mass * ball.semi_axes[0] ** 2, 6))  # its moment of inertia
+    0.004
     """
 
     mass: float

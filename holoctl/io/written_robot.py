@@ -92,9 +92,11 @@ def _urdf(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> Iterator[str
     """Lines of the tree; `ends` are further frames: name, placement, joint."""
     model = plain(mech.model)
     links = [f"{name}_link" for name in model.names]
-    for frame in reversed(model.frames):
-        if frame.type == pin.FrameType.BODY:
-            links[int(frame.parentJoint)] = frame.name  # the first of each joint
+    for between in (True, False):  # links between joints in series only where there is no other
+        for frame in reversed(model.frames):
+            own = frame.type == pin.FrameType.BODY and frame.placement.isIdentity()
+            if own and frame.name.endswith("].link") == between:
+                links[int(frame.parentJoint)] = frame.name  # the first of each joint
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield f"<robot name={quoteattr(mech.name)}>"
     yield from urdf_link(links[0], model.inertias[0])
