@@ -34,7 +34,6 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import (
     BranchError,
-    HoloctlError,
     InputError,
     LimitError,
     NotActuatedError,
@@ -53,7 +52,7 @@ from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
-from holoctl.transmission.branch import JointBranch, named_positions
+from holoctl.transmission.branch import JointBranch, control_lost, named_positions
 from holoctl.transmission.linkage import BaseMotion, LinkageDynamics, linkage_of
 from holoctl.transmission.polytope import Polytope, between, zonotope
 from holoctl.transmission.report import TransmissionReport, transmission_report
@@ -273,13 +272,7 @@ class Transmission:
         self.joints, self.motors = names, self.mech.actuator_names
         own = self._own_part(mech, q)
         self.mech.motor_positions(own)  # motors without positions are refused
-        try:
-            self._by_joints = JointBranch(self.mech, names, own)
-        except HoloctlError as error:
-            text = str(error).replace("the measured joints", "the joints")
-            text = text.replace("measure one of these too", "name one of these too")
-            error.args = (f"{owner}: {text.removeprefix(f'{self.mech.name}: ')}",)
-            raise
+        self._by_joints = JointBranch(self.mech, names, own)
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
         self._own = self._by_joints.start
         self._here: _AtJoints | None = None
@@ -323,8 +316,8 @@ class Transmission:
         InputError
             For a wrong shape, or numbers that are not finite.
         BranchError
-            For positions that the straight line from the start does not reach, and those at which
-            det J is zero or has another sign than there.
+            For positions that the straight line from the start does not reach, and if det J is
+            zero there or on the way.
         """
         return self._checked(y).q.copy()
 
@@ -874,12 +867,7 @@ class Transmission:
         factors = pivoted_qr(scaled if J.shape[0] >= J.shape[1] else scaled.T, min(J.shape))
         turned = bool(self._sign) and self._det_sign(J) != self._sign
         if turned or not factors.condition < CONTROL_LOST:
-            raise BranchError(
-                f"{self.mech.name}: at {named_positions(self.joints, y)} the motors lose control "
-                "of a joint, or have lost it between the start and there: det J is zero or has "
-                "changed its sign (a type-2, parallel singularity)",
-                why="control",
-            )
+            raise control_lost(self.mech, self.joints, y)
         self._here = _AtJoints(place.q, place.gamma, J, factors)
         return self._here
 

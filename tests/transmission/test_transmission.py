@@ -418,13 +418,38 @@ def test_joints_do_not_depend_on_the_way_around_a_cusp():
     goal = tr.motor_positions(first)
     s = np.linspace(0.0, 1.0, 60)[:, None]
     path = first + s * (other - first) + 4.0 * s * (1.0 - s) * np.array([0.0, 0.0, -0.5])
-    sizes = [np.linalg.det(tr.jacobian(y)) / np.linalg.det(tr.jacobian(first)) for y in path]
-    assert min(sizes) > 0.2  # no singular configuration on the way to the same motor positions
-    assert np.abs(tr.motor_positions(other) - goal).max() < 0.02
+    here, sizes, q_m = tr, [], []
     for y in path:
+        sizes.append(np.linalg.det(here.jacobian(y)) / np.linalg.det(tr.jacobian(first)))
+        q_m.append(here.motor_positions(y))
+        here = Transmission(tr.mech, tr.joints, here.configuration(y))
+    assert min(sizes) > 0.2  # no singular configuration on the way to the same motor positions
+    assert np.abs(q_m[-1] - goal).max() < 0.02
+    for x in q_m:
         with suppress(hc.BranchError):
-            tr.joint_positions(tr.motor_positions(y))
+            tr.joint_positions(x)
     np.testing.assert_allclose(tr.joint_positions(goal), first, atol=1e-9)
+
+
+def test_control_that_is_lost_twice_on_the_way_is_lost():
+    """A crank drives a slide: dq_m / dy is zero at both ends of the stroke, and its sign after a
+    turn is that at the start."""
+    m = pin.Model()
+    add_body(m, 0, pin.JointModelRY(), at(), "crank", bar(0.1))
+    add_body(m, "crank", pin.JointModelRY(), at(0.1), "rod", bar(0.3))
+    add_body(m, 0, pin.JointModelPX(), at(), "slide", bar(0.1))
+    pin_joint = hc.Closure(("rod", at(0.3)), "slide", axes="x z", name="pin")
+    reference = [1.0, -1.28, 0.05 + 0.29]
+    mech = hc.Mechanism(m, [pin_joint], actuated=["slide"], reference=reference)
+    start = hc.assemble(mech, locked=["crank"])[0]
+    tr = Transmission(mech, ["crank"], start)
+    slide = lambda a: 0.1 * np.cos(a) + np.sqrt(0.3**2 - (0.1 * np.sin(a)) ** 2)  # noqa: E731
+    for a in (0.1, 1.0, 3.0):
+        assert tr.motor_positions([a])[0] == pytest.approx(slide(a), abs=1e-13)
+    for a in (-0.1, 3.3, 5.0, 1.0 + 2.0 * np.pi, 1.0 - 2.0 * np.pi):
+        with pytest.raises(hc.BranchError, match="lose control") as raised:
+            tr.motor_positions([a])
+        assert raised.value.why == "control"
 
 
 @pytest.mark.slow
