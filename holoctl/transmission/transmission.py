@@ -46,6 +46,7 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
@@ -211,8 +212,8 @@ class Transmission:
     InputError
         For names that are no joints of one coordinate, for joints that do not determine all
         motions (the message names those that are missing), or belong to no loop or to several
-        mechanisms; for constraints that depend on time, motors without positions, and motors of
-        idle motions, such as the spin of a rod, which no joints determine.
+        mechanisms; for constraints that depend on time, motors without positions, continuous motors
+        of screws, and motors of idle motions, such as the spin of a rod, which no joints determine.
     NotActuatedError
         If the mechanism has no motors.
     InconsistentError
@@ -272,6 +273,7 @@ class Transmission:
         self.joints, self.motors = names, self.mech.actuator_names
         own = self._own_part(mech, q)
         self.mech.motor_positions(own)  # motors without positions are refused
+        self._check_turning(owner)
         self._by_joints = JointBranch(self.mech, names, own)
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
         self._own = self._by_joints.start
@@ -338,8 +340,7 @@ class Transmission:
     def joint_positions(self, q_m: Any) -> Vector:
         """The joint positions (p,) at motor positions q_m (nu,), rad or m.
 
-        Positions of continuous motors count up to full turns: a screw that turns by more than half
-        a turn needs a motor with a revolute joint.
+        Positions of continuous motors count up to full turns.
 
         Raises
         ------
@@ -488,7 +489,8 @@ class Transmission:
 
             J' u = serial + linkage        linkage = gamma' (M a + h - F)
 
-        with the serial bodies weightless. Idle motions follow the dynamics.
+        with the serial bodies weightless. Idle motions follow the dynamics. A `CustomForce` acts as
+        at t = 0 with the base at rest.
 
         Parameters
         ----------
@@ -727,16 +729,25 @@ class Transmission:
         Raises
         ------
         LimitError
-            If no motor has a velocity limit.
+            If no motor and no joint has a velocity limit; for limits of rates that the joints do
+            not determine, such as those of a rod that spins between two balls.
         InputError, BranchError
             As `configuration`.
         """
         here, bound = self._checked(y), self._limits(limits)
-        low, high = np.full(self.mech.nv, -np.inf), np.full(self.mech.nv, np.inf)
-        low[bound.columns] = bound.velocity[0][: bound.columns.size]
-        high[bound.columns] = bound.velocity[1][: bound.columns.size]
-        found = between(self.joints, here.gamma, low, high)
-        self._check_limited(np.array([found.b.size > 0]), "velocity")
+        moving = coordinates_at(self.mech, bound, here.q, np.zeros(self.mech.nv), 0.0).J
+        limited = np.isfinite(bound.velocity).any(axis=0)
+        spun = limited & (np.abs(moving @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE)
+        if spun.any():
+            names = np.array(bound.names)[spun].tolist()
+            raise LimitError(
+                f"{self.mech.name}: {listing(self.joints)} do not determine the rates of "
+                f"{listing(names)}, which move while the joints are at rest, as a rod that spins "
+                "between two balls: leave out their velocity limits, limits=hc.Limits(velocity=...)",
+                names=names,
+            )
+        found = between(self.joints, (moving @ here.gamma)[limited], *bound.velocity[:, limited])
+        self._check_limited(np.full(len(self.motors), found.b.size > 0), "velocity")
         return found
 
     @quiet
@@ -847,6 +858,18 @@ class Transmission:
 
     # --------------------------------------------------------------------------------- internals
 
+    def _check_turning(self, owner: str) -> None:
+        """Raise `InputError` for continuous motors whose turns count, since they move a screw."""
+        turning, mech = set(np.array(self.motors)[self.mech.motors.turning].tolist()), self.mech
+        screws = [c.default_name for c in mech.constraints if getattr(c, "joint", "") == "screw"]
+        if turning and screws:
+            raise InputError(
+                f"{owner}: {listing(sorted(turning))} of a continuous joint and the screw "
+                f"{listing(screws)} are in one mechanism: a screw is elsewhere after a full turn, "
+                "but the position of a continuous joint does not count turns; make it a revolute "
+                "joint, with limits of several turns"
+            )
+
     def _own_part(self, mech: Mechanism, q: Vector) -> Vector:
         """The entries of a configuration of the robot that belong to the block."""
         if self._block.mech is mech:
@@ -936,8 +959,9 @@ class Transmission:
     def _check_limited(self, limited: Any, what: str) -> None:
         if not limited.all():
             names = [n for n, yes in zip(self.motors, limited, strict=False) if not yes]
+            has = "has" if len(names) == 1 else "have"
             raise LimitError(
-                f"{self.mech.name}: {listing(names)} has no {what} limit, so the set is not "
+                f"{self.mech.name}: {listing(names)} {has} no {what} limit, so the set is not "
                 f"bounded: give limits=hc.Limits({what}=...)",
                 names=names,
             )

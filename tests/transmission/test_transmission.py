@@ -216,6 +216,7 @@ def test_a_mechanism_of_a_robot_is_that_mechanism_alone():
     mech, start = robot()
     whole, own = Transmission(mech, CHAINS[0], start), transmission("cranked")
     assert whole.base == "leg0 knee"
+    assert whole.mech.name == "humanoid leg0 pitch+leg0 roll"
     for y, yd, ydd in zip(postures("cranked", 5), rates("cranked"), rates("cranked", 2)):  # noqa: B905
         for what in ("motor_positions", "jacobian", "reflected_inertia"):
             found, wanted = (getattr(tr, what)(y) for tr in (whole, own))
@@ -450,6 +451,44 @@ def test_control_that_is_lost_twice_on_the_way_is_lost():
         with pytest.raises(hc.BranchError, match="lose control") as raised:
             tr.motor_positions([a])
         assert raised.value.why == "control"
+
+
+def screwed(motor):
+    """A nut that a motor on the same line lifts."""
+    m = pin.Model()
+    add_body(m, 0, motor, at(), "motor", bar(0.1))
+    add_body(m, 0, pin.JointModelPZ(), at(), "nut", bar(0.1))
+    thread = hc.Closure("motor", "nut", joint="screw", pitch=-0.01, name="thread")
+    return hc.Mechanism(m, [thread], actuated=["motor"])
+
+
+def test_turns_of_a_screw_count():
+    tr = Transmission(screwed(pin.JointModelRZ()), ["nut"])
+    for z in (0.02, 0.13, -0.4):  # up to six turns
+        assert tr.motor_positions([z])[0] == pytest.approx(z / 0.01, abs=1e-10)
+        assert tr.joint_positions([z / 0.01])[0] == pytest.approx(z, abs=1e-12)
+    with pytest.raises(hc.InputError, match="'motor' of a continuous joint and the screw 'thread'"):
+        Transmission(screwed(pin.JointModelRUBZ()), ["nut"])
+
+
+def test_rates_of_joints_within_limits_of_all_coordinates():
+    """Those of cut joints too; the spin of a rod between balls bounds no rate of the joints."""
+    mech = hc.load(hc.robot_file("four_bar"))
+    tr, h, y = Transmission(mech, ["rocker"]), 1e-6, float(mech.reference[2]) + 0.1
+    turned = [hc.joint_motion(mech, "pin", tr.configuration([y + s])).value for s in (h, -h)]
+    ratio = (turned[0] - turned[1]).item() / (2 * h)
+    limits = hc.Limits(velocity={"pin": 3.0, "crank": 1e3})
+    found = tr.rate_polytope([y], limits).vertices
+    assert np.abs(found).max() == pytest.approx(3.0 / abs(ratio), rel=1e-6)
+    assert abs(ratio) > 0.1
+    balls = Transmission(alone(cranked, ball=True), PITCH_ROLL)
+    for name in ("left rod", "left rod[2]"):
+        with pytest.raises(hc.LimitError, match="do not determine the rates of 'left rod"):
+            balls.rate_polytope([0.1, 0.1], hc.Limits(velocity={"left": 9.0, name: 1.0}))
+    slow = balls.rate_polytope([0.1, 0.1], hc.Limits(velocity={"left": 9.0, "left rod[0]": 0.01}))
+    assert len(slow.b) == 4
+    with pytest.raises(hc.LimitError, match="'left', 'right' have no velocity limit"):
+        balls.rate_polytope([0.1, 0.1])
 
 
 @pytest.mark.slow
