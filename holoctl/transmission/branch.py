@@ -45,6 +45,9 @@ CLOSED = 1e-12  # rad, m
 """A step of Newton's method after which the rows are not evaluated again: it changes the Jacobian
 by a few parts in 1e12."""
 
+STILL = 1e-9
+"""A joint does not move if its rate, by those of the motions (scaled), is smaller."""
+
 
 class JointBranch:
     """The closed configurations on the branch of a start, by the positions of some joints.
@@ -85,19 +88,8 @@ class JointBranch:
         sensors, q = measurement_model(mech, names), check_configuration(mech, start, "start")
         even = np.ones(sensors.columns.size)
         found, _, system, place = first_state(mech, sensors, even, part, q, 0.0, SERIAL)
-        motions = place.gamma.shape[1]
-        if motions == 0 and part is None:
-            raise InputError(
-                f"{mech.name}: its loops cannot move: they have too many constraints. mobility, or "
-                "holoctl doctor, names the locked joints. A common cause is a rod on a hinge that "
-                "should be a ball or a universal joint"
-            )
-        if len(names) > motions and part is None:
-            raise InputError(
-                f"{mech.name}: {listing(names)} are {len(names)} joints for "
-                f"{counted(motions, 'motion')}, so they depend on each other; leave out "
-                f"{len(names) - motions} of them"
-            )
+        if part is None:
+            _check_count(mech, names, place.gamma)
         self.mech, self.names, self.part = mech, names, found
         self.system, self._start = system, place
         self._model, self._last = sensors, place
@@ -205,6 +197,28 @@ class JointBranch:
                 "start from a configuration nearby",
                 why="rows",
             )
+
+
+def _check_count(mech: Mechanism, names: tuple[str, ...], gamma: Array) -> None:
+    """Raise `InputError` if there are more joints than motions, the columns of gamma (nv, k)."""
+    motions = gamma.shape[1]
+    still = [n for n in names if largest(gamma[mech.coordinate_names.index(n)]) < STILL]
+    hinge = (
+        "mobility, or holoctl doctor, names the locked joints. A common cause is a rod on a hinge "
+        "that should be a ball or a universal joint"
+    )
+    if motions == 0:
+        raise InputError(
+            f"{mech.name}: its loops cannot move: they have too many constraints. {hinge}"
+        )
+    if still:
+        raise InputError(f"{mech.name}: the loops do not let {listing(still)} move. {hinge}")
+    if len(names) > motions:
+        raise InputError(
+            f"{mech.name}: {listing(names)} are {len(names)} joints for "
+            f"{counted(motions, 'motion')}, so they depend on each other; leave out "
+            f"{len(names) - motions} of them"
+        )
 
 
 def control_lost(mech: Mechanism, joints: tuple[str, ...], y: Vector) -> BranchError:

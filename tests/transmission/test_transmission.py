@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from contextlib import suppress
 from functools import cache
@@ -559,6 +560,21 @@ def test_motors_of_idle_motions_are_refused():
         Transmission(passive, PITCH_ROLL).motor_positions([0.2, 0.1]),
         transmission("cranked").motor_positions([0.2, 0.1]), atol=1e-12,
     )  # fmt: skip
+
+
+def test_joints_that_rods_on_hinges_lock_are_named():
+    """Rods that turn about y alone hold the roll."""
+    mech = alone(cranked)
+    m = mech.model.copy()
+    for name in ("left rod x", "right rod x"):
+        m = pin.buildReducedModel(m, [m.getJointId(name)], np.zeros(m.nq))
+    hinges = [dataclasses.replace(c, axes="x y z rx rz") for c in mech.constraints]
+    locked = hc.Mechanism(m, hinges, actuated=["left", "right"], name="hinges")
+    with pytest.raises(hc.InputError, match="do not let 'roll' move.* rod on a hinge"):
+        Transmission(locked, PITCH_ROLL)
+    welded = [*mech.constraints, hc.Coupling({"pitch": 1.0}), hc.Coupling({"roll": 1.0})]
+    with pytest.raises(hc.InputError, match="loops cannot move.* rod on a hinge"):
+        Transmission(hc.Mechanism(mech.model, welded, actuated=["left", "right"]), PITCH_ROLL)
 
 
 def test_joints_that_hang_on_a_rod_have_no_serial_robot():
