@@ -54,6 +54,7 @@ from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
 from holoctl.transmission.branch import JointBranch, control_lost, named_positions
+from holoctl.transmission.check import TransmissionCheck, checked_readings
 from holoctl.transmission.linkage import BaseMotion, LinkageDynamics, linkage_of
 from holoctl.transmission.polytope import Polytope, between, zonotope
 from holoctl.transmission.report import TransmissionReport, transmission_report
@@ -743,7 +744,7 @@ class Transmission:
             raise LimitError(
                 f"{self.mech.name}: {listing(self.joints)} do not determine the rates of "
                 f"{listing(names)}, which move while the joints are at rest, as a rod that spins "
-                "between two balls: leave out their velocity limits, limits=hc.Limits(velocity=...)",
+                "between two balls: leave out their velocity limits",
                 names=names,
             )
         found = between(self.joints, (moving @ here.gamma)[limited], *bound.velocity[:, limited])
@@ -808,6 +809,36 @@ class Transmission:
             reached.
         """
         return transmission_report(self, lower, upper, samples, seed)
+
+    @quiet
+    def check(self, y: Any, q_m: Any) -> TransmissionCheck:
+        """Compare with readings of the real mechanism, and explain what differs.
+
+        Usual errors are tried: the order of two joints, such as pitch and roll, exchanged in the
+        tree; readings exchanged; axes reversed; constant offsets; joints at another place.
+        Explanations are judged by the 30 readings that fit worst.
+
+        Parameters
+        ----------
+        y : (n, p) array_like
+            Measured joint positions, rad or m: a few postures, at large angles too.
+        q_m : (n, nu) array_like
+            Measured motor positions at the same postures, rad or m.
+
+        Returns
+        -------
+        TransmissionCheck
+            ``print`` shows it.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        BranchError
+            If the model does not reach a posture.
+        """
+        with one_thread():
+            return checked_readings(self, y, q_m)
 
     @quiet
     def domain(self, lower: Any = None, upper: Any = None) -> tuple[Vector, Vector]:

@@ -570,10 +570,10 @@ def test_joints_that_rods_on_hinges_lock_are_named():
         m = pin.buildReducedModel(m, [m.getJointId(name)], np.zeros(m.nq))
     hinges = [dataclasses.replace(c, axes="x y z rx rz") for c in mech.constraints]
     locked = hc.Mechanism(m, hinges, actuated=["left", "right"], name="hinges")
-    with pytest.raises(hc.InputError, match="do not let 'roll' move.* rod on a hinge"):
+    with pytest.raises(hc.InputError, match=r"do not let 'roll' move.* rod on a hinge"):
         Transmission(locked, PITCH_ROLL)
     welded = [*mech.constraints, hc.Coupling({"pitch": 1.0}), hc.Coupling({"roll": 1.0})]
-    with pytest.raises(hc.InputError, match="loops cannot move.* rod on a hinge"):
+    with pytest.raises(hc.InputError, match=r"loops cannot move.* rod on a hinge"):
         Transmission(hc.Mechanism(mech.model, welded, actuated=["left", "right"]), PITCH_ROLL)
 
 
