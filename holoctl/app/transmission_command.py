@@ -122,8 +122,7 @@ def _check(given: argparse.Namespace, tr: Transmission) -> int:
     found = tr.check(rows[:, : len(tr.joints)], rows[:, len(tr.joints) :])
 
     def as_dict(found: TransmissionCheck) -> dict[str, Any]:
-        own = {x: getattr(found, x) for x in ("joints", "motors", "misfit")}
-        return own | {"explanations": dict(found.explanations)}
+        return {x: getattr(found, x) for x in ("joints", "motors", "misfit", "explanations")}
 
     answer(given, found, as_dict, lambda found: (list(found.motors), found.misfit.tolist()), print)
     return 0

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, permutations, product
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +137,7 @@ def checked_readings(tr: Any, y: Any, q_m: Any) -> TransmissionCheck:
             found[text] = left
     most = max(ALIKE * min(found.values(), default=0.0), ROUNDING)
     best = {k: found[k] for k in sorted(found, key=lambda k: found[k]) if found[k] <= most}
-    return TransmissionCheck(joints, motors, misfit, MappingProxyType(best))
+    return TransmissionCheck(joints, motors, misfit, best)
 
 
 def _table(name: str, given: Any, names: tuple[str, ...]) -> Array:
