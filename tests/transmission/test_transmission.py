@@ -614,14 +614,20 @@ def test_tables_are_within_their_bounds(name, count):
     assert table.motor_positions(ys[0]).shape == (len(tr.motors),)
 
 
+@cache
+def close_to_singular():
+    """Postures of the knee up to a singular configuration, motor positions and J there."""
+    tr, low, high = transmission("four_barred"), -0.62766, -0.5277
+    ys = (low + np.geomspace(1e-7, high - low, 2000))[:, None]
+    found = [(tr.motor_positions(y), tr.jacobian(y)) for y in ys]
+    return low, high, ys, *map(np.array, zip(*found, strict=True))
+
+
 @pytest.mark.parametrize("error", [3e-3, 1e-1])
 def test_bounds_hold_up_to_a_singular_configuration(error):
     """Coefficients decay slowly there, and those past the interpolant count."""
-    tr, low, high = transmission("four_barred"), -0.62766, -0.5277
+    tr, (low, high, ys, exact, J) = transmission("four_barred"), close_to_singular()
     table = tr.table(error, [low], [high])
-    ys = (low + np.geomspace(1e-7, high - low, 2000))[:, None]
-    exact = np.array([tr.motor_positions(y) for y in ys])
-    J = np.array([tr.jacobian(y) for y in ys])
     assert np.abs(J).max() > 20.0
     assert (np.abs(table.motor_positions(ys) - exact) <= table.error).all()
     assert (np.abs(table.jacobian(ys) - J) <= table.jacobian_error).all()
