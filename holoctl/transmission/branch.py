@@ -128,10 +128,10 @@ class JointBranch:
     def _controlled(self, here: FollowedState, there: FollowedState) -> bool:
         """Whether the determinant of the rates of the motors by those of the joints keeps its sign,
         and changes by a limited factor, on a substep; always if there are more of one of them."""
-        before, after = self._B.T @ here.gamma, self._B.T @ there.gamma
-        square = before.shape[0] == before.shape[1]
-        det = np.linalg.det
-        return not square or determinant_kept(float(det(after) / det(before)))
+        if self._B.shape[1] != here.gamma.shape[1]:
+            return True
+        before, after = (_determinant(place.gamma.T.dot(self._B)) for place in (here, there))
+        return determinant_kept(after / before)
 
     def positions(self, q: Vector) -> Vector:
         """The positions (p,) of the joints of `names` at a configuration, rad or m."""
@@ -197,6 +197,14 @@ class JointBranch:
                 "start from a configuration nearby",
                 why="rows",
             )
+
+
+def _determinant(a: Array) -> float:
+    """Of a small matrix: `np.linalg.det` takes ten times as long for two rows."""
+    if len(a) == 2:
+        (p, q), (r, s) = a.tolist()
+        return float(p * s - q * r)
+    return float(a[0, 0]) if len(a) == 1 else float(np.linalg.det(a))
 
 
 def _check_count(mech: Mechanism, names: tuple[str, ...], gamma: Array) -> None:
