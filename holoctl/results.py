@@ -50,6 +50,7 @@ from holoctl.projector.projection import Projection
 from holoctl.rows.constraint_errors import ConstraintErrors
 from holoctl.rows.reactions import ConstraintWrench
 from holoctl.rows.terms import Terms
+from holoctl.transmission.check import TransmissionCheck
 from holoctl.transmission.polytope import Polytope
 from holoctl.transmission.report import TransmissionReport
 from holoctl.transmission.robot import RobotTransmissions
@@ -113,6 +114,7 @@ __all__ = [
     "TaskTerms",
     "Terms",
     "Tracking",
+    "TransmissionCheck",
     "TransmissionReport",
     "TransmissionTable",
     "View",

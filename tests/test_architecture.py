@@ -286,7 +286,7 @@ def test_a_class_name_has_one_meaning():
     """Also a private one: an underscore in front makes no other name of it."""
     of: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in ast.walk(parsed(module)):
+        for node, _, _ in nodes(module):
             if isinstance(node, ast.ClassDef):
                 of.setdefault(node.name.lstrip("_"), []).append(module)
     assert not {name: places for name, places in of.items() if len(places) > 1}

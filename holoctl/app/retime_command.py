@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,17 @@ from holoctl.app.printing import answer, write_table
 from holoctl.app.robot_arguments import (
     FORMATS,
     PICTURES,
+    columns_of,
     decimal,
     former_option,
     out_files,
     robot_command,
     robot_held,
+    table_of,
     typed_number,
 )
 from holoctl.app.units import motor_units
-from holoctl.base.checks import Array, listing, positive
+from holoctl.base.checks import positive
 from holoctl.base.errors import InputError
 from holoctl.mechanism.mechanism import Mechanism
 
@@ -77,41 +78,12 @@ def _path(mech: Mechanism, file: Path, frame: str | None) -> Any:
     """Way-points of the motors, or a task and its values."""
     from holoctl.control.tasks.frame_task import FrameTask
 
-    header, rows = _table(file)
-    expected = ["x", "y", "z"] if frame is not None else list(mech.actuator_names)
-    if frame is not None:
-        expected = [axis for axis in expected if axis in header] or expected
-    if sorted(header) != sorted(expected):
-        hint = "" if frame is not None else "; with --frame NAME they are x, y, z of a frame"
-        raise InputError(
-            f"--path: {file} must have a column for each of {listing(expected)}{hint}; got "
-            f"{listing(header)}"
-        )
-    points = rows[:, [header.index(name) for name in expected]]
+    header, rows = table_of(file, "--path")
     if frame is None:
-        return points
-    return FrameTask(frame, axes=" ".join(expected)), points
-
-
-def _table(file: Path) -> tuple[list[str], Array]:
-    """Names of the columns, and their numbers."""
-    try:
-        with file.open(newline="", encoding="utf-8") as lines:
-            header, *rows = [row for row in csv.reader(lines) if any(x.strip() for x in row)]
-    except OSError as error:
-        raise InputError(f"--path: {file} cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise InputError(f"--path: {file} is empty, or not a text file") from None
-    header = [name.strip() for name in header]
-    try:
-        found = np.array([[decimal(x) for x in row] for row in rows])
-    except ValueError as error:
-        raise InputError(
-            f"--path: {file}: all rows after the names of the columns must be numbers: {error}"
-        ) from None
-    if found.ndim != 2 or found.shape[1] != len(header):
-        raise InputError(f"--path: {file} must have {len(header)} numbers in each row")
-    return header, found
+        hint = "; with --frame NAME they are x, y, z of a frame"
+        return columns_of(header, rows, mech.actuator_names, f"--path: {file}", hint)
+    axes = [axis for axis in "xyz" if axis in header] or list("xyz")
+    return FrameTask(frame, axes=" ".join(axes)), columns_of(header, rows, axes, f"--path: {file}")
 
 
 def _payload(text: str | None) -> tuple[str, float] | None:

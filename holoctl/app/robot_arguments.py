@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, known_name, number
+from holoctl.base.checks import Array, Vector, known_name, listing, number
 from holoctl.base.errors import InputError
 from holoctl.base.tolerances import GEOMETRY_OF_FILES
 from holoctl.closing.assembly import assemble
@@ -29,6 +30,7 @@ __all__ = [
     "PICTURES",
     "Option",
     "add_options",
+    "columns_of",
     "decimal",
     "folder",
     "former_option",
@@ -40,6 +42,7 @@ __all__ = [
     "robot_command",
     "robot_held",
     "robot_of",
+    "table_of",
     "typed_number",
     "typed_whole",
 ]
@@ -271,6 +274,39 @@ def numbers_of(text: str, option: str, what: str = "numbers separated by commas"
         return [decimal(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{option} takes {what}; got {text!r}") from None
+
+
+def table_of(file: Path, option: str) -> tuple[list[str], Array]:
+    """Names of the columns of a CSV file, and their numbers."""
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            header, *rows = [row for row in csv.reader(lines) if any(x.strip() for x in row)]
+    except OSError as error:
+        raise InputError(f"{option}: {file} cannot be read: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{option}: {file} is empty, or not a text file") from None
+    header = [name.strip() for name in header]
+    try:
+        found = np.array([[decimal(x) for x in row] for row in rows])
+    except ValueError as error:
+        raise InputError(
+            f"{option}: {file}: all rows after the names of the columns must be numbers: {error}"
+        ) from None
+    if found.ndim != 2 or found.shape[1] != len(header):
+        raise InputError(f"{option}: {file} must have {len(header)} numbers in each row")
+    return header, found
+
+
+def columns_of(
+    header: list[str], rows: Array, expected: Iterable[str], owner: str, hint: str = ""
+) -> Array:
+    """The columns of a table in the expected order, of which it must have all and no other."""
+    names = list(expected)
+    if sorted(header) != sorted(names):
+        raise InputError(
+            f"{owner} must have a column for each of {listing(names)}{hint}; got {listing(header)}"
+        )
+    return rows[:, [header.index(name) for name in names]]
 
 
 def gains_of(given: argparse.Namespace) -> dict[str, Any]:

@@ -13,12 +13,14 @@ from holoctl.app.printing import answer
 from holoctl.app.robot_arguments import (
     FORMATS,
     PICTURES,
+    columns_of,
     decimal,
     folder,
     names_of,
     out_files,
     robot_command,
     robot_of,
+    table_of,
     typed_whole,
 )
 from holoctl.base.checks import Vector, known_name, listing
@@ -27,6 +29,7 @@ from holoctl.closing.assembly import assemble
 from holoctl.tree.coordinates import translational
 
 if TYPE_CHECKING:
+    from holoctl.transmission.check import TransmissionCheck
     from holoctl.transmission.report import TransmissionReport
     from holoctl.transmission.robot import RobotTransmissions
     from holoctl.transmission.transmission import Transmission
@@ -51,6 +54,9 @@ def add_transmission(commands: Any) -> None:
           "repeated", {"metavar": "JOINT=FROM:TO", "action": "append", "default": []}),
          ("--samples", "number of postures for the errors (%(default)s)",
           {"type": typed_whole, "default": 300, "metavar": "COUNT"}),
+         ("--measured", "a CSV file with a column for each joint and motor, rad or m: compare the "
+          "model with these readings, and explain what differs",
+          {"type": Path, "metavar": "FILE.csv"}),
          ("--c", "a folder, for the transmission of --joints as C99 that needs nothing but libm",
           {"type": folder, "metavar": "FOLDER"}),
          ("--ros2", "a folder, for a ROS 2 package of it; its name is that of the folder",
@@ -73,7 +79,10 @@ def _transmission(given: argparse.Namespace) -> int:
     drawn = [path for path in given.out if path.suffix.lower() in PICTURES.split()]
     if joints is None:
         found = transmissions(mech, start)
-        options = {"out": drawn, "range": given.range, "c": given.c, "ros2": given.ros2}
+        options = {
+            "out": drawn, "range": given.range, "measured": given.measured, "c": given.c,
+            "ros2": given.ros2,
+        }  # fmt: skip
         if option := next((name for name, value in options.items() if value), None):
             raise InputError(
                 f"--{option}: name the joints of one transmission too, --joints; {_listed(found)}"
@@ -86,6 +95,8 @@ def _transmission(given: argparse.Namespace) -> int:
             f"{listing(joints)}. Without it the report is printed"
         )
     tr = Transmission(mech, joints, start)
+    if given.measured is not None:
+        return _check(given, tr)
     report = tr.report(*_box(tr, given.range), samples=given.samples)
     columns = [tr.mech.coordinate_names.index(name) for name in joints]
     lengths = translational(tr.mech.model)[columns].tolist()
@@ -97,6 +108,23 @@ def _transmission(given: argparse.Namespace) -> int:
     answer(given, report, _report_as_dict, _report_as_table, print, draw)
     for path in () if given.json or given.csv else paths:
         print(f"written: {path}")
+    return 0
+
+
+def _check(given: argparse.Namespace, tr: Transmission) -> int:
+    pictures = [path for path in given.out if path.suffix.lower() in PICTURES.split()]
+    if given.range or given.c or given.ros2 or pictures:
+        raise InputError(
+            "--measured compares readings alone: leave out --range, --c, --ros2 and pictures"
+        )
+    names, file = [*tr.joints, *tr.motors], given.measured
+    rows = columns_of(*table_of(file, "--measured"), names, f"--measured: {file}")
+    found = tr.check(rows[:, : len(tr.joints)], rows[:, len(tr.joints) :])
+
+    def as_dict(found: TransmissionCheck) -> dict[str, Any]:
+        return {x: getattr(found, x) for x in ("joints", "motors", "misfit", "explanations")}
+
+    answer(given, found, as_dict, lambda found: (list(found.motors), found.misfit.tolist()), print)
     return 0
 
 

@@ -22,7 +22,7 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.linalg import largest, least_squares, null_space_by_svd, singular_values
-from holoctl.base.tolerances import ALLOWANCE, LATENT_ROOT, ROUNDING
+from holoctl.base.tolerances import ALLOWANCE, LATENT_ROOT, RANK, ROUNDING
 from holoctl.closing.rank import manifold_rank, scaled_jacobian
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.scales import sizes
@@ -101,14 +101,16 @@ def neighbourhood(
     """Split rows and coordinates at a closed q, with a rank that is given or determined here.
 
     `weak` is the largest singular value that does not count. It must be given for a q that was
-    reached by a step, where that singular value may come from a term of high order.
+    reached by a step, where that singular value may come from a term of high order. One that does
+    not count only because of the error at q, not by its size, is judged by the steps.
     """
     G, error = scaled_jacobian(mech, q, t, rows)
     r = manifold_rank(G, largest(error), tolerance) if rank is None else rank
     U1, _, V1, Z = null_space_by_svd(G, r)
     U2 = null_space_by_svd(U1.T, r)[3] if r else np.eye(G.shape[0])
     if weak is None:
-        weak = largest(singular_values(G)[r:])
+        s = singular_values(G)
+        weak = min(largest(s[r:]), max(RANK, tolerance) * max(largest(s), 1.0))
     rounding = max(WALK_ROUNDING * _reach(mech), ALLOWANCE * largest(error), tolerance / ALLOWANCE)
     reach = max(MOTION_REACH, LATENT_ROOT * float(np.sqrt(tolerance)))
     return Neighbourhood(mech, q, t, rows, U1, U2, V1, Z, rounding, 2.0 * weak, reach)
@@ -177,7 +179,7 @@ def followed(n: Neighbourhood, y: Vector, held: Vector | None = None) -> Continu
 
 def _closed(n: Neighbourhood, at: ContinuationPlace, times: float = 1.0) -> bool:
     weak = n.weak * float(np.linalg.norm(at.y))
-    return largest(at.f) <= times * (n.rounding + weak)
+    return largest(at.f) <= times * n.rounding + weak
 
 
 def around(

@@ -37,6 +37,7 @@ def state_values(E: Expressions, law: ClosedStateLaw, P: str) -> dict[str, objec
         "phi": law.closing.numel_out(1), "left_out_rows": law.seeing.numel_out(3),
         "kept_rows": E.partition.rank, "known": int(law.known), "weighed": int(law.weighed),
         "with_time": int(law.timed), "borders": int(law.bordered), "held": law.held.size,
+        "keeps_control": False,
         "S": law.square.numel_out(1), "Z": E.mech.nv * one, "idle_or_one": one,
         "memory": memory_type(E, law).itemsize // 8,
         "unit_parts": E.tree.unit_parts, "reverse": law.reverse is not None,

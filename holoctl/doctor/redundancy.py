@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from holoctl.base.checks import Indices, Mask, Vector
-from holoctl.base.linalg import largest
+from holoctl.base.linalg import largest, least_squares
 from holoctl.closing.lyapunov_schmidt import around, neighbourhood
 from holoctl.closing.rank import first_independent, scaled_jacobian
 from holoctl.closing.sampled_configurations import Sample, Samples
@@ -186,7 +186,10 @@ def _open(mech: Mechanism, places: list[Sample], held: Indices, t: float) -> Vec
     for at in places:
         n = neighbourhood(mech, at.q, t, held, weak=weak, tolerance=at.tolerance)
         for place in around(n, count=5, reach=NEEDED_REACH):
-            opened = np.abs(scaled_jacobian(mech, place.x, t)[1])
+            G, opened = scaled_jacobian(mech, place.x, t)
+            # the held rows are closed to rounding, which the rows that follow from them multiply
+            follows = least_squares(G[held].T, G.T)
+            opened = np.abs(opened) / np.maximum(np.abs(follows).sum(axis=0), 1.0)
             error = np.maximum(error, opened - 2.0 * weak * float(np.linalg.norm(place.y)))
     return error
 

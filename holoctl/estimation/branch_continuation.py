@@ -32,7 +32,7 @@ from holoctl.closing.continuation import Steps, corrected, determinant_kept, in_
 from holoctl.estimation.estimator_system import Borders, EstimatorSystem
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["Follow", "FollowedState", "Tally", "following", "placed_at", "velocity_at"]
+__all__ = ["Accept", "Follow", "FollowedState", "Tally", "following", "placed_at", "velocity_at"]
 
 
 class FollowedState(NamedTuple):
@@ -94,7 +94,7 @@ class Tally:
         The largest ratio of a correction to the previous one.
     why : str
         Why the last substep was rejected: ``"far"``, ``"first"``, ``"slow"``, ``"singular"``,
-        ``"range"``, ``"gain"``.
+        ``"range"``, ``"gain"``, ``"control"`` (by the caller's `Accept`).
     gain : float
         The noise gain at the last accepted state if the path was not completed.
     reached : float
@@ -118,6 +118,9 @@ Follow = Callable[[FollowedState, Vector, Vector, float, Tally], FollowedState |
 """follow(place, x, way, t, tally): the state in which the sensors read x at t, with
 ``way = x - s(q)`` at the last state; K is factored there. None if it is not reached."""
 
+Accept = Callable[[FollowedState, FollowedState], bool]
+"""accept(here, there): one more condition on a substep."""
+
 
 def placed_at(system: EstimatorSystem, q: Vector, t: float, borders: Borders) -> FollowedState:
     """The first state of a continuation, at a closed configuration; K is factored there."""
@@ -138,7 +141,7 @@ def velocity_at(system: EstimatorSystem, place: FollowedState, rates: Vector | N
     return v if place.drift is None else v + place.drift
 
 
-def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
+def following(mech: Mechanism, system: EstimatorSystem, accept: Accept | None = None) -> Follow:
     """Prepare the continuation for one thread; see the head of this module."""
     per_c, model, flat = 1.0 / mech.column_scale, mech.model, mech.nq == mech.nv
     gain_at_most, combined, taken_back = system.gain_at_most, system.combined, system.taken_back
@@ -216,6 +219,9 @@ def following(mech: Mechanism, system: EstimatorSystem) -> Follow:
             borders, det, here.decided, here.determinant * (det / here.det),
             gamma - here.gamma, step, float(step.dot(step)),
         )  # fmt: skip
+        if accept is not None and not accept(here, there):
+            tally.why = "control"
+            return None
         return with_conditioned_borders(there) if system.bordered else there
 
     def with_conditioned_borders(here: FollowedState) -> FollowedState:

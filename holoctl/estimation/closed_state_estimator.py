@@ -68,6 +68,7 @@ from holoctl.estimation.estimator_errors import (
 from holoctl.estimation.estimator_system import EstimatorSystem, estimator_system_of
 from holoctl.estimation.measurement_model import MeasurementModel, measurement_model
 from holoctl.estimation.observability import (
+    MEASURED,
     Observability,
     checked_observability,
     first_borders,
@@ -82,7 +83,7 @@ from holoctl.projector.repartition import better_rows, independence, repartition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.rows.tick.user_rows import check_ticks
 
-__all__ = ["ClosedStateEstimator", "EstimatorReport", "check_estimator"]
+__all__ = ["ClosedStateEstimator", "EstimatorReport", "check_estimator", "first_state"]
 
 
 @dataclass(frozen=True)
@@ -480,27 +481,12 @@ class ClosedStateEstimator:
     def _begin(self, q: Vector, part: Partition | None, t: float = 0.0) -> None:
         """Start from a closed configuration without history; nothing changes if that fails."""
         mech, sensors = self.mech, self._readings
-        q, t = _closed(mech, q, t)
-        part = partition(mech, q, t=t) if part is None else part
-        check_partition(mech, part)
-        here = checked_observability(mech, part, sensors, q, t)
-        system, place = self._prepared(part, here, q, t)
-        gain = system.gain(place.gamma, place.borders)
-        if not gain <= GAIN_LIMIT:
-            raise too_close(mech, self.measured, gain)
+        weights = self._scaled_weights
+        part, here, system, place = first_state(mech, sensors, weights, part, q, t, MEASURED)
         self.partition, self.unseen = part, moved_by(mech, here.unobserved)
         self._system, self._follow = system, following(mech, system)
         self._memory = BranchMemory(place, None, 0, np.zeros(sensors.columns.size), 0.0, 0)
         self._latched, self._tally, self._disagreement = "", Tally(0, reached=1.0), ()
-
-    def _prepared(
-        self, part: Partition, here: Observability, q: Vector, t: float
-    ) -> tuple[EstimatorSystem, FollowedState]:
-        mech, sensors, weights = self.mech, self._readings, self._scaled_weights
-        b, i = here.observed.shape[1], here.unobserved.shape[1]
-        system = estimator_system_of(mech, part, sensors, weights, b, i)
-        q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
-        return system, placed_at(system, q, t, first_borders(here, weights, system.known))
 
     def _checked(
         self, q_measured: Any, v_measured: Any, t: Any
@@ -613,7 +599,9 @@ class ClosedStateEstimator:
             there = observability(mech, part, self._readings, here.q, here.t)
             if there.observed.shape[1] != here.gamma.shape[1]:
                 return False
-            system, place = self._prepared(part, there, here.q, here.t)
+            system, place = _prepared(
+                mech, self._readings, self._scaled_weights, part, there, here.q, here.t
+            )
         except HoloctlError:
             return False
         if before is not None:  # the determinant of the earlier state with the new rows
@@ -630,6 +618,68 @@ class ClosedStateEstimator:
         if isinstance(error, BranchError) and error.why in LOST:
             self._latched = str(error)
         return error
+
+
+def first_state(
+    mech: Mechanism,
+    sensors: MeasurementModel,
+    weights: Vector,
+    part: Partition | None,
+    q: Vector,
+    t: float,
+    words: tuple[str, str],
+) -> tuple[Partition, Observability, EstimatorSystem, FollowedState]:
+    """The first state of a continuation by the positions of some joints, from a closed q.
+
+    Parameters
+    ----------
+    mech, sensors
+    weights : (m,) array
+        Scaled weights of the joints.
+    part : Partition or None
+        Its rows are kept. None: chosen at q.
+    q : (nq,) array
+    t : float
+        Time, s.
+    words : (str, str)
+        How messages name the joints, such as `observability.MEASURED`.
+
+    Returns
+    -------
+    part : Partition
+    here : Observability
+    system : EstimatorSystem
+    place : FollowedState
+
+    Raises
+    ------
+    InputError, InconsistentError, BranchError, SingularityError
+        As `ClosedStateEstimator`.
+    """
+    q, t = _closed(mech, q, t)
+    part = partition(mech, q, t=t) if part is None else part
+    check_partition(mech, part)
+    here = checked_observability(mech, part, sensors, q, t, words)
+    system, place = _prepared(mech, sensors, weights, part, here, q, t)
+    gain = system.gain(place.gamma, place.borders)
+    if not gain <= GAIN_LIMIT:
+        raise too_close(mech, sensors.names, gain)
+    return part, here, system, place
+
+
+def _prepared(
+    mech: Mechanism,
+    sensors: MeasurementModel,
+    weights: Vector,
+    part: Partition,
+    here: Observability,
+    q: Vector,
+    t: float,
+) -> tuple[EstimatorSystem, FollowedState]:
+    b, i = here.observed.shape[1], here.unobserved.shape[1]
+    system = estimator_system_of(mech, part, sensors, weights, b, i)
+    q, _ = projected_onto_manifold(mech, part.rows, q, np.zeros(mech.nv), t)
+    return system, placed_at(system, q, t, first_borders(here, weights, system.known))
 
 
 def _copy_of(

@@ -25,6 +25,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = [
+    "MEASURED",
     "Observability",
     "checked_observability",
     "first_borders",
@@ -33,6 +34,9 @@ __all__ = [
     "observability",
     "observability_of",
 ]
+
+MEASURED = "the measured joints", "measure"
+"""The words of messages for the joints whose positions are known, and for adding one to them."""
 
 
 class Observability(NamedTuple):
@@ -92,9 +96,14 @@ def noise_gain(here: Observability, weights: Vector) -> float:
 
 
 def checked_observability(
-    mech: Mechanism, part: Partition, sensors: MeasurementModel, q: Vector, t: float
+    mech: Mechanism,
+    part: Partition,
+    sensors: MeasurementModel,
+    q: Vector,
+    t: float,
+    words: tuple[str, str] = MEASURED,
 ) -> Observability:
-    """`observability`, checked: all unobserved motions must be idle.
+    """`observability`, checked: all unobserved motions must be idle. `words`: as `MEASURED`.
 
     Raises
     ------
@@ -115,15 +124,15 @@ def checked_observability(
     for nearby in nearby_configurations(mech, q, t):
         if observability(mech, part, sensors, nearby, t).observed.shape[1] > rank:
             raise BranchError(
-                f"{mech.name}: this configuration is a dead point of the measured joints, "
+                f"{mech.name}: this configuration is a dead point of {words[0]}, "
                 f"{listing(sensors.names)}: they do not determine how "
                 f"{_hidden(mech, sensors, hidden)} move here, though they do nearby; start at "
                 "another configuration",
                 why="dead point",
             )
     raise InputError(
-        f"{mech.name}: the measured joints, {listing(sensors.names)}, do not determine how "
-        f"{_hidden(mech, sensors, hidden)} move; measure one of these too"
+        f"{mech.name}: {words[0]}, {listing(sensors.names)}, do not determine how "
+        f"{_hidden(mech, sensors, hidden)} move; {words[1]} one of these too"
     )
 
 

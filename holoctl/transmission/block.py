@@ -102,10 +102,11 @@ def block_of(mech: Mechanism, columns: Iterable[int], owner: str) -> LoopBlock:
             f"{owner}: {listing(names)} belong to independent mechanisms; make a transmission of "
             f"each: {'; '.join(listing(p) for p in parts)}"
         )
-    return _block(mech, found[0], owner)
+    return _block(mech, found[0], names, owner)
 
 
-def _block(mech: Mechanism, columns: Indices, owner: str) -> LoopBlock:
+def _block(mech: Mechanism, columns: Indices, wanted: list[str], owner: str) -> LoopBlock:
+    """The block of these columns, named after the serial joints that are wanted."""
     model = plain(mech.model)
     joints = sorted(set(mech.joint_of[columns].tolist()))
     above = sorted({int(model.parents[j]) for j in joints} - set(joints))
@@ -143,7 +144,7 @@ def _block(mech: Mechanism, columns: Indices, owner: str) -> LoopBlock:
         constraints=[c for c, _ in inside],
         actuated=motors,
         reference=_entries(model, joints, q),
-        name=f"{mech.name} {model.names[joints[0]]}",
+        name=f"{mech.name} {'+'.join(wanted)}",
         tolerance=mech.tolerance,
         forces=[f for f in kept if f is not None],
         limits=_limits(mech, names),

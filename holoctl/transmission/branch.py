@@ -2,9 +2,10 @@
 
     K(q) d = right(q)        along the straight line from the start to x
 
-A result is given only if every step was proved to stay on the branch (closing/continuation.py). Two
-paths to the same x may lead to different configurations without passing a singular one, around a
-cusp of the singular curves; so every call begins at the start, whatever was asked before.
+A result is given only if every step was proved to stay on the branch (closing/continuation.py), and
+det J of the motors by these joints to keep its sign by the same rule. Two paths to the same x may
+lead to different configurations without passing a singular one, around a cusp of the singular
+curves; so every call begins at the start, whatever was asked before.
 Reference: C. Innocenti and V. Parenti-Castelli, Singularity-free evolution from one configuration
 to another in serial and fully-parallel manipulators, J. Mech. Design 120, 1998.
 """
@@ -20,13 +21,20 @@ from holoctl.base.checks import Array, Vector, counted, listing, read_only
 from holoctl.base.errors import BranchError, HoloctlError, InputError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import LEFT_OPEN
+from holoctl.closing.continuation import determinant_kept
 from holoctl.estimation.branch_continuation import FollowedState, Tally, following
-from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.closed_state_estimator import first_state
+from holoctl.estimation.measurement_model import measurement_model
+from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at
+from holoctl.rows.tick.user_rows import check_ticks
 
-__all__ = ["JointBranch", "named_positions"]
+__all__ = ["JointBranch", "control_lost", "named_positions"]
+
+SERIAL = "the joints", "name"
+"""The words of messages for the joints of a branch: see `observability.MEASURED`."""
 
 FACTORED_CALL = 20_000
 """Most factorisations in a call: a path across the workspace takes some tens, a hundred turns of a
@@ -36,6 +44,9 @@ joint some thousands."""
 CLOSED = 1e-12  # rad, m
 """A step of Newton's method after which the rows are not evaluated again: it changes the Jacobian
 by a few parts in 1e12."""
+
+STILL = 1e-9
+"""A joint does not move if its rate, by those of the motions (scaled), is smaller."""
 
 
 class JointBranch:
@@ -73,24 +84,17 @@ class JointBranch:
     def __init__(
         self, mech: Mechanism, names: tuple[str, ...], start: Vector, part: Partition | None = None
     ) -> None:
-        made = ClosedStateEstimator(mech, names, partition=part, start=start)
-        motions = made.place.gamma.shape[1]
-        if motions == 0 and part is None:
-            raise InputError(
-                f"{mech.name}: its loops cannot move: they have too many constraints. mobility, or "
-                "holoctl doctor, names the locked joints. A common cause is a rod on a hinge that "
-                "should be a ball or a universal joint"
-            )
-        if len(names) > motions and part is None:
-            raise InputError(
-                f"{mech.name}: {listing(names)} are {len(names)} joints for "
-                f"{counted(motions, 'motion')}, so they depend on each other; leave out "
-                f"{len(names) - motions} of them"
-            )
-        self.mech, self.names, self.part = mech, names, made.partition
-        self.system, self._start = made.system, made.place
-        self._model, self._last = made.readings, made.place
-        self._follow = following(mech, self.system)
+        check_ticks(mech)
+        sensors, q = measurement_model(mech, names), check_configuration(mech, start, "start")
+        even = np.ones(sensors.columns.size)
+        found, _, system, place = first_state(mech, sensors, even, part, q, 0.0, SERIAL)
+        if part is None:
+            _check_count(mech, names, place.gamma)
+        self.mech, self.names, self.part = mech, names, found
+        self.system, self._start = system, place
+        self._model, self._last = sensors, place
+        self._follow = following(mech, system, self._controlled)
+        self._B = np.asarray(mech.B)
         self.start = read_only(self._start.q.copy())
         self.first = self._model.at(self.start)
         self._bent = self._second_derivatives()
@@ -112,12 +116,22 @@ class JointBranch:
         step = self.system.combined(place.borders, way)
         place = place._replace(bend=self._bent.dot(step), step=step, square=float(step.dot(step)))
         found = self._follow(place, x, way, 0.0, tally)
+        if found is None and tally.why == "control":
+            raise control_lost(self.mech, self.names, x)
         if found is None:
             raise _out_of_reach(self, x, tally)
         self._last = self._refined(found, x)
         self._check_left_out()
         self._x = given
         return self._last
+
+    def _controlled(self, here: FollowedState, there: FollowedState) -> bool:
+        """Whether the determinant of the rates of the motors by those of the joints keeps its sign,
+        and changes by a limited factor, on a substep; always if there are more of one of them."""
+        if self._B.shape[1] != here.gamma.shape[1]:
+            return True
+        before, after = (_determinant(place.gamma.T.dot(self._B)) for place in (here, there))
+        return determinant_kept(after / before)
 
     def positions(self, q: Vector) -> Vector:
         """The positions (p,) of the joints of `names` at a configuration, rad or m."""
@@ -183,6 +197,47 @@ class JointBranch:
                 "start from a configuration nearby",
                 why="rows",
             )
+
+
+def _determinant(a: Array) -> float:
+    """Of a small matrix: `np.linalg.det` takes ten times as long for two rows."""
+    if len(a) == 2:
+        (p, q), (r, s) = a.tolist()
+        return float(p * s - q * r)
+    return float(a[0, 0]) if len(a) == 1 else float(np.linalg.det(a))
+
+
+def _check_count(mech: Mechanism, names: tuple[str, ...], gamma: Array) -> None:
+    """Raise `InputError` if there are more joints than motions, the columns of gamma (nv, k)."""
+    motions = gamma.shape[1]
+    still = [n for n in names if largest(gamma[mech.coordinate_names.index(n)]) < STILL]
+    hinge = (
+        "mobility, or holoctl doctor, names the locked joints. A common cause is a rod on a hinge "
+        "that should be a ball or a universal joint"
+    )
+    if motions == 0:
+        raise InputError(
+            f"{mech.name}: its loops cannot move: they have too many constraints. {hinge}"
+        )
+    if still:
+        raise InputError(f"{mech.name}: the loops do not let {listing(still)} move. {hinge}")
+    if len(names) > motions:
+        raise InputError(
+            f"{mech.name}: {listing(names)} are {len(names)} joints for "
+            f"{counted(motions, 'motion')}, so they depend on each other; leave out "
+            f"{len(names) - motions} of them"
+        )
+
+
+def control_lost(mech: Mechanism, joints: tuple[str, ...], y: Vector) -> BranchError:
+    """The error for joint positions at or beyond a configuration in which motors do not hold
+    them."""
+    return BranchError(
+        f"{mech.name}: at {named_positions(joints, y)} the motors lose control of a joint, or have "
+        "lost it between the start and there: det J is zero there or on the way (a type-2, "
+        "parallel singularity)",
+        why="control",
+    )
 
 
 def named_positions(names: tuple[str, ...], x: Vector) -> str:

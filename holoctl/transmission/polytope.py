@@ -147,7 +147,7 @@ class Polytope:
         return center - size, center + size
 
     def ellipsoid(self) -> tuple[Vector, Array]:
-        """Center (p,) and shape (p, p) of the ellipsoid of largest volume inside: ``center + shape
+        """Centre (p,) and shape (p, p) of the ellipsoid of largest volume inside: ``center + shape
         z`` with ``|z| <= 1``; the shape is symmetric.
 
         Raises

@@ -151,6 +151,7 @@ def transmission_report(
         raise InputError(f"a report has at most {max(GRID)} joints; got {p}: {listing(tr.joints)}")
     low, high = tr.domain(lower, upper)
     count, n = whole("samples", samples, 1), GRID[p]
+    rng = np.random.default_rng(whole("seed", seed, 0))
     axes = [np.linspace(low[i], high[i], n) for i in range(p)]
     status = np.zeros([n] * p, dtype=int)
     determinant, gain = np.full([n] * p, np.nan), np.full([n] * p, np.nan)
@@ -167,7 +168,6 @@ def transmission_report(
         if not reached:
             raise InputError(f"no posture between {low} and {high} of {listing(tr.joints)} is "
                              "reached on the branch of the start")  # fmt: skip
-        rng = np.random.default_rng(whole("seed", seed, 0))
         ys = [reached[i] for i in rng.integers(len(reached), size=count)]
         errors = _errors(tr, ys, rng)
         polytopes = _polytopes(tr, low, high)

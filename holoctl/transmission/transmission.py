@@ -34,7 +34,6 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import (
     BranchError,
-    HoloctlError,
     InputError,
     LimitError,
     NotActuatedError,
@@ -47,13 +46,15 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import position_reader
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.transmission.block import block_of
-from holoctl.transmission.branch import JointBranch, named_positions
+from holoctl.transmission.branch import JointBranch, control_lost, named_positions
+from holoctl.transmission.check import TransmissionCheck, checked_readings
 from holoctl.transmission.linkage import BaseMotion, LinkageDynamics, linkage_of
 from holoctl.transmission.polytope import Polytope, between, zonotope
 from holoctl.transmission.report import TransmissionReport, transmission_report
@@ -212,8 +213,8 @@ class Transmission:
     InputError
         For names that are no joints of one coordinate, for joints that do not determine all
         motions (the message names those that are missing), or belong to no loop or to several
-        mechanisms; for constraints that depend on time, motors without positions, and motors of
-        idle motions, such as the spin of a rod, which no joints determine.
+        mechanisms; for constraints that depend on time, motors without positions, continuous motors
+        of screws, and motors of idle motions, such as the spin of a rod, which no joints determine.
     NotActuatedError
         If the mechanism has no motors.
     InconsistentError
@@ -273,13 +274,8 @@ class Transmission:
         self.joints, self.motors = names, self.mech.actuator_names
         own = self._own_part(mech, q)
         self.mech.motor_positions(own)  # motors without positions are refused
-        try:
-            self._by_joints = JointBranch(self.mech, names, own)
-        except HoloctlError as error:
-            text = str(error).replace("the measured joints", "the joints")
-            text = text.replace("measure one of these too", "name one of these too")
-            error.args = (f"{owner}: {text.removeprefix(f'{self.mech.name}: ')}",)
-            raise
+        self._check_turning(owner)
+        self._by_joints = JointBranch(self.mech, names, own)
         self._columns = np.array([self.mech.coordinate_names.index(n) for n in names])
         self._own = self._by_joints.start
         self._here: _AtJoints | None = None
@@ -323,8 +319,8 @@ class Transmission:
         InputError
             For a wrong shape, or numbers that are not finite.
         BranchError
-            For positions that the straight line from the start does not reach, and those at which
-            det J is zero or has another sign than there.
+            For positions that the straight line from the start does not reach, and if det J is
+            zero there or on the way.
         """
         return self._checked(y).q.copy()
 
@@ -345,8 +341,7 @@ class Transmission:
     def joint_positions(self, q_m: Any) -> Vector:
         """The joint positions (p,) at motor positions q_m (nu,), rad or m.
 
-        Positions of continuous motors count up to full turns: a screw that turns by more than half
-        a turn needs a motor with a revolute joint.
+        Positions of continuous motors count up to full turns.
 
         Raises
         ------
@@ -495,7 +490,8 @@ class Transmission:
 
             J' u = serial + linkage        linkage = gamma' (M a + h - F)
 
-        with the serial bodies weightless. Idle motions follow the dynamics.
+        with the serial bodies weightless. Idle motions follow the dynamics. A `CustomForce` acts as
+        at t = 0 with the base at rest.
 
         Parameters
         ----------
@@ -734,16 +730,25 @@ class Transmission:
         Raises
         ------
         LimitError
-            If no motor has a velocity limit.
+            If no motor and no joint has a velocity limit; for limits of rates that the joints do
+            not determine, such as those of a rod that spins between two balls.
         InputError, BranchError
             As `configuration`.
         """
         here, bound = self._checked(y), self._limits(limits)
-        low, high = np.full(self.mech.nv, -np.inf), np.full(self.mech.nv, np.inf)
-        low[bound.columns] = bound.velocity[0][: bound.columns.size]
-        high[bound.columns] = bound.velocity[1][: bound.columns.size]
-        found = between(self.joints, here.gamma, low, high)
-        self._check_limited(np.array([found.b.size > 0]), "velocity")
+        moving = coordinates_at(self.mech, bound, here.q, np.zeros(self.mech.nv), 0.0).J
+        limited = np.isfinite(bound.velocity).any(axis=0)
+        spun = limited & (np.abs(moving @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE)
+        if spun.any():
+            names = np.array(bound.names)[spun].tolist()
+            raise LimitError(
+                f"{self.mech.name}: {listing(self.joints)} do not determine the rates of "
+                f"{listing(names)}, which move while the joints are at rest, as a rod that spins "
+                "between two balls: leave out their velocity limits",
+                names=names,
+            )
+        found = between(self.joints, (moving @ here.gamma)[limited], *bound.velocity[:, limited])
+        self._check_limited(np.full(len(self.motors), found.b.size > 0), "velocity")
         return found
 
     @quiet
@@ -806,6 +811,36 @@ class Transmission:
         return transmission_report(self, lower, upper, samples, seed)
 
     @quiet
+    def check(self, y: Any, q_m: Any) -> TransmissionCheck:
+        """Compare with readings of the real mechanism, and explain what differs.
+
+        Usual errors are tried: the order of two joints, such as pitch and roll, exchanged in the
+        tree; readings exchanged; axes reversed; constant offsets; joints at another place.
+        Explanations are judged by the 30 readings that fit worst.
+
+        Parameters
+        ----------
+        y : (n, p) array_like
+            Measured joint positions, rad or m: a few postures, at large angles too.
+        q_m : (n, nu) array_like
+            Measured motor positions at the same postures, rad or m.
+
+        Returns
+        -------
+        TransmissionCheck
+            ``print`` shows it.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, or numbers that are not finite.
+        BranchError
+            If the model does not reach a posture.
+        """
+        with one_thread():
+            return checked_readings(self, y, q_m)
+
+    @quiet
     def domain(self, lower: Any = None, upper: Any = None) -> tuple[Vector, Vector]:
         """A box of joint positions: the given one, or the position limits of the joints, rad or m.
 
@@ -854,6 +889,18 @@ class Transmission:
 
     # --------------------------------------------------------------------------------- internals
 
+    def _check_turning(self, owner: str) -> None:
+        """Raise `InputError` for continuous motors whose turns count, since they move a screw."""
+        turning, mech = set(np.array(self.motors)[self.mech.motors.turning].tolist()), self.mech
+        screws = [c.default_name for c in mech.constraints if getattr(c, "joint", "") == "screw"]
+        if turning and screws:
+            raise InputError(
+                f"{owner}: {listing(sorted(turning))} of a continuous joint and the screw "
+                f"{listing(screws)} are in one mechanism: a screw is elsewhere after a full turn, "
+                "but the position of a continuous joint does not count turns; make it a revolute "
+                "joint, with limits of several turns"
+            )
+
     def _own_part(self, mech: Mechanism, q: Vector) -> Vector:
         """The entries of a configuration of the robot that belong to the block."""
         if self._block.mech is mech:
@@ -874,12 +921,7 @@ class Transmission:
         factors = pivoted_qr(scaled if J.shape[0] >= J.shape[1] else scaled.T, min(J.shape))
         turned = bool(self._sign) and self._det_sign(J) != self._sign
         if turned or not factors.condition < CONTROL_LOST:
-            raise BranchError(
-                f"{self.mech.name}: at {named_positions(self.joints, y)} the motors lose control "
-                "of a joint, or have lost it between the start and there: det J is zero or has "
-                "changed its sign (a type-2, parallel singularity)",
-                why="control",
-            )
+            raise control_lost(self.mech, self.joints, y)
         self._here = _AtJoints(place.q, place.gamma, J, factors)
         return self._here
 
@@ -948,8 +990,9 @@ class Transmission:
     def _check_limited(self, limited: Any, what: str) -> None:
         if not limited.all():
             names = [n for n, yes in zip(self.motors, limited, strict=False) if not yes]
+            has = "has" if len(names) == 1 else "have"
             raise LimitError(
-                f"{self.mech.name}: {listing(names)} has no {what} limit, so the set is not "
+                f"{self.mech.name}: {listing(names)} {has} no {what} limit, so the set is not "
                 f"bounded: give limits=hc.Limits({what}=...)",
                 names=names,
             )

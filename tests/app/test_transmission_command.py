@@ -165,3 +165,25 @@ def test_what_the_command_refuses(capsys, arguments, says):
     code, out = run(capsys, "transmission", *arguments)
     assert code == 1
     assert says in out.err
+
+
+def test_readings_are_compared(capsys, tmp_path):
+    tr, file = knee(), tmp_path / "knee.csv"
+    rows = [(y, float(tr.motor_positions([y])[0]) + 0.05) for y in (-1.1, -0.7, -0.4)]
+    file.write_text("knee_motor,knee\n" + "".join(f"{q!r},{y!r}\n" for y, q in rows))
+    code, out = run(capsys, *KNEE, "--measured", str(file))
+    assert code == 0
+    assert (
+        out.out == f"{tr.check(*([[x] for x in column] for column in zip(*rows, strict=True)))}\n"
+    )
+    assert "constant offsets of the motors, 'knee_motor' +0.05" in out.out
+    code, out = run(capsys, *KNEE, "--measured", str(file), "--json")
+    assert np.shape(json.loads(out.out)["misfit"]) == (3, 1)
+    file.write_text("knee\n0.1\n")
+    code, out = run(capsys, *KNEE, "--measured", str(file))
+    assert code == 1
+    assert "must have a column for each of 'knee', 'knee_motor'; got 'knee'" in out.err
+    code, out = run(capsys, *KNEE, "--measured", str(file), "--range", "knee=0:1")
+    assert "compares readings alone" in out.err
+    code, out = run(capsys, "transmission", "leg", "--measured", str(file))
+    assert "--measured: name the joints" in out.err

@@ -65,8 +65,9 @@ def test_what_is_not_reached_is_told_apart():
     assert np.isnan(report.determinant[report.status == 1]).all()
     assert report.noise_gain[report.status == 0].max() > 3.0
     assert "no effort limits" in str(report)
+    knee = Transmission(alone(four_barred), ["knee"])
     with pytest.raises(hc.InputError, match="no posture"):
-        tr.report([2.0, 2.0], [2.1, 2.1])
+        knee.report([-2.1], [-2.0])
 
 
 def test_the_motors_lose_control_where_a_crank_is_driven_through_its_dead_point():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from contextlib import suppress
 from functools import cache
@@ -216,6 +217,7 @@ def test_a_mechanism_of_a_robot_is_that_mechanism_alone():
     mech, start = robot()
     whole, own = Transmission(mech, CHAINS[0], start), transmission("cranked")
     assert whole.base == "leg0 knee"
+    assert whole.mech.name == "humanoid leg0 pitch+leg0 roll"
     for y, yd, ydd in zip(postures("cranked", 5), rates("cranked"), rates("cranked", 2)):  # noqa: B905
         for what in ("motor_positions", "jacobian", "reflected_inertia"):
             found, wanted = (getattr(tr, what)(y) for tr in (whole, own))
@@ -418,13 +420,76 @@ def test_joints_do_not_depend_on_the_way_around_a_cusp():
     goal = tr.motor_positions(first)
     s = np.linspace(0.0, 1.0, 60)[:, None]
     path = first + s * (other - first) + 4.0 * s * (1.0 - s) * np.array([0.0, 0.0, -0.5])
-    sizes = [np.linalg.det(tr.jacobian(y)) / np.linalg.det(tr.jacobian(first)) for y in path]
-    assert min(sizes) > 0.2  # no singular configuration on the way to the same motor positions
-    assert np.abs(tr.motor_positions(other) - goal).max() < 0.02
+    here, sizes, q_m = tr, [], []
     for y in path:
+        sizes.append(np.linalg.det(here.jacobian(y)) / np.linalg.det(tr.jacobian(first)))
+        q_m.append(here.motor_positions(y))
+        here = Transmission(tr.mech, tr.joints, here.configuration(y))
+    assert min(sizes) > 0.2  # no singular configuration on the way to the same motor positions
+    assert np.abs(q_m[-1] - goal).max() < 0.02
+    for x in q_m:
         with suppress(hc.BranchError):
-            tr.joint_positions(tr.motor_positions(y))
+            tr.joint_positions(x)
     np.testing.assert_allclose(tr.joint_positions(goal), first, atol=1e-9)
+
+
+def test_control_that_is_lost_twice_on_the_way_is_lost():
+    """A crank drives a slide: dq_m / dy is zero at both ends of the stroke, and its sign after a
+    turn is that at the start."""
+    m = pin.Model()
+    add_body(m, 0, pin.JointModelRY(), at(), "crank", bar(0.1))
+    add_body(m, "crank", pin.JointModelRY(), at(0.1), "rod", bar(0.3))
+    add_body(m, 0, pin.JointModelPX(), at(), "slide", bar(0.1))
+    pin_joint = hc.Closure(("rod", at(0.3)), "slide", axes="x z", name="pin")
+    reference = [1.0, -1.28, 0.05 + 0.29]
+    mech = hc.Mechanism(m, [pin_joint], actuated=["slide"], reference=reference)
+    start = hc.assemble(mech, locked=["crank"])[0]
+    tr = Transmission(mech, ["crank"], start)
+    slide = lambda a: 0.1 * np.cos(a) + np.sqrt(0.3**2 - (0.1 * np.sin(a)) ** 2)  # noqa: E731
+    for a in (0.1, 1.0, 3.0):
+        assert tr.motor_positions([a])[0] == pytest.approx(slide(a), abs=1e-13)
+    for a in (-0.1, 3.3, 5.0, 1.0 + 2.0 * np.pi, 1.0 - 2.0 * np.pi):
+        with pytest.raises(hc.BranchError, match="lose control") as raised:
+            tr.motor_positions([a])
+        assert raised.value.why == "control"
+
+
+def screwed(motor):
+    """A nut that a motor on the same line lifts."""
+    m = pin.Model()
+    add_body(m, 0, motor, at(), "motor", bar(0.1))
+    add_body(m, 0, pin.JointModelPZ(), at(), "nut", bar(0.1))
+    thread = hc.Closure("motor", "nut", joint="screw", pitch=-0.01, name="thread")
+    return hc.Mechanism(m, [thread], actuated=["motor"])
+
+
+def test_turns_of_a_screw_count():
+    tr = Transmission(screwed(pin.JointModelRZ()), ["nut"])
+    for z in (0.02, 0.13, -0.4):  # up to six turns
+        assert tr.motor_positions([z])[0] == pytest.approx(z / 0.01, abs=1e-10)
+        assert tr.joint_positions([z / 0.01])[0] == pytest.approx(z, abs=1e-12)
+    with pytest.raises(hc.InputError, match="'motor' of a continuous joint and the screw 'thread'"):
+        Transmission(screwed(pin.JointModelRUBZ()), ["nut"])
+
+
+def test_rates_of_joints_within_limits_of_all_coordinates():
+    """Those of cut joints too; the spin of a rod between balls bounds no rate of the joints."""
+    mech = hc.load(hc.robot_file("four_bar"))
+    tr, h, y = Transmission(mech, ["rocker"]), 1e-6, float(mech.reference[2]) + 0.1
+    turned = [hc.joint_motion(mech, "pin", tr.configuration([y + s])).value for s in (h, -h)]
+    ratio = (turned[0] - turned[1]).item() / (2 * h)
+    limits = hc.Limits(velocity={"pin": 3.0, "crank": 1e3})
+    found = tr.rate_polytope([y], limits).vertices
+    assert np.abs(found).max() == pytest.approx(3.0 / abs(ratio), rel=1e-6)
+    assert abs(ratio) > 0.1
+    balls = Transmission(alone(cranked, ball=True), PITCH_ROLL)
+    for name in ("left rod", "left rod[2]"):
+        with pytest.raises(hc.LimitError, match="do not determine the rates of 'left rod"):
+            balls.rate_polytope([0.1, 0.1], hc.Limits(velocity={"left": 9.0, name: 1.0}))
+    slow = balls.rate_polytope([0.1, 0.1], hc.Limits(velocity={"left": 9.0, "left rod[0]": 0.01}))
+    assert len(slow.b) == 4
+    with pytest.raises(hc.LimitError, match="'left', 'right' have no velocity limit"):
+        balls.rate_polytope([0.1, 0.1])
 
 
 @pytest.mark.slow
@@ -497,6 +562,21 @@ def test_motors_of_idle_motions_are_refused():
     )  # fmt: skip
 
 
+def test_joints_that_rods_on_hinges_lock_are_named():
+    """Rods that turn about y alone hold the roll."""
+    mech = alone(cranked)
+    m = mech.model.copy()
+    for name in ("left rod x", "right rod x"):
+        m = pin.buildReducedModel(m, [m.getJointId(name)], np.zeros(m.nq))
+    hinges = [dataclasses.replace(c, axes="x y z rx rz") for c in mech.constraints]
+    locked = hc.Mechanism(m, hinges, actuated=["left", "right"], name="hinges")
+    with pytest.raises(hc.InputError, match=r"do not let 'roll' move.* rod on a hinge"):
+        Transmission(locked, PITCH_ROLL)
+    welded = [*mech.constraints, hc.Coupling({"pitch": 1.0}), hc.Coupling({"roll": 1.0})]
+    with pytest.raises(hc.InputError, match=r"loops cannot move.* rod on a hinge"):
+        Transmission(hc.Mechanism(mech.model, welded, actuated=["left", "right"]), PITCH_ROLL)
+
+
 def test_joints_that_hang_on_a_rod_have_no_serial_robot():
     tr = Transmission(alone(four_barred), ["coupler"])
     assert tr.jacobian([float(tr.y_start[0])]).shape == (1, 1)
@@ -534,14 +614,20 @@ def test_tables_are_within_their_bounds(name, count):
     assert table.motor_positions(ys[0]).shape == (len(tr.motors),)
 
 
+@cache
+def close_to_singular():
+    """Postures of the knee up to a singular configuration, motor positions and J there."""
+    tr, low, high = transmission("four_barred"), -0.62766, -0.5277
+    ys = (low + np.geomspace(1e-7, high - low, 2000))[:, None]
+    found = [(tr.motor_positions(y), tr.jacobian(y)) for y in ys]
+    return low, high, ys, *map(np.array, zip(*found, strict=True))
+
+
 @pytest.mark.parametrize("error", [3e-3, 1e-1])
 def test_bounds_hold_up_to_a_singular_configuration(error):
     """Coefficients decay slowly there, and those past the interpolant count."""
-    tr, low, high = transmission("four_barred"), -0.62766, -0.5277
+    tr, (low, high, ys, exact, J) = transmission("four_barred"), close_to_singular()
     table = tr.table(error, [low], [high])
-    ys = (low + np.geomspace(1e-7, high - low, 2000))[:, None]
-    exact = np.array([tr.motor_positions(y) for y in ys])
-    J = np.array([tr.jacobian(y) for y in ys])
     assert np.abs(J).max() > 20.0
     assert (np.abs(table.motor_positions(ys) - exact) <= table.error).all()
     assert (np.abs(table.jacobian(ys) - J) <= table.jacobian_error).all()
