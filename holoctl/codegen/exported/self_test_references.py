@@ -25,8 +25,8 @@ class TaskState(NamedTuple):
         Value, rate and acceleration, as numbers.
     free, torque : (nu,) arrays
         The torque of the law without limits, and that of the controller.
-    trusted : bool
-        Whether the guard of the law passes.
+    guard : float
+        Of the law.
     worse : float
         How many times worse conditioned it is than the inverse dynamics of the motors.
     """
@@ -34,7 +34,7 @@ class TaskState(NamedTuple):
     reference: tuple[Array, Array, Array]
     free: Array
     torque: Array
-    trusted: bool
+    guard: float
     worse: float
 
 
@@ -68,7 +68,7 @@ def task_state(
     known = dict(zip(law.name_out(), outputs, strict=True))
     free = np.array(known["u" if task.limited is None else "asked"]).ravel()[: subject.mech.nu]
     worse = max(1.0, found.condition if np.isfinite(found.condition) else 1.0)
-    return TaskState(numbers, free, torque, float(known["guard"]) < 0.5, worse)
+    return TaskState(numbers, free, torque, float(known["guard"]), worse)
 
 
 def _tasks(controller: Any) -> tuple[Any, ...]:
