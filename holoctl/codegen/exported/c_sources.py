@@ -226,7 +226,7 @@ def _task(task: TaskExport) -> dict[str, object]:
     bound, law = task.subject.task, task.subject.law
     (along, _), count = reference_pose(bound), reference_size(bound)
     return {
-        "task": comment(bound.labels[0]), "task_rows": len(bound.labels), "value_size": count,
+        "task_rows": len(bound.labels), "value_size": count,
         "task_table": "\n".join(f" *   {i}  {comment(x)}" for i, x in enumerate(bound.labels)),
         "natural": law.natural, "inertia": law.inertia is not None, "damped": law.damped,
         "posture": len(bound.labels) < task.subject.partition.actuation_rank,
