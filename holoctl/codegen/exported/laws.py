@@ -178,7 +178,7 @@ def exported_laws(
     )
 
 
-class _Task(NamedTuple):
+class _TaskOutputs(NamedTuple):
     """A law of one task: its reference, efforts, and the outputs of the function ``task``."""
 
     subject: TaskSubject
@@ -187,18 +187,20 @@ class _Task(NamedTuple):
     outputs: dict[str, SX]
 
 
-def _task(E: Expressions, subject: TaskSubject) -> _Task:
+def _task(E: Expressions, subject: TaskSubject) -> _TaskOutputs:
     asked, off = task_reference(subject), measures(E)
     found = task_efforts(E, subject, asked)
     kept, redundant, size = broken_rows(E, found.a)
-    return _Task(subject, asked.inputs, found, {
+    return _TaskOutputs(subject, asked.inputs, found, {
         "u": found.u, "guard": found.guard, "closed": _dense(off.errors),
         "moved": _dense(off.rates), "speed": off.speed, "kept": _dense([*kept, *redundant]),
         "size": size, "missed": _dense(found.missed), "singular": found.singular,
     })  # fmt: skip
 
 
-def _task_export(E: Expressions, task: _Task, limits: LimitsLaw | None, t: list[SX]) -> TaskExport:
+def _task_export(
+    E: Expressions, task: _TaskOutputs, limits: LimitsLaw | None, t: list[SX]
+) -> TaskExport:
     given = [E.q, E.v, *task.asked, *t], ["q", "v", *NAMES, *(["t"] if t else [])]
     results, own = list(task.outputs), {x: y for x, y in task.outputs.items() if x != "u"}
     outputs = list(task.outputs.values())
