@@ -149,7 +149,7 @@ def export_c(
         Without CasADi; for invalid arguments; for joints, constraints and forces that have no
         expressions, or wrong ones, by name; if a file would be overwritten that holoctl did not
         write; for a controller with integral action, or with the policy "raise" for its limits;
-        for a law of several tasks, or one that `compile` refuses.
+        for a law of tasks that `compile` refuses.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
