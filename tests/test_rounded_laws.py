@@ -95,6 +95,26 @@ def test_exported_c(name, tmp_path):
     assert u == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
+def test_a_geometry_that_is_too_coarse_for_c_is_told_as_such(tmp_path):
+    mech = dataclasses.replace(rounded(drawn("tripteron")[1], 5e-4), tolerance=9e-3)
+    with pytest.raises(hc.HoloctlError, match=r"the geometry is rounded by 2e-03.*more digits"):
+        Exported(mech, tmp_path, measured="all")
+
+
+def test_a_geometry_that_barely_determines_the_motion_is_exported(tmp_path):
+    """The guard is above one half everywhere, as the motion by the rows is nearly undetermined."""
+    mech = dataclasses.replace(rounded(drawn("sarrus")[1], 7.5e-4), tolerance=9e-3)
+    exported, prepared = Exported(mech, tmp_path, measured="all"), hc.PreparedInverseDynamics(mech)
+    q, v = hc.assemble(mech, v_guess=mech.column_scale)
+    target = np.ones(mech.nu)
+    status, u = exported.call("inverse_dynamics", q, v, target)
+    assert status == "OK"
+    assert 0.5 < exported.c.guard < 0.9
+    assert np.abs(u).max() > 1e-2
+    assert u == pytest.approx(prepared.torque(q, v, target), rel=1e-11)
+
+
 # -------------------------------------------------------------------------------- what is refused
 
 

@@ -1,4 +1,4 @@
-"""What code is made for of a controller of tasks: one task that has expressions, without limits."""
+"""What code is made for of a controller of tasks: one task that has expressions."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
     Raises
     ------
     InputError
-        For several tasks, more rows than motions, and limits, with what to do.
+        For several tasks, more rows than motions, and a posture that has no expression, with what
+        to do.
     """
     subject = TaskSubject(controller)
     own, name = subject.own, subject.mech.name
@@ -138,11 +139,5 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
         raise InputError(
             f"{name}: a posture of motors that have no positions of their own cannot be {doing}; "
             "leave it out, or let the controller itself hold it"
-        )
-    if own.limited is not None and doing == "exported":
-        raise InputError(
-            f"{name}: a {kind} with limits= cannot be {doing}: make one without, and clip u to "
-            "what the motors give; or take a ComputedTorque, whose limits= are kept there too, or "
-            "compile it"
         )
     return subject

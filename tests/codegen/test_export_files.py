@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -203,7 +204,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.export_c(hold, tmp_path / "hold")
     reach = hc.FrameTask("tip_right", "x z")
     task = hc.TaskSpaceControl(mech, reach, 400.0, 40.0)
-    hc.export_c(task, tmp_path / "task")
+    hc.export_c(replace(task, **within), tmp_path / "task")
     both = list(mech.coordinate_names)
     hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
     hc.export_c(mech, tmp_path / "weighed", measured=both)

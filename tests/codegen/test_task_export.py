@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from exported import STRICT, Exported, compilers, run
 from support import few, relative
 from task_code import frame, laws, reference, robot, states
-from test_task_code import on_the_way
+from test_task_code import limited_laws, on_the_way
 
 import holoctl as hc
 from holoctl.codegen.laws.task_rows import reference_value
@@ -138,6 +139,156 @@ def test_torque_from_motors(built):
     assert status == "OK"
     expected = hc.PreparedInverseDynamics(mech).torque(*hc.assemble(mech), [1.0, 2.0])
     assert relative(u, expected) < 1e-9
+
+
+# ----------------------------------------------------------------------------------- limits
+
+
+POLICIES = ("nearest", "scale")
+
+
+def limited_law(robot_name, limits, friction, policy, which):
+    """One of `limited_laws`: 0 an impedance with the natural inertia, 1 another law."""
+    return list(limited_laws(robot_name, policy, limits, friction))[which]
+
+
+LIMITED = [("ankle", "joints", True, 0), ("ankle", "joints", False, 1), ("ankle", "rates", True, 1),
+           ("ankle", "efforts", False, 0), ("five_bar", "rates", True, 0),
+           ("five_bar", "joints", False, 1)]  # fmt: skip
+
+
+def in_python(controller, q, v, asked):
+    """The torque, and ``scale`` as C has it."""
+    loop = controller.track(lambda t: asked)
+    u, scale = loop(0.0, q, v), loop.last.scale
+    return u, -1.0 if np.isnan(scale) else scale
+
+
+@pytest.fixture(scope="module")
+def within_limits(tmp_path_factory):
+    """A law with limits, exported when it is first asked for."""
+
+    @cache
+    def exported(case, policy):
+        controller = limited_law(*case[:3], policy, case[3])
+        return controller, Exported(controller, tmp_path_factory.mktemp("limited"))
+
+    return exported
+
+
+@pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
+@pytest.mark.parametrize("case", few(LIMITED, LIMITED[:1]), ids=str)
+def test_a_law_within_limits_is_that_of_the_controller(case, policy, within_limits):
+    controller, c = within_limits(case, policy)
+    mech, rng, seen = controller.mech, np.random.default_rng(8), Counter()
+    c.reset()
+    for k, (q, fast) in enumerate(states(mech, 36, rng)):
+        near = (1.0, 0.1, 0.01)[k % 3]
+        v = near * fast
+        value, rate, acceleration = reference(controller, q, v, rng)
+        here = TaskSubject(controller).task.at(hc.project(mech, q, v).kinematics).value
+        asked = here + near * (value - here), near * rate, 10.0 * near * acceleration
+        status, u = c.call("torque", q, v, *given(controller, asked))
+        expected, scale = in_python(controller, q, v, asked)
+        assert relative(u, expected) < 1e-11
+        assert (status, c.c.scale) == (
+            "OK" if scale == 1.0 else "LIMITED", pytest.approx(scale, abs=1e-9)
+        )  # fmt: skip
+        seen[status, scale > 0.0] += 1
+    assert seen["OK", True] > 3
+    assert seen["LIMITED", True] + seen["LIMITED", False] > 4
+    if case == LIMITED[0]:  # the efforts of others are scaled always or, as they fall, never
+        assert seen["LIMITED", False] > 3
+        assert policy == "nearest" or seen["LIMITED", True] > 3
+
+
+@pytest.mark.parametrize("policy", few(POLICIES, ["scale"]))
+@pytest.mark.parametrize("case", few(LIMITED, LIMITED[:1]), ids=str)
+def test_within_limits_it_builds_strictly_and_its_self_test_is_limited(
+    case, policy, within_limits, tmp_path
+):
+    _, c = within_limits(case, policy)
+    header, source, test = c.paths[:3]
+    assert "LIMITED] > 0" in test.read_text()
+    assert "the commanded motion exceeds" in header.read_text()
+    for compiler in compilers():
+        run(compiler, *STRICT, "-O1", source, test, "-o", tmp_path / "test", "-lm")
+        assert "all is well" in run(tmp_path / "test")
+
+
+@pytest.mark.parametrize("level", few(["-O1", "-O2", "-O3"], ["-O2"]))
+def test_a_law_of_one_motor_within_limits_builds_without_a_warning(level, tmp_path):
+    """Of arrays of one number, a compiler believes to know more."""
+    mech = robot("four_bar")
+    limits = hc.Limits(effort=3.0, velocity=2.0)
+    controller = hc.ComputedTorque(mech, 400.0, 40.0, limits=limits)
+    c = Exported(controller, tmp_path, measured="all")
+    for compiler in compilers():
+        run(compiler, *STRICT, level, "-c", c.paths[1], "-o", tmp_path / "law.o")
+
+
+def test_what_is_held_is_within_limits_too(within_limits):
+    controller, c = within_limits(LIMITED[0], "scale")
+    mech, rng = controller.mech, np.random.default_rng(9)
+    most = controller.limits.effort
+    c.reset()
+    q, v = states(mech, 1, rng)[0]
+    value, rate, _ = given(controller, reference(controller, q, v, rng))
+    status, u = c.call("torque", q, v, value, rate, [1e4, -1e4])
+    assert status == "LIMITED"
+    assert np.abs(u).max() == most
+    held = [c.call("torque", q, np.nan * v, value, rate, [0.0, 0.0]) for _ in range(101)]
+    assert [status for status, _ in held] == ["NOT_FINITE"] * 100 + ["EXPIRED"]
+    np.testing.assert_array_equal([found for _, found in held[:100]], [u] * 100)
+    assert not held[100][1].any()
+    assert c.c.scale == np.inf
+    c.reset()
+    assert c.call("torque", q, v, value, rate, [1e12, 0.0])[0] == "OVERFLOW"
+    with pytest.raises(hc.InputError, match="times their limits"):
+        controller.torque(q, v, (value, rate, [1e12, 0.0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+def test_wild_input_never_leaves_the_limits(policy, within_limits):
+    controller, c = within_limits(LIMITED[0], policy)
+    mech, rng, seen = controller.mech, np.random.default_rng(10), Counter()
+    c = c.again()
+    c.c.closure_limit = c.c.velocity_limit = np.inf
+    known = [
+        (q, v, *given(controller, reference(controller, q, v, rng)))
+        for q, v in states(mech, 20, rng)
+    ]
+    for k in range(4000):
+        asked = [np.array(x) for x in known[k % 20]]
+        for x in asked[k % 2 * 2 :]:
+            if rng.uniform() < 0.5:
+                x[rng.integers(x.size)] = rng.normal() * 10.0 ** rng.uniform(-300.0, 300.0)
+        if k % 7 == 0:
+            asked[rng.integers(5)][0] = rng.choice([np.nan, np.inf, -np.inf])
+        status, u = c.call("torque", *asked)
+        seen[status] += 1
+        assert (np.abs(u) <= controller.limits.effort).all()
+        assert np.isfinite(np.concatenate(asked)).all() or status in ("NOT_FINITE", "EXPIRED")
+    assert {"LIMITED", "NOT_FINITE", "OVERFLOW"} <= seen.keys()
+
+
+@pytest.mark.slow
+def test_torque_from_motors_within_limits(within_limits):
+    controller, c = within_limits(LIMITED[1], "scale")
+    mech, loop, rng = controller.mech, controller.loop(), np.random.default_rng(6)
+    c.reset()
+    start, seen = mech.motor_positions(hc.assemble(mech)[0]), set()
+    for k in range(12):
+        x, rates = start + 0.02 * k, 0.3 * rng.normal(size=2)
+        asked = np.zeros(2), rng.normal(size=2), 10.0 ** (k % 4) * rng.normal(size=2)
+        status, u = c.call("torque_from_motors", x, rates, *asked)
+        seen.add(status)
+        assert relative(u, loop.torque_from_motors(x, rates, asked)) < 1e-9
+    assert seen == {"OK", "LIMITED"}
+
+
+# ------------------------------------------------------------------------------------ its files
 
 
 def test_the_header_says_what_is_what(built):

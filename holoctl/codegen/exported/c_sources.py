@@ -181,12 +181,13 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
         functions = [laws.errors, laws.law, laws.hold, laws.matrix]
     else:
         text = limits_c(limits)
-        for found in filter(None, (laws.limited_law, laws.limited_hold)):
+        of_task = None if laws.task is None else laws.task.limited
+        for found in filter(None, (laws.limited_law, laws.limited_hold, of_task)):
             made = limited_c(found, limits, "found", LAW, symbols)
             more.append(made.stages)
             text += made.driver
             shared[f"{found.function.name()}_shared"] = made.shared
-    functions += [] if laws.task is None else [laws.task.function]
+    functions += [] if laws.task is None or limits is not None else [laws.task.function]
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
     noise = f"c->closure + c->velocity_residual / {number(earlier(E))}"
@@ -201,6 +202,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
         "laws": batched_source([f for f in functions if f is not None], LAW, symbols, more),
         "law_inputs": _inputs(["q", "v", "target", *["rates", "share"] * laws.at_reference], laws),
         "hold_inputs": _inputs(held, laws), "state": "q, t" if laws.timed else "q",
+        "task_inputs": _inputs(["q", "v", *laws.references], laws),
         "rows": laws.matrix.size1_out(0), "closed": laws.law.numel_out(2),
         "kept": laws.law.numel_out(5), "tolerance": number(broken_at_least(E)),
         "noise": "kept_noise(closed, moved, speed)" if E.partition.tolerance > 0.0 else noise,
@@ -224,7 +226,7 @@ def _task(task: TaskExport) -> dict[str, object]:
     bound, law = task.subject.task, task.subject.law
     (along, _), count = reference_pose(bound), reference_size(bound)
     return {
-        "task": comment(bound.labels[0]), "task_rows": len(bound.labels), "value_size": count,
+        "task_rows": len(bound.labels), "value_size": count,
         "task_table": "\n".join(f" *   {i}  {comment(x)}" for i, x in enumerate(bound.labels)),
         "natural": law.natural, "inertia": law.inertia is not None, "damped": law.damped,
         "posture": len(bound.labels) < task.subject.partition.actuation_rank,

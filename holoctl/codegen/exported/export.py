@@ -30,7 +30,7 @@ from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
-from holoctl.codegen.task_law_options import check_own_options, task_subject_of
+from holoctl.codegen.task_law_options import TaskSubject, check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LimitsLaw
@@ -149,7 +149,7 @@ def export_c(
         Without CasADi; for invalid arguments; for joints, constraints and forces that have no
         expressions, or wrong ones, by name; if a file would be overwritten that holoctl did not
         write; for a controller with integral action, or with the policy "raise" for its limits;
-        for a law of several tasks, or one that `compile` refuses.
+        for a law of tasks that `compile` refuses.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
@@ -212,7 +212,7 @@ def export_c(
             )
         subject = subject_of(what, partition, weights, NOT_GIVEN, closure_limit, velocity_limit)
     mech, weights, off = subject.mech, subject.weights, subject.limits
-    law = _keeping(what, subject, limits)
+    law = _keeping(what, of_task or subject, limits)
     one_of("in_trouble", in_trouble, POLICIES)
     if whole("hold_limit", hold_limit, 0) > _MOST_HELD:
         raise InputError(f"hold_limit must be {_MOST_HELD} at most; got {hold_limit}")
@@ -253,7 +253,7 @@ def _estimator(
         raise
 
 
-def _keeping(what: Any, subject: Subject, limits: Any) -> LimitsLaw | None:
+def _keeping(what: Any, subject: Subject | TaskSubject, limits: Any) -> LimitsLaw | None:
     """The limits law, if it can be exported."""
     law = subject.keeping
     if limits is not None:

@@ -7,7 +7,7 @@ of the solution in the constraints.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,15 @@ from holoctl.codegen.laws.border_expressions import Sensing
 from holoctl.codegen.laws.closed_state import ClosedStateLaw, closed_state
 from holoctl.codegen.laws.computed_torque import at_reference, errors_function
 from holoctl.codegen.laws.inverse_dynamics import holding_function, inverse_function
-from holoctl.codegen.laws.limited import LimitedLaw, as_it_moves, caused_by, limited
+from holoctl.codegen.laws.limited import (
+    LimitedLaw,
+    as_it_moves,
+    caused_by,
+    limited,
+    limited_efforts,
+)
 from holoctl.codegen.laws.residuals import broken_rows, measures
-from holoctl.codegen.laws.task import NAMES, task_efforts, task_reference
+from holoctl.codegen.laws.task import NAMES, TaskEfforts, task_efforts, task_reference
 from holoctl.codegen.matrices import dense, total
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
@@ -41,10 +47,13 @@ class TaskExport:
     function : ``task(q, v, value, rate, acceleration[, t])``
         ``-> u, guard, closed, moved, speed, kept, size, missed, singular``, as `Laws.law`; missed
         is of the rows of the task, singular their part of the guard.
+    limited : LimitedLaw or None
+        With limits, its replacement, as `Laws.limited_law`.
     """
 
     subject: TaskSubject
     function: Any
+    limited: LimitedLaw | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +143,9 @@ def exported_laws(
         holding += state
     A = _matrix(E)
     forces = [x for x in (E.forces.friction, E.forces.others) if x is not None]
-    asked, of_a_task = ([], []) if of_task is None else _task(E, of_task)
-    everything = [*outputs, *holding, *forces, A, *of_a_task]
+    of_a_task = None if of_task is None else _task(E, of_task)
+    everything = [*outputs, *holding, *forces, A]
+    everything += [] if of_a_task is None else of_a_task.outputs.values()
     timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in everything)
     t, label = ([E.t], ["t"]) if timed else ([], [])
     results = ["u", "guard", "closed", "moved", "speed", "kept", "size", "missed"]
@@ -164,25 +174,41 @@ def exported_laws(
         limits,
         limited_law,
         limited_hold,
-        None if of_task is None else TaskExport(of_task, _task_function(E, asked, of_a_task, t)),
+        None if of_a_task is None else _task_export(E, of_a_task, limits, t),
     )
 
 
-def _task(E: Expressions, subject: TaskSubject) -> tuple[list[SX], list[SX]]:
-    """The symbols of a reference, and the outputs of the function ``task``."""
+class _TaskOutputs(NamedTuple):
+    """A law of one task: its reference, efforts, and the outputs of the function ``task``."""
+
+    subject: TaskSubject
+    asked: list[SX]
+    found: TaskEfforts
+    outputs: dict[str, SX]
+
+
+def _task(E: Expressions, subject: TaskSubject) -> _TaskOutputs:
     asked, off = task_reference(subject), measures(E)
     found = task_efforts(E, subject, asked)
     kept, redundant, size = broken_rows(E, found.a)
-    return asked.inputs, [
-        found.u, found.guard, _dense(off.errors), _dense(off.rates), off.speed,
-        _dense([*kept, *redundant]), size, _dense(found.missed), found.singular,
-    ]  # fmt: skip
+    return _TaskOutputs(subject, asked.inputs, found, {
+        "u": found.u, "guard": found.guard, "closed": _dense(off.errors),
+        "moved": _dense(off.rates), "speed": off.speed, "kept": _dense([*kept, *redundant]),
+        "size": size, "missed": _dense(found.missed), "singular": found.singular,
+    })  # fmt: skip
 
 
-def _task_function(E: Expressions, asked: list[SX], outputs: list[SX], t: list[SX]) -> Any:
-    results = ["u", "guard", "closed", "moved", "speed", "kept", "size", "missed", "singular"]
-    names = ["q", "v", *NAMES, *(["t"] if t else [])]
-    return casadi_module().Function("task", [E.q, E.v, *asked, *t], outputs, names, results)
+def _task_export(
+    E: Expressions, task: _TaskOutputs, limits: LimitsLaw | None, t: list[SX]
+) -> TaskExport:
+    given = [E.q, E.v, *task.asked, *t], ["q", "v", *NAMES, *(["t"] if t else [])]
+    results, own = list(task.outputs), {x: y for x, y in task.outputs.items() if x != "u"}
+    outputs = list(task.outputs.values())
+    function = casadi_module().Function("task", given[0], outputs, given[1], results)
+    if limits is None:
+        return TaskExport(task.subject, function, None)
+    kept = limited_efforts(E, task.subject, limits, "task", given, task.found, own)
+    return TaskExport(task.subject, function, kept)
 
 
 def _limited_hold(

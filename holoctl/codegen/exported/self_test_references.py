@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -13,14 +13,36 @@ from holoctl.codegen.laws.task_rows import reference_value
 from holoctl.control.tasks.task_terms import task_terms
 from holoctl.projector.projection import project
 
-__all__ = ["task_state"]
+__all__ = ["TaskState", "task_state"]
+
+
+class TaskState(NamedTuple):
+    """A reference of a task at a state, and what becomes of it.
+
+    Attributes
+    ----------
+    reference : tuple of arrays
+        Value, rate and acceleration, as numbers.
+    free, torque : (nu,) arrays
+        The torque of the law without limits, and that of the controller.
+    guard : float
+        Of the law.
+    worse : float
+        How many times worse conditioned it is than the inverse dynamics of the motors.
+    """
+
+    reference: tuple[Array, Array, Array]
+    free: Array
+    torque: Array
+    guard: float
+    worse: float
 
 
 def task_state(
-    task: TaskExport, q: Array, v: Array, t: float, timed: bool, rng: np.random.Generator
-) -> tuple[tuple[Array, Array, Array], Array | None, float]:
-    """Value, rate and acceleration a little off a state, the torque there, None where the guard of
-    the law does not trust it, and how many times worse conditioned it is than that of the motors.
+    task: TaskExport, q: Array, v: Array, t: float, timed: bool, hasty: float,
+    rng: np.random.Generator,
+) -> TaskState:  # fmt: skip
+    """A reference a little off a state; its acceleration is `hasty` times the usual one.
 
     Raises
     ------
@@ -37,14 +59,16 @@ def task_state(
         value: Any = found.value * pin.exp6(step)
     else:
         value = found.value + 0.05 * off[0]
-    reference = value, found.rate + 0.1 * off[1], 2.0 * off[2]
+    reference = value, found.rate + 0.1 * off[1], 2.0 * hasty * off[2]
     torque = subject.torque(q, v, reference, t)
     (wanted,) = subject.own.wanted(reference)
     numbers = reference_value(bound, wanted.value), wanted.rate, wanted.acceleration
-    outputs = task.function.call([q, v, *numbers, *([t] if timed else [])])
-    trusted = float(outputs[1]) < 0.5
+    law = task.function if task.limited is None else task.limited.function
+    outputs = law.call([q, v, *numbers, *([t] if timed else [])])
+    known = dict(zip(law.name_out(), outputs, strict=True))
+    free = np.array(known["u" if task.limited is None else "asked"]).ravel()[: subject.mech.nu]
     worse = max(1.0, found.condition if np.isfinite(found.condition) else 1.0)
-    return numbers, torque if trusted else None, worse
+    return TaskState(numbers, free, torque, float(known["guard"]), worse)
 
 
 def _tasks(controller: Any) -> tuple[Any, ...]:

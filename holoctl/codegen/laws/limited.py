@@ -28,7 +28,7 @@ from holoctl.codegen.laws.computed_torque import torque
 from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, motor_constraints
 from holoctl.codegen.laws.measurement_model import JointReading, joint_readings
 from holoctl.codegen.laws.tangent_step import placed_function
-from holoctl.codegen.laws.task import NAMES, guarded_efforts
+from holoctl.codegen.laws.task import NAMES, TaskEfforts, guarded_efforts
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.limit_policies import LimitsLaw
@@ -52,6 +52,7 @@ __all__ = [
     "bounding_functions",
     "caused_by",
     "limited",
+    "limited_efforts",
     "limited_task",
     "limited_torque",
 ]
@@ -108,11 +109,24 @@ def limited_task(E: Expressions, subject: TaskSubject, law: LimitsLaw) -> Limite
         As `task_function`.
     """
     asked, found, guard = guarded_efforts(E, subject)
-    u, a, base = found.u, found.a, found.base()
+    given = [E.q, E.v, *asked.inputs, E.t], ["q", "v", *NAMES, "t"]
+    return limited_efforts(E, subject, law, "torque", given, found, {"guard": guard})
+
+
+def limited_efforts(
+    E: Expressions,
+    subject: TaskSubject,
+    law: LimitsLaw,
+    name: str,
+    given: tuple[list[SX], list[str]],
+    found: TaskEfforts,
+    more: dict[str, SX],
+) -> LimitedLaw:
+    """The efforts of a law of one task as `limited` takes them; one of `more` is its guard."""
+    u, a, base, guard = found.u, found.a, found.base(), more["guard"]
     if subject.at_reference or subject.law.natural:  # not what these efforts cause
         a, base, guard = as_it_moves(E, law, u, base[0], guard)
-    given = [E.q, E.v, *asked.inputs, E.t], ["q", "v", *NAMES, "t"]
-    return limited(E, law, "torque", given, {"guard": guard}, (u, a), base)
+    return limited(E, law, name, given, {**more, "guard": guard}, (u, a), base)
 
 
 def limited(
