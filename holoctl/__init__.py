@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from holoctl import methods, protocols, results
     from holoctl.app.animate import animate
     from holoctl.app.draw import draw
+    from holoctl.app.identification_plot import plot_fit
     from holoctl.app.plot_run import plot_run
     from holoctl.app.style import style
     from holoctl.app.view.view import save_view, view
@@ -138,6 +139,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "app.animate": ["animate"],
     "app.draw": ["draw"],
+    "app.identification_plot": ["plot_fit"],
     "app.plot_run": ["plot_run"],
     "app.style": ["style"],
     "app.view.view": ["save_view", "view"],

@@ -54,6 +54,7 @@ PRINTERS = {
     "app.printing",
     "app.linearize_command",
     "app.excite_command",
+    "app.identify_command",
     "app.retime_command",
     "app.map_command",
     "app.modes_command",

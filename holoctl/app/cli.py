@@ -20,6 +20,7 @@ import numpy as np
 import holoctl
 from holoctl.app.exceeded_limits import exceeded_efforts
 from holoctl.app.excite_command import add_excite
+from holoctl.app.identify_command import add_identify
 from holoctl.app.linearize_command import add_linearize
 from holoctl.app.map_command import add_map
 from holoctl.app.modes_command import add_modes
@@ -137,8 +138,8 @@ def _parser() -> argparse.ArgumentParser:
         "holoctl export five_bar --out five_bar_c --kp 400 --kd 40", _EXPORT,
     )  # fmt: skip
     for add in (
-        add_modes, add_simulate, add_linearize, add_retime, add_excite, add_map, add_transmission,
-        add_view, add_new,
+        add_modes, add_simulate, add_linearize, add_retime, add_excite, add_identify, add_map,
+        add_transmission, add_view, add_new,
     ):  # fmt: skip
         add(commands)
     demo = commands.add_parser(

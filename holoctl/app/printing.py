@@ -24,8 +24,10 @@ def answer(
     as_table: Callable[[Any], Table],
     show: Callable[[Any], None],
     draw: Callable[[Any], Any] | None = None,
+    page: Callable[[Any], str] | None = None,
 ) -> None:
-    """Print a result in the requested format, and write the files of ``--out``.
+    """Print a result in the requested format, and write the files of ``--out``; `page` gives the
+    text of an HTML file.
 
     Raises
     ------
@@ -42,6 +44,8 @@ def answer(
                     _write_csv(file, as_table(result))
             elif path.suffix.lower() == ".npz":
                 result.save(path)
+            elif page is not None and path.suffix.lower() == ".html":
+                path.write_text(page(result), "utf-8")
             else:
                 from holoctl.app.design_plot import draw_result
 

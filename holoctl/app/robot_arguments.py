@@ -79,14 +79,16 @@ GAINS: tuple[Option, ...] = (
 
 def robot_command(
     commands: Any, name: str, run: Any, short: str, description: str, example: str,
-    options: Iterable[Option] = (), instead: Iterable[Option] = (),
+    options: Iterable[Option] = (), instead: Iterable[Option] = (), before: Iterable[Option] = (),
 ) -> None:  # fmt: skip
-    """A command on a robot from a file, with options; of those in `instead` one at a time."""
+    """A command on a robot from a file, with options; of those in `instead` one at a time, and
+    those in `before` in front of the file."""
     parser = commands.add_parser(
         name, help=short, description=description, epilog=f"example: {example}"
     )
     parser.set_defaults(run=run)
     add_options(parser, [
+        *before,
         ("file", "a robot description (.urdf, .xml or .mjcf, .sdf), or the name of a shipped "
          f"robot: {', '.join(robot_names())}", {"type": _robot_path, "metavar": "FILE"}),
         ("--closures", "closures and motors (default: the YAML file next to it)",
