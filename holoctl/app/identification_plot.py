@@ -190,7 +190,7 @@ def _efforts(axes: list[Axes], fit: Fit, data: Regression, i: int) -> None:
     rate.axhline(0.0, color=INK, linewidth=0.6)
     rate.axvline(0.0, color=OPEN, linewidth=0.6, linestyle=":")
     rate.set(
-        xlabel=f"rate ({'m/s' if unit == 'N' else 'rad/s'})", ylabel=f"residual of the fit ({unit})"
+        xlabel=f"rate ({'m/s' if unit == 'N' else 'rad/s'})", ylabel=f"residual ({unit})"
     )
 
 

@@ -43,13 +43,11 @@ __all__ = ["add_identify"]
 log = logging.getLogger(__name__)
 
 WORDS = {
-    "m": "the mass of {}", "mx": "the first moment m x of {}", "my": "the first moment m y of {}",
-    "mz": "the first moment m z of {}", "viscous": "viscous friction of {}",
-    "coulomb": "Coulomb friction of {}", "stribeck": "friction at the start of {}",
-    "rotor": "the rotor of {}", "offset": "the offset of {}", "stiffness": "the stiffness of {}",
-    "damping": "the damping of {}",
+    "m": "mass", "mx": "m x", "my": "m y", "mz": "m z", "viscous": "viscous friction",
+    "coulomb": "Coulomb friction", "stribeck": "friction at the start", "rotor": "rotor inertia",
+    "offset": "offset",
 }  # fmt: skip
-"""Parameters in words, by the end of their name; others, such as moments of inertia, are quoted."""
+"""Ends of names of parameters in words; others are quoted."""
 
 
 def add_identify(commands: Any) -> None:
@@ -59,8 +57,8 @@ def add_identify(commands: Any) -> None:
         "masses, inertias and friction from a log of a motion",
         "Find the dynamic parameters that fit measured efforts, physically consistent and near "
         "those of the robot file. Columns of the log: t (s), JOINT.q (rad or m) of the measured "
-        "joints, MOTOR.u (N m or N), and JOINT.v if rates are measured. Friction and springs of "
-        "the file act with --losses only. The branch is that of the reference; --set changes it.",
+        "joints, MOTOR.u (N m or N), and JOINT.v if rates are measured. The branch is that of the "
+        "reference; --set changes it.",
         "holoctl identify log.csv robot.urdf --friction motors --test other.csv --save new.yaml",
         [("--friction", "the joints with unknown friction (default: none)",
           {"choices": ["joints", "motors", "model"]}),
@@ -215,7 +213,9 @@ def _sections(found: _Identified) -> list[tuple[str, str]]:
     errors = [f"{'':{wide}} {'prior':>9} {'fit':>9}", *(
         f"{name:{wide}} {a:9.2%} {b:9.2%}" for name, (a, b) in found.errors().items()
     )]  # fmt: skip
-    on = "the log of the fit, so too good; --test" if found.test is None else "the test log"
+    on = (
+        "the log of the fit itself (--test takes another)" if found.test is None else "the test log"
+    )
     left = residual_diagnosis(found.judged, fit.p).findings
     sections = [
         ("log", notes),
@@ -225,10 +225,21 @@ def _sections(found: _Identified) -> list[tuple[str, str]]:
         ("strength of the prior", [_strength(fit)]),
         (f"errors on {on}", errors),
         ("residuals", left or ["they follow no motion"]),
-        ("parameters", str(fit).splitlines()),
+        ("parameters", _before_and_after(fit)),
         ("what the log does not tell apart", untold(fit.base)),
     ]
     return [(title, "\n".join(f"  {line}" for line in lines)) for title, lines in sections]
+
+
+def _before_and_after(fit: Fit) -> list[str]:
+    """The parameters that the log has an influence of, in the prior and the fit; active bounds."""
+    names = [x for x in fit.model.names if x not in fit.base.unseen]
+    wide, prior = max(map(len, names)), dict(zip(fit.model.names, fit.prior, strict=True))
+    lines = [f"{'':{wide}} {'prior':>11} {'fit':>11}", *(
+        f"{x:{wide}} {prior[x].round(12) + 0.0:11.4g} {round(fit.values[x], 12) + 0.0:11.4g}"
+        for x in names
+    )]  # fmt: skip
+    return lines + [f"active bounds: {', '.join(fit.active)}"] * bool(fit.active)
 
 
 def _undecided(base: BaseParameters) -> str:
@@ -245,31 +256,34 @@ def _strength(fit: Fit) -> str:
 
 def untold(base: BaseParameters) -> list[str]:
     """What the equations do not tell apart, in sentences."""
-    names = base.model.names
-    alone = {x for x in base.independent if x in base.expressions}
-    found = [f"{listing([in_words(x) for x in base.unseen], 99)}: no influence"] * bool(base.unseen)
+    found = [f"{in_words(base.unseen)}: no influence"] if base.unseen else []
     groups = dict[tuple[str, ...], list[str]]()
-    for j, name in enumerate(names):
+    for j, name in enumerate(base.model.names):
         rows = np.flatnonzero(base.matrix[:, j])
         if name not in base.independent and rows.size:
             groups.setdefault(tuple(base.independent[i] for i in rows), []).append(name)
     found += [
-        f"{listing([in_words(x) for x in those], 99)}: only together with "
-        f"{listing([in_words(x) for x in others], 99)}"
+        f"{in_words(those)}: only together with {in_words(others)}"
         for others, those in groups.items()
     ]
+    alone = set(base.independent)
     found += [f"as one number: {x}" for x in base.expressions if x not in alone]
     return found or ["it tells all parameters apart"]
 
 
-def in_words(name: str) -> str:
-    """A parameter in words."""
-    of, _, what = name.rpartition(".")
-    return WORDS.get(what, f"{what} of {{}}" if of else what).format(of)
+def in_words(names: Sequence[str]) -> str:
+    """Parameters in words: "mass, Iyy of proximal_left; viscous friction of motor_left"."""
+    of = dict[str, list[str]]()
+    for name in names:
+        body, _, what = name.rpartition(".")
+        of.setdefault(body, []).append(WORDS.get(what, what))
+    return "; ".join(
+        ", ".join(those) + (f" of {body}" if body else "") for body, those in of.items()
+    )
 
 
 def _show(found: _Identified) -> None:
-    print(f"{found.fit.model.mech.name}: parameters from {found.data.measurements!r}"[:200])
+    print(f"{found.fit.model.mech.name}: {repr(found.data.measurements)[15:-1]}")
     for title, text in _sections(found):
         print(f"\n{title}\n{text}")
     for path in found.saved:
@@ -302,7 +316,7 @@ def _page(found: _Identified) -> str:
 
 def _table(found: _Identified) -> tuple[list[str], list[list[Any]]]:
     fit = found.fit
-    rows: Sequence[Any] = zip(fit.model.names, fit.prior.tolist(), fit.p.tolist(), strict=True)
+    rows = zip(fit.model.names, fit.prior.tolist(), fit.p.tolist(), strict=True)
     return ["parameter", "prior", "fit"], [list(row) for row in rows]
 
 
