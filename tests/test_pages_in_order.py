@@ -14,8 +14,9 @@ from holoctl.app.cli import main
 from holoctl.constraints.closure import JOINTS
 
 PAGES = [page for page in ALL_PAGES if is_one_program(page)]
-QUICK = [page for page in PAGES if page.stem != "tutorial-delta"]
-"""The short run's: the Delta simulates for long what other tests do too."""
+LONG = ("tutorial-delta", "tutorial-identification")
+QUICK = [page for page in PAGES if page.stem not in LONG]
+"""The short run's: the others simulate for long what other tests do too."""
 
 
 @pytest.mark.parametrize("page", few(PAGES, QUICK), ids=lambda page: page.stem)

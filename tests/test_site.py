@@ -287,7 +287,10 @@ QUESTIONS = {
     "what is a certificate": "faq.html",
     "contact of two feet": "faq.html",
     "bearing reaction forces": "faq.html",
-    "identify friction": "scope.html",
+    "identify friction": "identification.html",
+    "identify masses from measurements": "identification.html",
+    "payload mass": "identification.html",
+    "my CAD masses are wrong": "tutorial-identification.html",
     "collision checking": "scope.html",
     "elastic joints": "scope.html",
     "MPC": "scope.html",
@@ -321,7 +324,7 @@ def found_first(site):
 def test_a_question_finds_its_page_first(site):
     found = {question: pages[:1] for question, pages in found_first(site).items()}
     missed = {q: found[q] for q, page in QUESTIONS.items() if [p for p, _ in found[q]] != [page]}
-    assert len(QUESTIONS) == 75
+    assert len(QUESTIONS) == 78
     assert missed == {}
 
 

@@ -32,6 +32,7 @@ ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")
 
 DRAWN_BY = {
     "draw_the_robots": "robots.png",
+    "identify_five_bar": "identified.png",
     "leg_as_a_spring": "leg-spring.png",
     "map_a_workspace": "workspace.png",
     "parallel_ankle": "ankle.png",

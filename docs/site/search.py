@@ -44,6 +44,11 @@ WORDS = {
     "meshes, mimic joint",
     "tutorial-delta.html": "delta robot, parallel robot, step by step",
     "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
+    "tutorial-identification.html": "my CAD masses are wrong, log file, CSV of a motion, step by step",
+    "identification.html": "identify masses from measurements, identify friction, identify "
+    "parameters, wrong masses, fit, regressor, calibration of masses",
+    "identification.html#payloads-and-currents": "identify the payload, payload mass, unknown load, "
+    "motor constant, torque constant",
     "closing-axes.html": "closing joint, hinge, ball joint, universal joint, screw joint, "
     "prismatic joint, slider, rod, loop axes",
     "file-formats.html": "URDF with loops, robot description, load a robot file, YAML",
@@ -109,7 +114,7 @@ WORDS = {
     "faq.html#can-two-feet-stand-on-the-ground": "two feet, walking, legged, double support, "
     "stance, ground reaction force, contact of feet",
     "scope.html": "comparison, compare with Drake, MuJoCo, alternatives, not supported",
-    "scope.html#out": "identify parameters, identify friction, collision checking, self-collision, "
+    "scope.html#out": "collision checking, self-collision, "
     "MPC, model-predictive control, GPU, Simulink, FMU, flexible joint, elastic joint, "
     "backlash, rolling wheels",
     "from-pinocchio.html": "constraintDynamics, RigidConstraintModel",
