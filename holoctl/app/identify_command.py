@@ -72,6 +72,8 @@ def add_identify(commands: Any) -> None:
           "separated by commas", {"metavar": "GAIN"}),
          ("--cutoff", "of the filter, Hz: above the motion, below vibrations (%(default)g)",
           {"type": typed_number, "default": 10.0, "metavar": "HZ"}),
+         ("--lag", "the time by which efforts are recorded later than positions, s (default: "
+          "estimated)", {"type": typed_number, "metavar": "SECONDS"}),
          ("--period", "of a motion that repeats, s; it is fitted then, not filtered",
           {"type": typed_number, "metavar": "SECONDS"}),
          ("--test", "a log of another motion, on which the fit is tested", {"metavar": "LOG"}),
@@ -123,6 +125,8 @@ def _identify(given: argparse.Namespace) -> int:
         mech, friction=given.friction, rotors=given.rotors, offsets=given.offsets
     )  # fmt: skip
     options: dict[str, Any] = {"cutoff": given.cutoff, "start": start}
+    if given.lag is not None:
+        options["lag"] = given.lag
     if given.period is not None:
         options |= {"method": "periodic", "period": given.period}
     logs = [_measured(given, path, mech) for path in (given.log, given.test) if path is not None]

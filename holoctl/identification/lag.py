@@ -66,8 +66,8 @@ def estimated_lag(W: Array, y: Callable[[float], Array], largest: float) -> tupl
     if best in (0, TRIALS - 1):
         raise InputError(
             f"efforts fit best {abs(trials[best]):.3g} s or more "
-            f"{'later' if best else 'earlier'} than positions: their clocks differ; correct them, "
-            "or give lag= if it is known"
+            f"{'later' if best else 'earlier'} than positions: their clocks differ, or friction "
+            "that the model lacks (friction=) looks like a lag; correct that, or give lag="
         )
     lag, distance = float(trials[best]), float(trials[1] - trials[0])
     small = 0.05 * distance

@@ -30,10 +30,10 @@ def motion(w=6.0):
     return t, x, MASS * np.array(u) + VISCOUS * v + noise
 
 
-def log(path, w=6.0, names=("t", "crank.q", "crank.u"), scale=1.0):
+def log(path, w=6.0, names=("t", "crank.q", "crank.u")):
     t, x, u = motion(w)
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([names, *np.column_stack([t, x, scale * u]).tolist()])
+        csv.writer(file).writerows([names, *np.column_stack([t, x, u]).tolist()])
     return str(path)
 
 
@@ -97,7 +97,7 @@ def test_names_of_columns_currents_and_tables(capsys, tmp_path):
         ({"names": ("t", "crank.q", "crank.effort")}, [], "no column is a effort"),
         ({"names": ("t", "krank.q", "crank.u")}, [], "no joint 'krank'"),
         ({"names": ("t", "crank.q", "krank.u")}, [], "'krank'"),
-        ({"scale": -1.0}, [], "negated"),
+        ({}, [], "looks like a lag"),  # without friction
         ({}, ["--columns", "crank.q"], "--columns takes NAME=COLUMN"),
         ({}, ["--columns", "t=t", "--columns", "t=u"], "--columns: 't' is given twice"),
         ({}, ["--gain", "1,2"], "--gain takes one number, or one for each of 'crank'; got 2"),
@@ -111,6 +111,16 @@ def test_what_is_wrong_is_told(capsys, tmp_path, change, more, says):
     assert code == 1
     assert says in out.err
     assert out.out == ""
+
+
+def test_a_log_is_told_what_is_wrong_before_a_fit_fails(capsys, tmp_path, caplog):
+    t, x, u = motion()
+    np.savez(tmp_path / "log.npz", **{"t": t, "crank.q": x, "crank.u": -u})
+    code, out = run(capsys, str(tmp_path / "log.npz"), "four_bar", "--lag", "0")
+    assert code == 1
+    assert "negated" in out.err
+    assert "better by" in caplog.text
+    assert "if negated: check the sign of the motor" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["none.csv", "log.txt", "empty.csv"])
