@@ -42,6 +42,9 @@ __all__ = ["add_identify"]
 
 log = logging.getLogger(__name__)
 
+BAD = 0.3
+"""A relative error above this is told by a warning."""
+
 WORDS = {
     "m": "mass", "mx": "m x", "my": "m y", "mz": "m z", "viscous": "viscous friction",
     "coulomb": "Coulomb friction", "stribeck": "friction at the start", "rotor": "rotor inertia",
@@ -147,6 +150,12 @@ def _identify(given: argparse.Namespace) -> int:
             raise
         bar.update(1)
     found = _Identified(fit, data, tests[0] if tests else None, base, findings)
+    for name, (_, error) in found.errors().items():
+        if error > BAD:
+            log.warning(
+                "the fit misses the efforts of %r by %.0f %%: see diagnosis and residuals",
+                name, 100.0 * error,
+            )  # fmt: skip
     if given.save is not None:
         found = replace(found, saved=fit.save(given.save))
     answer(given, found, _numbers, _table, _show, _draw, _page)

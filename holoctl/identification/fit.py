@@ -80,6 +80,10 @@ BAD, MUCH_BETTER, OTHER_UNITS = 0.3, 3.0, 30.0
 """Relative residuals of a fit that is suspected of efforts with other signs; the improvement that
 proves them; the factor between measured efforts and those of the prior that is told."""
 
+DATA_FIRST = 10.0
+"""Where signs are compared, residuals of 1/DATA_FIRST of those of the bad fit count as noise: with
+more noise the prior would decide."""
+
 WORSE = 2
 """The search ends this many powers of ten below the best strength."""
 
@@ -454,10 +458,16 @@ def _check_signs(
         return float(np.sqrt(np.mean((W @ p - signs * y) ** 2)))
 
     g, own = len(data.labels), missed(p, np.ones(len(data.labels)))
+    weight = DATA_FIRST / max(own, 1e-300)
+
+    def best(signs: Vector) -> float:
+        rows = np.concatenate([W, (signs * y)[:, :, None]], axis=2) * weight
+        return missed(program.solve(compressed(flat(rows)), strength, method), signs)
+
+    if own > BAD:
+        own = min(own, best(np.ones(g)))
     for signs in (-np.ones(g), *(1.0 - 2.0 * np.eye(g))) if own > BAD else ():
-        rows = np.concatenate([W, (signs * y)[:, :, None]], axis=2) / own
-        other = program.solve(compressed(flat(rows)), strength, method)
-        better = own / max(missed(other, signs), 1e-300)
+        better = own / max(best(signs), 1e-300)
         if better > MUCH_BETTER:
             which = [x for x, s in zip(data.labels, signs, strict=True) if s < 0.0]
             raise InputError(

@@ -116,11 +116,20 @@ def test_what_is_wrong_is_told(capsys, tmp_path, change, more, says):
 def test_a_log_is_told_what_is_wrong_before_a_fit_fails(capsys, tmp_path, caplog):
     t, x, u = motion()
     np.savez(tmp_path / "log.npz", **{"t": t, "crank.q": x, "crank.u": -u})
-    code, out = run(capsys, str(tmp_path / "log.npz"), "four_bar", "--lag", "0")
+    code, out = run(capsys, str(tmp_path / "log.npz"), "four_bar", "--friction", "motors",
+                    "--save", str(tmp_path / "new.yaml"))  # fmt: skip
     assert code == 1
-    assert "negated" in out.err
-    assert "better by" in caplog.text
-    assert "if negated: check the sign of the motor" in caplog.text
+    assert "with the efforts of 'crank' negated" in out.err
+    assert out.out == ""
+    assert "are lost in noise" in caplog.text
+    assert not (tmp_path / "new.yaml").exists()
+
+
+def test_a_bad_fit_is_told(capsys, tmp_path, caplog):
+    code, out = run(capsys, log(tmp_path / "log.csv"), "four_bar", "--lag", "0")
+    assert code == 0
+    assert "the fit misses the efforts of 'crank' by " in caplog.text
+    assert "even the best parameters leave" in out.out
 
 
 @pytest.mark.parametrize("name", ["none.csv", "log.txt", "empty.csv"])
