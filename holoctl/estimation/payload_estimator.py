@@ -3,7 +3,7 @@
 The momentum observer finds the unknown efforts tau of a tick (estimation/momentum_observer.py). Of
 a payload with mass m and first moment h = m c in the axes of its frame they are linear in both,
 
-    tau = -Phi [m; h]        Phi = gamma_m' J_m' [A  U; 0  -skew(A)]        U = skew(alpha) + skew(w)^2
+    tau = -Phi [m; h]      Phi = gamma_m' J_m' [A  U; 0  -skew(A)]      U = skew(alpha) + skew(w)^2
 
 A is the acceleration of the frame less gravity, alpha and w its angular acceleration and rate, in
 its axes; accelerations are ``J_m (v - v_before) / h`` and the mean bias. Rows are divided by the
@@ -22,6 +22,7 @@ loads and links; L. Ljung 1999, System Identification, chapter 11 (recursive lea
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ from holoctl.base.checks import (
     quiet,
     read_only,
     vector,
+    whole,
 )
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
@@ -105,6 +107,9 @@ class PayloadEstimator:
         Time constant of exponential forgetting, s. None: nothing is forgotten.
     false_alarm : float, optional
         Probability that `detected` is true at a tick without payload, at most.
+    every : int, optional
+        The number of ticks of one row of the equations: fewer rows take less time, and are as good
+        while ``every * dt`` is short beside ``1 / gain``.
     dt, partition, estimator, closure_limit, velocity_limit
         As `MomentumObserver`.
 
@@ -141,11 +146,12 @@ class PayloadEstimator:
     >>> import holoctl as hc, numpy as np, pinocchio as pin
     >>> mech = hc.load(hc.robot_file("delta"))
     >>> q, v = hc.assemble(mech)
-    >>> u = hc.inverse_dynamics(mech, q, v, [0, 0, 0], f_ext={"platform": [0, 0, -19.62, 0, 0, 0]}).u
+    >>> weight = {"platform": [0, 0, -19.62, 0, 0, 0]}
+    >>> u = hc.inverse_dynamics(mech, q, v, [0, 0, 0], f_ext=weight).u
     >>> payload = hc.PayloadEstimator(mech, "platform", gain=50.0, noise=0.1)
     >>> for _ in range(500):
-    ...     detected = payload.update(q, v, u)
-    >>> detected, round(payload.mass, 3), payload.center.tolist()
+    ...     payload.update(q, v, u)
+    >>> payload.detected, round(payload.mass, 3), payload.center.tolist()
     (True, 2.0, [nan, nan, nan])
     """
 
@@ -166,6 +172,7 @@ class PayloadEstimator:
         rate_noise: float = 0.0,
         forgetting_time: float | None = None,
         false_alarm: float = 1e-6,
+        every: int = 5,
         dt: float = 1e-3,
         partition: Partition | None = None,
         estimator: ClosedStateEstimator | None = None,
@@ -191,14 +198,16 @@ class PayloadEstimator:
         self.false_alarm = number("false_alarm", false_alarm, "a probability")
         if not 0.0 < self.false_alarm < 1.0:
             raise InputError(f"false_alarm is between 0 and 1; got {false_alarm!r}")
+        self.every = whole("every", every, 1)
         self.threshold = float(chdtri(4.0, self.false_alarm))
         self.length = sizes(mech.model, mech.reference, mech.bound)[0]
         self._unit = np.array([1.0, *[self.length] * 3])  # of the parameters: kg, kg m
         self._spread = mech.B * self.noise
-        self._data, self._still = mech.model.createData(), np.zeros(mech.nv)
-        self._to_frame = at.placement.toActionMatrixInverse()
-        self._turned, self._gravity = at.placement.rotation, mech.model.gravity.linear
-        self._last: _FrameMotion | None = None
+        self._model = model = mech.model.copy()  # with the frame
+        self._still = np.zeros(mech.nv)
+        own = pin.Frame("payload of holoctl", at.joint, pin.SE3(at.placement), pin.OP_FRAME)
+        self._own, self._gravity = model.addFrame(own), model.gravity.linear.copy()
+        self._data = model.createData()
         self.forget()
 
     def __repr__(self) -> str:
@@ -228,8 +237,8 @@ class PayloadEstimator:
         dt: float | None = None,
         efforts: Any = None,
         f_ext: Any = None,
-    ) -> bool:
-        """Take in the tick that ends now; whether a payload is `detected`.
+    ) -> None:
+        """Take in the tick that ends now.
 
         All arguments and errors are those of `MomentumObserver.update`. After an error the
         estimate is unchanged, and the next call takes both ticks together.
@@ -243,19 +252,15 @@ class PayloadEstimator:
         t, dt, efforts, f_ext
             As `MomentumObserver.update`.
 
-        Returns
-        -------
-        bool
-
         Raises
         ------
         InputError, InconsistentError, SingularityError
             As `MomentumObserver.update`; `SingularityError` also where the motors do not act on
             some motion.
         """
-        last = self.observer._last
+        before = self.observer._last
         self.observer.update(q, v, u, t, dt=dt, efforts=efforts, f_ext=f_ext)
-        return self._observed(last)
+        self._observed(before)
 
     @quiet
     def update_from_motors(
@@ -268,7 +273,7 @@ class PayloadEstimator:
         dt: float | None = None,
         efforts: Any = None,
         f_ext: Any = None,
-    ) -> bool:
+    ) -> None:
         """`update` from measurements of the motors, or of the joints that `estimator` measures.
 
         Parameters
@@ -276,20 +281,16 @@ class PayloadEstimator:
         q_motors, v_motors, u, t, dt, efforts, f_ext
             As `MomentumObserver.update_from_motors`.
 
-        Returns
-        -------
-        bool
-
         Raises
         ------
         InputError, InconsistentError, SingularityError, BranchError, AssemblyError
             As there.
         """
-        last = self.observer._last
+        before = self.observer._last
         self.observer.update_from_motors(
             q_motors, v_motors, u, t, dt=dt, efforts=efforts, f_ext=f_ext
         )
-        return self._observed(last)
+        self._observed(before)
 
     # --------------------------------------------------------------------------------- estimate
 
@@ -302,7 +303,7 @@ class PayloadEstimator:
     @property
     def statistic(self) -> float:
         """``z' Omega^-1 z``: without payload at most chi-square distributed with 4 degrees."""
-        return self._statistic
+        return _statistic(self._omega, self._information[:4, 4])
 
     @property
     def mass(self) -> float:
@@ -351,8 +352,8 @@ class PayloadEstimator:
         down."""
         self._rows = np.zeros((self.observer.gain.size, 5))
         self._information, self._omega = np.zeros((5, 5)), np.zeros((4, 4))
-        self._statistic = 0.0
         self._found: tuple[Vector, Array, Any] | None = None
+        self._restart(None)
 
     @quiet
     def reset(self, q: Any, v: Any, t: float = 0.0) -> None:
@@ -371,7 +372,6 @@ class PayloadEstimator:
             As there; the estimator is unchanged then.
         """
         self.observer.reset(q, v, t)
-        self._last = None
         self.forget()
 
     @quiet
@@ -397,8 +397,8 @@ class PayloadEstimator:
             return self
         other = object.__new__(PayloadEstimator)
         other.__dict__.update(self.__dict__)
-        other._information, other._omega = self._information.copy(), self._omega.copy()
         other.observer, other._rows = observer, np.zeros((observer.gain.size, 5))
+        other._restart(None)
         return other
 
     # -------------------------------------------------------------------------------- internals
@@ -413,68 +413,85 @@ class PayloadEstimator:
             )
 
     def _frame_motion(self, q: Vector, v: Vector) -> _FrameMotion:
-        model, data, j = self.mech.model, self._data, self._at.joint
+        model, data, own = self._model, self._data, self._own
         pin.forwardKinematics(model, data, q, v, self._still)
-        J = self._to_frame.dot(pin.computeJointJacobian(model, data, q, j))
-        drift = self._to_frame.dot(data.a[j].vector)
-        x, y, z, wx, wy, wz = self._to_frame.dot(data.v[j].vector).tolist()
-        drift[:3] -= (data.oMi[j].rotation.dot(self._turned)).T.dot(self._gravity)
-        drift[0] += wy * z - wz * y
-        drift[1] += wz * x - wx * z
-        drift[2] += wx * y - wy * x
-        return _FrameMotion(J, drift, np.array([wx, wy, wz]))
+        drift: Vector = pin.getFrameClassicalAcceleration(model, data, own).vector
+        R = pin.updateFramePlacement(model, data, own).rotation
+        drift[:3] -= self._gravity.dot(R)
+        w = pin.getFrameVelocity(model, data, own).angular
+        return _FrameMotion(pin.computeFrameJacobian(model, data, q, own), drift, w)
 
-    def _observed(self, before: ReducedMotion | None) -> bool:
-        """One tick of the law; see the head of this module."""
-        observer = self.observer
-        now = observer._last
+    def _observed(self, before: ReducedMotion | None) -> None:
+        """One tick: a row of the law every `every` ticks; see the head of this module."""
+        now = self.observer._last
         if now is None:
-            return False
-        last = self._last
-        if before is not None and last is None:  # after reset
-            last = self._frame_motion(before.q, before.v)
-        self._last = here = self._frame_motion(now.q, now.v)
-        if before is None or last is None:
-            return False
+            return
+        if before is None:
+            self._begin = now, self._frame_motion(now.q, now.v)
+            return
+        if self._begin is None:  # after reset
+            self._begin = before, self._frame_motion(before.q, before.v)
         h = now.t - before.t
-        gamma = 0.5 * (before.gamma + now.gamma)
-        J = 0.5 * (last.J + here.J)
-        a = J.dot((now.v - before.v) * (1.0 / h)) + 0.5 * (last.drift + here.drift)
-        columns = _columns(a.tolist(), (0.5 * (last.w + here.w)).tolist(), self.length)
-        rows = np.empty((gamma.shape[1], 5))
-        rows[:, :4] = J.dot(gamma).T.dot(columns)
-        rows[:, 4] = -observer._tau
-        b = float(np.exp(-self.gain * h))
-        rows = self._whitened(gamma, now, (1.0 - b) / (1.0 + b) * 2.0 / h, rows)
-        f = 1.0 if self.forgetting_time is None else float(np.exp(-h / self.forgetting_time))
-        rows = self._rows + (1.0 - b) * (rows - self._rows)
+        self._impulse += h * self.observer._tau
+        self._squares += h * h
+        self._ticks += 1
+        if self._ticks < self.every:
+            return
+        begin, impulse, squares = self._begin, self._impulse, self._squares
+        self._restart((now, self._frame_motion(now.q, now.v)))
+        self._row(begin, impulse, squares)
+
+    def _restart(self, begin: tuple[ReducedMotion, _FrameMotion] | None) -> None:
+        """The next row begins here."""
+        self._begin, self._ticks, self._squares = begin, 0, 0.0
+        self._impulse = np.zeros(self.observer.gain.size)
+
+    def _row(
+        self, begin: tuple[ReducedMotion, _FrameMotion], impulse: Vector, squares: float
+    ) -> None:
+        """Take in the rows from `begin` to now."""
+        (before, last), (now, here) = begin, self._begin  # type: ignore[misc]
+        h = now.t - before.t
+        twice = before.gamma + now.gamma
+        J = last.J + here.J  # twice the mean, as all that follows
+        a = J.dot((now.v - before.v) * (1.0 / h)) + (last.drift + here.drift)
+        b = exp(-self.gain * h)
+        L = self._spread_of(twice, now, squares / (h * h), (1.0 - b) / (1.0 + b) * 4.0 / h)
+        rows = np.empty((twice.shape[1], 5), order="F")
+        columns = _columns(a.tolist(), (last.w + here.w).tolist(), self.length)
+        rows[:, :4] = J.dot(twice).T.dot(columns)
+        rows[:, 4] = impulse * (-2.0 / h)
+        rows = lapack.dtrtrs(L, rows, lower=1, overwrite_b=1)[0]
+        rows -= self._rows
+        rows *= 1.0 - b
+        rows += self._rows
         square = rows.T.dot(rows)
-        information = f * self._information + square
+        if self.forgetting_time is None:
+            information = self._information + square
+            omega = information[:4, :4]
+        else:
+            f = exp(-h / self.forgetting_time)
+            information = f * self._information + square
+            omega = f * f * self._omega + square[:4, :4]
         if not finite(information.reshape(-1)):
             raise InputError(f"{self.mech.name}: u or v is out of range for the payload")
-        self._rows, self._information = rows, information
-        self._omega = f * f * self._omega + square[:4, :4]
-        self._found = None
-        self._statistic = _statistic(self._omega, information[:4, 4])
-        return self._statistic > self.threshold
+        self._rows, self._information, self._omega, self._found = rows, information, omega, None
 
-    def _whitened(self, gamma: Array, now: ReducedMotion, passed: float, rows: Array) -> Array:
-        """``L^-1 rows``."""
-        root = gamma.T.dot(self._spread)
+    def _spread_of(self, twice: Array, now: ReducedMotion, share: float, passed: float) -> Array:
+        """L of the noise of twice tau."""
+        root = (share**0.5 * twice).T.dot(self._spread)
         R = root.dot(root.T)
         if self.rate_noise > 0.0:
             W = (passed * self.rate_noise) * now.gamma.T.dot(now.M.dot(now.gamma))
             R += W.dot(W)
-        L, info = lapack.dpotrf(R, lower=1, overwrite_a=1)
-        if info == 0:
-            found, info = lapack.dtrtrs(L, rows, lower=1)
+        L, info = lapack.dpotrf(R, lower=1)
         if info != 0:
             raise SingularityError(
                 f"{self.mech.name}: the motors do not act on some motion here, so the noise of its "
                 "equation is not known; give rate_noise",
                 names=self.observer.coordinates,
             )
-        return found  # type: ignore[no-any-return]
+        return L  # type: ignore[no-any-return]
 
     def _solved(self) -> tuple[Vector, Array, Any]:
         """Parameters, their covariance, and which are known."""
@@ -496,17 +513,18 @@ def _noise(mech: Mechanism, given: Any) -> Vector:
 
 
 def _columns(a: list[float], w: list[float], size: float) -> Array:
-    """[A  U; 0  -skew(A)], the columns of U and skew times `size`."""
+    """Half of [A  U; 0  -skew(A)], the columns of U and skew times `size`; of twice A, alpha, w."""
     x, y, z, ax, ay, az = a
     wx, wy, wz = w
-    s = size
+    m, s, c = 0.25, 0.25 * size, 0.125 * size
+    xx, yy, zz, xy, xz, yz = wx * wx, wy * wy, wz * wz, wx * wy, wx * wz, wy * wz
     return np.array([
-        [x, -s * (wy * wy + wz * wz), s * (wx * wy - az), s * (wx * wz + ay)],
-        [y, s * (wx * wy + az), -s * (wx * wx + wz * wz), s * (wy * wz - ax)],
-        [z, s * (wx * wz - ay), s * (wy * wz + ax), -s * (wx * wx + wy * wy)],
-        [0.0, 0.0, s * z, -s * y],
-        [0.0, -s * z, 0.0, s * x],
-        [0.0, s * y, -s * x, 0.0],
+        (m * x, -c * (yy + zz), c * xy - s * az, c * xz + s * ay),
+        (m * y, c * xy + s * az, -c * (xx + zz), c * yz - s * ax),
+        (m * z, c * xz - s * ay, c * yz + s * ax, -c * (xx + yy)),
+        (0.0, 0.0, s * z, -s * y),
+        (0.0, -s * z, 0.0, s * x),
+        (0.0, s * y, -s * x, 0.0),
     ])  # fmt: skip
 
 
