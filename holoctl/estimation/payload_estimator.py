@@ -401,6 +401,25 @@ class PayloadEstimator:
         other._restart(None)
         return other
 
+    def fresh(self) -> PayloadEstimator:
+        """Another one with the same options, without history: for another loop.
+
+        Returns
+        -------
+        PayloadEstimator
+        """
+        observer, at = self.observer, self._at
+        joint = self.mech.model.names[at.joint]
+        found = PayloadEstimator(
+            self.mech, (joint, pin.SE3(at.placement)), self.gain, self.noise,
+            rate_noise=self.rate_noise, forgetting_time=self.forgetting_time,
+            false_alarm=self.false_alarm, every=self.every, dt=observer.dt,
+            partition=observer.partition, estimator=observer._given_estimator,
+            closure_limit=observer.limits.closure, velocity_limit=observer.limits.velocity,
+        )  # fmt: skip
+        found.frame = self.frame
+        return found
+
     # -------------------------------------------------------------------------------- internals
 
     def _check_driven(self) -> None:
