@@ -446,7 +446,7 @@ class PayloadEstimator:
         if now is None:
             return
         if before is None:
-            self._begin = now, self._frame_motion(now.q, now.v)
+            self._restart((now, self._frame_motion(now.q, now.v)))
             return
         if self._begin is None:  # after reset
             self._begin = before, self._frame_motion(before.q, before.v)
@@ -457,19 +457,26 @@ class PayloadEstimator:
         if self._ticks < self.every:
             return
         begin, impulse, squares = self._begin, self._impulse, self._squares
-        self._restart((now, self._frame_motion(now.q, now.v)))
-        self._row(begin, impulse, squares)
+        end = now, self._frame_motion(now.q, now.v)
+        self._restart(end)
+        self._row(begin, end, impulse, squares)
 
     def _restart(self, begin: tuple[ReducedMotion, _FrameMotion] | None) -> None:
         """The next row begins here."""
-        self._begin, self._ticks, self._squares = begin, 0, 0.0
+        self._begin: tuple[ReducedMotion, _FrameMotion] | None = begin
+        self._ticks, self._squares = 0, 0.0
         self._impulse = np.zeros(self.observer.gain.size)
 
     def _row(
-        self, begin: tuple[ReducedMotion, _FrameMotion], impulse: Vector, squares: float
+        self,
+        begin: tuple[ReducedMotion, _FrameMotion],
+        end: tuple[ReducedMotion, _FrameMotion],
+        impulse: Vector,
+        squares: float,
     ) -> None:
-        """Take in the rows from `begin` to now."""
-        (before, last), (now, here) = begin, self._begin  # type: ignore[misc]
+        """Take in the rows between two ticks; `squares` is the sum of the squares of their times,
+        s^2."""
+        (before, last), (now, here) = begin, end
         h = now.t - before.t
         twice = before.gamma + now.gamma
         J = last.J + here.J  # twice the mean, as all that follows
