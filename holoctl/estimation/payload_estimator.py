@@ -160,6 +160,10 @@ class PayloadEstimator:
     observer: MomentumObserver
     noise: Vector
     threshold: float
+    _begin: tuple[ReducedMotion, _FrameMotion] | None
+    _ticks: int
+    _impulse: Vector
+    _squares: float
 
     @quiet
     def __init__(
@@ -463,8 +467,7 @@ class PayloadEstimator:
 
     def _restart(self, begin: tuple[ReducedMotion, _FrameMotion] | None) -> None:
         """The next row begins here."""
-        self._begin: tuple[ReducedMotion, _FrameMotion] | None = begin
-        self._ticks, self._squares = 0, 0.0
+        self._begin, self._ticks, self._squares = begin, 0, 0.0
         self._impulse = np.zeros(self.observer.gain.size)
 
     def _row(

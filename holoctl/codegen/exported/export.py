@@ -100,10 +100,10 @@ def export_c(
 
     Parameters
     ----------
-    what : Mechanism, ComputedTorque, TaskSpaceControl, Impedance, Transmission, TransmissionTable \
-            or PayloadEstimator
-        A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
-        both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
+    what : Mechanism, controller, Transmission, TransmissionTable or PayloadEstimator
+        A controller (`ComputedTorque`, `TaskSpaceControl`, `Impedance`) gives
+        ``holoctl_<name>_torque``, if its motors have positions of their own; it and a mechanism
+        give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
         status is then LIMITED, and efforts never exceed theirs. Laws of tasks are exported as far
         as `compile` accepts them. A transmission gives positions, rates and efforts of motors and
         joints, both ways; its `table` positions, Jacobian and curvature of the motors without
@@ -112,7 +112,7 @@ def export_c(
     folder : str or path
         Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
-        Default: that of the mechanism, for a table followed by "table". Other characters than
+        Default: that of the mechanism, for a table or a payload followed by that word. Other characters than
         letters and digits become underscores.
     partition : Partition, optional
         Default: chosen at the configuration assembled from the mechanism's reference. Not for a
