@@ -134,6 +134,8 @@ class PayloadEstimator:
     See Also
     --------
     MomentumObserver : any unknown efforts, and the wrench of a contact.
+    identify_load : with the inertia, from a recorded motion.
+    export_c : the same in C.
 
     References
     ----------
@@ -151,7 +153,7 @@ class PayloadEstimator:
     >>> payload = hc.PayloadEstimator(mech, "platform", gain=50.0, noise=0.1)
     >>> for _ in range(500):
     ...     payload.update(q, v, u)
-    >>> payload.detected, round(payload.mass, 3), payload.center.tolist()
+    >>> payload.detected, round(payload.mass, 3), payload.centre.tolist()
     (True, 2.0, [nan, nan, nan])
     """
 
@@ -315,18 +317,18 @@ class PayloadEstimator:
         return float(self.parameters[0])
 
     @property
-    def center(self) -> Vector:
+    def centre(self) -> Vector:
         """(3,): the centre of mass in the axes of the frame, m; nan for coordinates that the motion
         does not determine, and while the mass is not above three standard deviations."""
-        ten, (C, known) = self.parameters, self._solved()[1:]
-        sure = known[0] and ten[0] > SURE_MASS * C[0, 0] ** 0.5
-        return ten[1:] / ten[0] if sure else np.full(3, np.nan)
+        x, (C, known) = self.parameters, self._solved()[1:]
+        sure = known[0] and x[0] > SURE_MASS * C[0, 0] ** 0.5
+        return x[1:] / x[0] if sure else np.full(3, np.nan)
 
     @property
     def standard_deviations(self) -> Vector:
-        """(4,): of `mass`, kg, and the entries of `center`, m; inf where they are unknown. Of the
+        """(4,): of `mass`, kg, and the entries of `centre`, m; inf where they are unknown. Of the
         noise alone, and never less than it."""
-        c, m, (C, known) = self.center, self.mass, self._solved()[1:]
+        c, m, (C, known) = self.centre, self.mass, self._solved()[1:]
         found = np.full(4, np.inf)
         if known[0]:
             found[0] = C[0, 0] ** 0.5

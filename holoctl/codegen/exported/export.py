@@ -112,8 +112,8 @@ def export_c(
     folder : str or path
         Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
-        Default: that of the mechanism, for a table or a payload followed by that word. Other characters than
-        letters and digits become underscores.
+        Default: that of the mechanism, for a table or a payload followed by that word. Other
+        characters than letters and digits become underscores.
     partition : Partition, optional
         Default: chosen at the configuration assembled from the mechanism's reference. Not for a
         controller, which has its own.

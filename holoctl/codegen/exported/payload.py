@@ -139,7 +139,7 @@ def _walk(payload: PayloadEstimator, size: float) -> dict[str, object]:
         payload.update_from_motors(x, rates, acted, now)
         along = observer._seen().v
         mass, deviation = payload.mass, payload.standard_deviations
-        estimate = np.nan_to_num(np.array([mass, *payload.center]))
+        estimate = np.nan_to_num(np.array([mass, *payload.centre]))
         known = np.isfinite(deviation).astype(int)
         row = x, rates, payload.statistic, known, estimate, np.where(known, deviation, 0.0)
         for value, found in zip(row, of.values(), strict=True):
