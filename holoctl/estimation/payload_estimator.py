@@ -23,7 +23,7 @@ loads and links; L. Ljung 1999, System Identification, chapter 11 (recursive lea
 from __future__ import annotations
 
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -46,34 +46,21 @@ from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.momentum_observer import MomentumObserver
+from holoctl.estimation.payload_law import (
+    SURE_MASS,
+    PayloadMotion,
+    payload_columns,
+    payload_motion,
+    solved_payload,
+    statistic,
+)
 from holoctl.estimation.reduced_dynamics import ReducedMotion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.scales import sizes
 from holoctl.projector.partition import Partition
-from holoctl.tree.frames import FrameLike, resolve_frame
+from holoctl.tree.frames import Frame, FrameLike, resolve_frame
 
-__all__ = ["CARRIED", "FLOOR", "SURE_MASS", "WEAKEST", "PayloadEstimator"]
-
-WEAKEST = 1e-6
-"""A combination of parameters is unknown if its information is less than this fraction of that of
-the best one, first moments over the size of the mechanism."""
-
-CARRIED = 1e-3
-"""A parameter is unknown if it changes by more than this per unit of an unknown one."""
-
-FLOOR = 1e-12
-"""Added to the covariance of z, relative to its largest entry, before it is factored."""
-
-SURE_MASS = 3.0
-"""The centre of mass is known if the mass is more than so many standard deviations."""
-
-
-class _FrameMotion(NamedTuple):
-    """The motion of the frame at a tick, in its axes, linear part first."""
-
-    J: Array  # (6, nv)
-    drift: Vector  # (6,), acceleration at tree acceleration zero, less gravity
-    w: Vector  # (3,)
+__all__ = ["PayloadEstimator"]
 
 
 class PayloadEstimator:
@@ -117,11 +104,18 @@ class PayloadEstimator:
     ----------
     mech : Mechanism
     frame : str
+    placed : Frame
+        The same, with its placement.
     observer : MomentumObserver
         Its `efforts` are those of payload and surroundings together. Do not call its `update`.
+    gain, rate_noise, forgetting_time, false_alarm, every
+        As given.
     noise : (nu,) array
     threshold : float
         Of `statistic`.
+    length : float
+        The size of the mechanism, m: the unit of first moments over masses, to decide what is
+        known.
 
     Raises
     ------
@@ -159,10 +153,11 @@ class PayloadEstimator:
 
     mech: Mechanism
     frame: str
+    placed: Frame
     observer: MomentumObserver
     noise: Vector
     threshold: float
-    _begin: tuple[ReducedMotion, _FrameMotion] | None
+    _begin: tuple[ReducedMotion, PayloadMotion] | None
     _ticks: int
     _impulse: Vector
     _squares: float
@@ -192,7 +187,7 @@ class PayloadEstimator:
         at = resolve_frame(mech.model, frame, "PayloadEstimator")
         if at.joint == 0:
             raise InputError(f"the frame {at.name!r} is fixed to the world, which moves no payload")
-        self.mech, self.frame, self._at = mech, at.name, at
+        self.mech, self.frame, self.placed = mech, at.name, at
         self.gain, self.noise = float(gain), read_only(_noise(mech, noise))
         self.rate_noise = number("rate_noise", rate_noise, "rad/s or m/s")
         if self.rate_noise < 0.0:
@@ -209,11 +204,7 @@ class PayloadEstimator:
         self.length = sizes(mech.model, mech.reference, mech.bound)[0]
         self._unit = np.array([1.0, *[self.length] * 3])  # of the parameters: kg, kg m
         self._spread = mech.B * self.noise
-        self._model = model = mech.model.copy()  # with the frame
-        self._still = np.zeros(mech.nv)
-        own = pin.Frame("payload of holoctl", at.joint, pin.SE3(at.placement), pin.OP_FRAME)
-        self._own, self._gravity = model.addFrame(own), model.gravity.linear.copy()
-        self._data = model.createData()
+        self._motion = payload_motion(mech.model, at)
         self.forget()
 
     def __repr__(self) -> str:
@@ -309,7 +300,7 @@ class PayloadEstimator:
     @property
     def statistic(self) -> float:
         """``z' Omega^-1 z``: without payload at most chi-square distributed with 4 degrees."""
-        return _statistic(self._omega, self._information[:4, 4])
+        return statistic(self._omega, self._information[:4, 4])
 
     @property
     def mass(self) -> float:
@@ -414,7 +405,7 @@ class PayloadEstimator:
         -------
         PayloadEstimator
         """
-        observer, at = self.observer, self._at
+        observer, at = self.observer, self.placed
         joint = self.mech.model.names[at.joint]
         found = PayloadEstimator(
             self.mech, (joint, pin.SE3(at.placement)), self.gain, self.noise,
@@ -437,25 +428,16 @@ class PayloadEstimator:
                 "tell how accurate their equations are: give rate_noise (rad/s or m/s)"
             )
 
-    def _frame_motion(self, q: Vector, v: Vector) -> _FrameMotion:
-        model, data, own = self._model, self._data, self._own
-        pin.forwardKinematics(model, data, q, v, self._still)
-        drift: Vector = pin.getFrameClassicalAcceleration(model, data, own).vector
-        R = pin.updateFramePlacement(model, data, own).rotation
-        drift[:3] -= self._gravity.dot(R)
-        w = pin.getFrameVelocity(model, data, own).angular
-        return _FrameMotion(pin.computeFrameJacobian(model, data, q, own), drift, w)
-
     def _observed(self, before: ReducedMotion | None) -> None:
         """One tick: a row of the law every `every` ticks; see the head of this module."""
         now = self.observer._last
         if now is None:
             return
         if before is None:
-            self._restart((now, self._frame_motion(now.q, now.v)))
+            self._restart((now, self._motion(now.q, now.v)))
             return
         if self._begin is None:  # after reset
-            self._begin = before, self._frame_motion(before.q, before.v)
+            self._begin = before, self._motion(before.q, before.v)
         h = now.t - before.t
         self._impulse += h * self.observer._tau
         self._squares += h * h
@@ -463,19 +445,19 @@ class PayloadEstimator:
         if self._ticks < self.every:
             return
         begin, impulse, squares = self._begin, self._impulse, self._squares
-        end = now, self._frame_motion(now.q, now.v)
+        end = now, self._motion(now.q, now.v)
         self._restart(end)
         self._row(begin, end, impulse, squares)
 
-    def _restart(self, begin: tuple[ReducedMotion, _FrameMotion] | None) -> None:
+    def _restart(self, begin: tuple[ReducedMotion, PayloadMotion] | None) -> None:
         """The next row begins here."""
         self._begin, self._ticks, self._squares = begin, 0, 0.0
         self._impulse = np.zeros(self.observer.gain.size)
 
     def _row(
         self,
-        begin: tuple[ReducedMotion, _FrameMotion],
-        end: tuple[ReducedMotion, _FrameMotion],
+        begin: tuple[ReducedMotion, PayloadMotion],
+        end: tuple[ReducedMotion, PayloadMotion],
         impulse: Vector,
         squares: float,
     ) -> None:
@@ -489,7 +471,7 @@ class PayloadEstimator:
         b = exp(-self.gain * h)
         L = self._spread_of(twice, now, squares / (h * h), (1.0 - b) / (1.0 + b) * 4.0 / h)
         rows = np.empty((twice.shape[1], 5), order="F")
-        columns = _columns(a.tolist(), (last.w + here.w).tolist(), self.length)
+        columns = payload_columns(a.tolist(), (last.w + here.w).tolist(), self.length)
         rows[:, :4] = J.dot(twice).T.dot(columns)
         rows[:, 4] = impulse * (-2.0 / h)
         rows = lapack.dtrtrs(L, rows, lower=1, overwrite_b=1)[0]
@@ -527,7 +509,7 @@ class PayloadEstimator:
     def _solved(self) -> tuple[Vector, Array, Any]:
         """Parameters, their covariance, and which are known."""
         if self._found is None:
-            x, C, known = solved(self._information, self._omega)
+            x, C, known = solved_payload(self._information, self._omega)
             unit = self._unit
             self._found = x * unit, C * unit * unit[:, None], known
         return self._found
@@ -541,54 +523,3 @@ def _noise(mech: Mechanism, given: Any) -> Vector:
             f"noise must be above zero: standard deviations of the efforts; got {str(given)[:60]}"
         )
     return x
-
-
-def _columns(a: list[float], w: list[float], size: float) -> Array:
-    """Half of [A  U; 0  -skew(A)], the columns of U and skew times `size`; of twice A, alpha, w."""
-    x, y, z, ax, ay, az = a
-    wx, wy, wz = w
-    m, s, c = 0.25, 0.25 * size, 0.125 * size
-    xx, yy, zz, xy, xz, yz = wx * wx, wy * wy, wz * wz, wx * wy, wx * wz, wy * wz
-    return np.array([
-        (m * x, -c * (yy + zz), c * xy - s * az, c * xz + s * ay),
-        (m * y, c * xy + s * az, -c * (xx + zz), c * yz - s * ax),
-        (m * z, c * xz - s * ay, c * yz + s * ax, -c * (xx + yy)),
-        (0.0, 0.0, s * z, -s * y),
-        (0.0, -s * z, 0.0, s * x),
-        (0.0, s * y, -s * x, 0.0),
-    ])  # fmt: skip
-
-
-def _statistic(omega: Array, z: Vector) -> float:
-    """``z' Omega^-1 z``, made less by a floor of Omega."""
-    A = omega.copy()
-    top = float(A.diagonal().max())
-    if not top > 0.0:
-        return 0.0
-    A.flat[::5] += FLOOR * top
-    L, info = lapack.dpotrf(A, lower=1, overwrite_a=1)
-    if info != 0:
-        return 0.0
-    y, _ = lapack.dtrtrs(L, z, lower=1)
-    return float(y.dot(y))
-
-
-def solved(information: Array, omega: Array) -> tuple[Vector, Array, Any]:
-    """Parameters (4,), covariance (4, 4) and which are known, in the units of the information, by
-    Cholesky's method with complete pivoting; those without a pivot are set to zero."""
-    A = information[:4, :4]
-    x, C, known = np.zeros(4), np.zeros((4, 4)), np.zeros(4, dtype=bool)
-    top = float(A.diagonal().max())
-    if not top > 0.0:
-        return x, C, known
-    L, pivots, rank, _ = lapack.dpstrf(A, tol=WEAKEST * top, lower=1)
-    first, left = pivots[:rank] - 1, pivots[rank:] - 1
-    L11, L21 = L[:rank, :rank], L[rank:, :rank]
-    whole, _ = lapack.dpotrs(L11, np.eye(rank), lower=1)  # Lambda^-1 of these
-    x[first] = whole.dot(information[first, 4])
-    C[np.ix_(first, first)] = whole.dot(omega[np.ix_(first, first)]).dot(whole)
-    known[first] = True
-    if left.size:
-        carried, _ = lapack.dtrtrs(L11, L21.T, lower=1, trans=1)
-        known[first] = np.abs(carried).max(axis=1) <= CARRIED
-    return x, C, known

@@ -16,7 +16,7 @@ from identification import simulated
 from support import few
 
 import holoctl as hc
-from holoctl.estimation.payload_estimator import _columns, solved
+from holoctl.estimation.payload_law import payload_columns, payload_motion, solved_payload
 from holoctl.tree.frames import resolve_frame
 
 ROBOTS = {
@@ -104,9 +104,10 @@ def test_rows_are_the_columns_of_pinocchio():
     payload = hc.PayloadEstimator(mech, at, 100.0, 1.0)
     q, _ = hc.assemble(mech)
     v, a, h = rng.normal(size=mech.nv), rng.normal(size=mech.nv), rng.normal(size=3)
-    here, length, frame = payload._frame_motion(q, v), payload.length, payload._at
+    length, frame = payload.length, payload.placed
+    here = payload_motion(mech.model, frame)(q, v)
     A = here.J @ a + here.drift
-    twice = _columns((2.0 * A).tolist(), (2.0 * here.w).tolist(), length)
+    twice = payload_columns((2.0 * A).tolist(), (2.0 * here.w).tolist(), length)
     mine = 2.0 * here.J.T @ twice @ np.array([MASS, *(h / length)])
     R, p = frame.placement.rotation, frame.placement.translation
     first = R @ h + MASS * p  # about the joint; the inertia about the frame is zero
@@ -257,7 +258,7 @@ def test_pivots_decide_what_is_known():
     x = np.array([2.0, 0.3, -0.4, 0.0])
     S = np.zeros((5, 5))
     S += np.column_stack([X, X @ x]).T @ np.column_stack([X, X @ x])
-    found, C, known = solved(S, S[:4, :4].copy())
+    found, C, known = solved_payload(S, S[:4, :4].copy())
     assert known.tolist() == [True, False, True, False]
     np.testing.assert_allclose(found[known], x[known], atol=1e-12)
     expected = np.linalg.inv(S[:3, :3])[0, 0]

@@ -26,13 +26,8 @@ from holoctl.codegen.laws.closed_state import closed_state
 from holoctl.codegen.laws.measurement_model import unit_readings
 from holoctl.codegen.laws.payload import payload_functions
 from holoctl.estimation.momentum_observer import STEP_MISSED, TURNED_TICK
-from holoctl.estimation.payload_estimator import (
-    CARRIED,
-    FLOOR,
-    SURE_MASS,
-    WEAKEST,
-    PayloadEstimator,
-)
+from holoctl.estimation.payload_estimator import PayloadEstimator
+from holoctl.estimation.payload_law import CARRIED, FLOOR, SURE_MASS, WEAKEST
 from holoctl.tree.position_rates import tangent
 
 __all__ = ["payload_files"]
@@ -54,7 +49,7 @@ def payload_files(payload: PayloadEstimator, prefix: str) -> dict[str, str]:
     sensing = sensing_of(estimator)
     law, sensors = closed_state(E, sensing), sensing.sensors
     noisy, k = payload.rate_noise > 0.0, E.partition.independent.size
-    functions = payload_functions(E, payload._at, noisy)
+    functions = payload_functions(E, payload.placed, noisy)
     version = metadata.version("holoctl")
     values: dict[str, object] = {
         **state_values(E, law, prefix), "U": prefix.upper(), "title": comment(mech.name),
