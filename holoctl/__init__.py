@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
     from holoctl.estimation.momentum_observer import MomentumObserver
+    from holoctl.estimation.payload_estimator import PayloadEstimator
     from holoctl.estimation.rate_filter import RateFilter
     from holoctl.forces.counterbalance import Counterbalance
     from holoctl.forces.custom_force import CustomForce
@@ -145,6 +146,7 @@ _HOMES = {
     "app.view.view": ["save_view", "view"],
     "closing.assembly": ["assemble"],
     "estimation.momentum_observer": ["MomentumObserver"],
+    "estimation.payload_estimator": ["PayloadEstimator"],
     "estimation.closed_state_estimator": ["ClosedStateEstimator"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.repaired_geometry": ["repaired_geometry"],

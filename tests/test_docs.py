@@ -314,6 +314,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "where it changes by more than {} (scaled) a tick is rejected",
      "momentum_observer.TURNED_TICK"),
     (DERIVATIONS, "q may be {} (scaled) off the mean rate", "momentum_observer.STEP_MISSED"),
+    (DERIVATIONS, "ends where a pivot is below {} of the largest entry", "payload_law.WEAKEST"),
+    (DERIVATIONS, "change by more than {} per unit of one of them", "payload_law.CARRIED"),
     (DERIVATIONS, "zero up to {} of the largest column", "frame_wrench.UNDETERMINED_WRENCH"),
     (DERIVATIONS, "factorisation of the system with -{} in the place",
      "pinocchio_constraints.PROXIMAL_MU"),

@@ -188,6 +188,7 @@ class MomentumObserver:
         self._prepared(part, _gains(gain, part))
         self._last: ReducedMotion | None = None
         self._r, self.t, self._busy = np.zeros(self.gain.size), 0.0, False
+        self._tau = self._r  # of the last tick, before the filter
         self._missed, self._gap, self._turned = 0.0, _NO_GAP, False
 
     def __repr__(self) -> str:
@@ -650,6 +651,7 @@ class MomentumObserver:
             step = (0.5 / h) * (now.v - last.v)
             left = last.M.dot(step) + now.M.dot(step) - 0.5 * (last.w + now.w) - acted
             tau = 0.5 * (last.gamma + now.gamma).T.dot(left)
+            self._tau = tau
             usual, part = self._usual
             r = r + (part if h == usual else -np.expm1(-self.gain * h)) * (tau - r)
             if not finite(r):

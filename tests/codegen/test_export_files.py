@@ -27,7 +27,7 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
-from holoctl.codegen.exported import c_sources, ros2, transmission
+from holoctl.codegen.exported import c_sources, payload, ros2, transmission
 
 pytest.importorskip("casadi")
 
@@ -194,6 +194,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
 
     modules = (
         c_sources, limits_c, functions, extension_source, batched_functions, transmission, ros2,
+        payload,
     )  # fmt: skip
     for module in modules:
         monkeypatch.setattr(module, "filled", recorded)
@@ -210,6 +211,9 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.export_c(mech, tmp_path / "weighed", measured=both)
     leg = hc.Transmission(robot("leg"), ["knee"])
     hc.export_ros2(leg, tmp_path / "knee")
+    for rate_noise in (0.0, 1e-4):
+        load = hc.PayloadEstimator(mech, "tip", 100.0, 0.1, rate_noise=rate_noise)
+        hc.export_c(load, tmp_path / f"payload {rate_noise}")
     hc.export_c(leg.table(1e-3, [-0.9], [-0.7]), tmp_path / "table")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])

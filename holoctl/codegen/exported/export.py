@@ -22,6 +22,7 @@ from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.c_sources import Library, library_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.not_exported import left_out
+from holoctl.codegen.exported.payload import payload_files
 from holoctl.codegen.exported.self_test_states import golden_states
 from holoctl.codegen.exported.self_test_ticks import golden_ticks
 from holoctl.codegen.exported.transmission import transmission_files
@@ -38,6 +39,7 @@ from holoctl.control.limited_inverse_dynamics import WithinLimits
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
+from holoctl.estimation.payload_estimator import PayloadEstimator
 from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
@@ -70,7 +72,8 @@ def export_c(
     | TaskSpaceControl
     | Impedance
     | Transmission
-    | TransmissionTable,
+    | TransmissionTable
+    | PayloadEstimator,
     folder: str | PathLike[str],
     *,
     name: str | None = None,
@@ -97,18 +100,20 @@ def export_c(
 
     Parameters
     ----------
-    what : Mechanism, ComputedTorque, TaskSpaceControl, Impedance, Transmission, TransmissionTable
-        A controller gives ``holoctl_<name>_torque``, if its motors have positions of their own;
-        both give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
+    what : Mechanism, controller, Transmission, TransmissionTable or PayloadEstimator
+        A controller (`ComputedTorque`, `TaskSpaceControl`, `Impedance`) gives
+        ``holoctl_<name>_torque``, if its motors have positions of their own; it and a mechanism
+        give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
         status is then LIMITED, and efforts never exceed theirs. Laws of tasks are exported as far
         as `compile` accepts them. A transmission gives positions, rates and efforts of motors and
         joints, both ways; its `table` positions, Jacobian and curvature of the motors without
-        iterations, within the bounds of the table. Of the other parameters both take `name` alone.
+        iterations, within the bounds of the table; a payload estimator mass and centre of a payload
+        from the motors. Of the other parameters these three take `name` alone.
     folder : str or path
         Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
-        Default: that of the mechanism, for a table followed by "table". Other characters than
-        letters and digits become underscores.
+        Default: that of the mechanism, for a table or a payload followed by that word. Other
+        characters than letters and digits become underscores.
     partition : Partition, optional
         Default: chosen at the configuration assembled from the mechanism's reference. Not for a
         controller, which has its own.
@@ -171,14 +176,15 @@ def export_c(
     ...     print(hc.export_c(ctl, folder)[0].name)
     holoctl_four_bar.h
     """
-    kinematics = Transmission, TransmissionTable
+    alone = Transmission, TransmissionTable, PayloadEstimator
     controllers = ComputedTorque, TaskSpaceControl, Impedance
-    if not isinstance(what, (Mechanism, *controllers, *kinematics)):
+    if not isinstance(what, (Mechanism, *controllers, *alone)):
         raise InputError(
             "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl, an Impedance, a "
-            f"Transmission or a TransmissionTable; got a {type(what).__name__}"
+            "Transmission, a TransmissionTable or a PayloadEstimator; got a "
+            f"{type(what).__name__}"
         )
-    if isinstance(what, kinematics):
+    if isinstance(what, alone):
         given = {
             "partition": partition, "weights": weights, "measured": measured, "limits": limits,
             "plant": plant or None,
@@ -190,6 +196,9 @@ def export_c(
         if isinstance(what, Transmission):
             prefix = f"holoctl_{identifier(what.mech.name if name is None else name)}"
             files = transmission_files(what, prefix)
+        elif isinstance(what, PayloadEstimator):
+            prefix = f"holoctl_{identifier(f'{what.mech.name} payload' if name is None else name)}"
+            files = payload_files(what, prefix)
         else:
             prefix = f"holoctl_{identifier(f'{what.name} table' if name is None else name)}"
             files = table_files(what, prefix)
