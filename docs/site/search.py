@@ -44,11 +44,12 @@ WORDS = {
     "meshes, mimic joint",
     "tutorial-delta.html": "delta robot, parallel robot, step by step",
     "tutorial-five-bar.html": "five-bar linkage, planar parallel robot, step by step, first steps",
-    "tutorial-identification.html": "my CAD masses are wrong, log file, CSV of a motion, step by step",
+    "tutorial-identification.html": "my CAD masses are wrong, log file, CSV of a motion, step by "
+    "step",
     "identification.html": "identify masses from measurements, identify friction, identify "
     "parameters, wrong masses, fit, regressor, calibration of masses",
-    "identification.html#payloads-and-currents": "identify the payload, payload mass, unknown load, "
-    "motor constant, torque constant",
+    "identification.html#payload-mass-and-drive-gains": "identify the payload, payload mass, "
+    "unknown load, motor constant, torque constant",
     "closing-axes.html": "closing joint, hinge, ball joint, universal joint, screw joint, "
     "prismatic joint, slider, rod, loop axes",
     "file-formats.html": "URDF with loops, robot description, load a robot file, YAML",
@@ -80,6 +81,7 @@ WORDS = {
     "inverse-kinematics.html": "IK, pose to joint angles",
     "external-forces.html": "contact force sensing, collision detection, disturbance",
     "forces.html": "spring, damper, external force, load",
+    "forces.html#joint-friction": "joint friction, viscous, Coulomb, Stribeck",
     "forces.html#counterbalances": "counterweight, static balancing",
     "forces.html#friction-in-a-controller": "friction compensation",
     "notation.html": "letters, symbols",
@@ -106,7 +108,7 @@ WORDS = {
     "faq.html#q-has-more-entries-than-v-why": "quaternion, continuous joint, nq and nv",
     "faq.html#where-is-the-tip-for-a-given-q": "tip position, pose from motor angles",
     "faq.html#does-it-need-ros": "ROS 2, ros2_control",
-    "faq.html#how-do-i-add-a-payload": "payload, gripper, load at the tool, tool mass",
+    "faq.html#how-do-i-add-a-payload": "add a payload, gripper, load at the tool",
     "faq.html#what-does-certified-mean": "certificate, certified",
     "faq.html#can-i-have-the-forces-in-the-joints": "reaction forces, bearing forces, joint "
     "reactions, constraint forces, Lagrange multipliers",

@@ -189,9 +189,7 @@ def _efforts(axes: list[Axes], fit: Fit, data: Regression, i: int) -> None:
     rate.plot(v, y - fitted, ".", color=BLUE, markersize=2.5)
     rate.axhline(0.0, color=INK, linewidth=0.6)
     rate.axvline(0.0, color=OPEN, linewidth=0.6, linestyle=":")
-    rate.set(
-        xlabel=f"rate ({'m/s' if unit == 'N' else 'rad/s'})", ylabel=f"residual ({unit})"
-    )
+    rate.set(xlabel=f"rate ({'m/s' if unit == 'N' else 'rad/s'})", ylabel=f"residual ({unit})")
 
 
 def _interrupted(data: Regression, x: Vector) -> tuple[Vector, Vector]:
