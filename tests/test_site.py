@@ -289,7 +289,7 @@ QUESTIONS = {
     "bearing reaction forces": "faq.html",
     "identify friction": "identification.html",
     "identify masses from measurements": "identification.html",
-    "payload mass": "identification.html",
+    "identify the payload mass": "identification.html",
     "my CAD masses are wrong": "tutorial-identification.html",
     "collision checking": "scope.html",
     "elastic joints": "scope.html",

@@ -108,7 +108,7 @@ WORDS = {
     "faq.html#q-has-more-entries-than-v-why": "quaternion, continuous joint, nq and nv",
     "faq.html#where-is-the-tip-for-a-given-q": "tip position, pose from motor angles",
     "faq.html#does-it-need-ros": "ROS 2, ros2_control",
-    "faq.html#how-do-i-add-a-payload": "add a payload, gripper, load at the tool",
+    "faq.html#how-do-i-add-a-payload": "payload, gripper, load at the tool, tool mass",
     "faq.html#what-does-certified-mean": "certificate, certified",
     "faq.html#can-i-have-the-forces-in-the-joints": "reaction forces, bearing forces, joint "
     "reactions, constraint forces, Lagrange multipliers",
