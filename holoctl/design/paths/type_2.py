@@ -43,7 +43,7 @@ rounding."""
 
 
 MOST_TIMES = 3
-"""The number of times that an error lists."""
+"""The number of places that an error lists."""
 
 
 class Type2(NamedTuple):
@@ -124,18 +124,17 @@ def type_2_error(
     first = found.places[0]
     q = curve.at(first).q
     lost = hold_of_motors(mech, part, q)
-    where = ", ".join(f"t = {t:.6g} s" for t in times[:MOST_TIMES]) or f"s = {first:.6g}"
-    more = len(found.places) - (len(times[:MOST_TIMES]) or 1)
-    more_text = f" and {more} more" if more else ""
-    crossed = len(set(found.sides)) > 1
-    meets = "goes through" if crossed else "meets"
+    value = min(lost.value, found.least)
+    unit = "t = {:.6g} s" if times else "s = {:.6g}"
+    where = ", ".join(unit.format(x) for x in (times or found.places)[:MOST_TIMES])
+    more = f" and {len(found.places) - MOST_TIMES} more" if len(found.places) > MOST_TIMES else ""
+    meets = "goes through" if len(set(found.sides)) > 1 else "meets"
     return SingularityError(
-        f"{mech.name}: the path {meets} a type-2 (actuation) singularity at {where}{more_text} "
-        f"(at {first:.6g} of its curve; smallest singular value of gamma' B {lost.value:.1g}, "
-        f"scaled): {lost.words}. So the motors do not determine the motion there, and the efforts "
+        f"{mech.name}: the path {meets} a type-2 (actuation) singularity at {where}{more}: the "
+        f"smallest singular value of gamma' B is {value:.1g} (scaled), and {lost.words}. So the motors do not determine the motion there, and the efforts "
         f"that track it are unbounded close to it, whatever u is at the nodes; {ADVICE}; or "
         "cross=True, which accepts the path as it is, with a warning",
-        names=lost.names, kind="type 2", value=min(lost.value, found.least), place=first,
+        names=lost.names, kind="type 2", value=value, place=first,
         time=times[0] if times else np.nan, q=q, motion=lost.words,
     )  # fmt: skip
 
