@@ -453,7 +453,8 @@ class Trajectory:
         check_mechanism(mech)
         with _in_time():
             nodes = nodes_through(mech, points, times, start, partition)
-        return Trajectory(mech, *nodes, cross=cross)
+        given: tuple[Any, ...] = (*nodes, None, cross)
+        return Trajectory(mech, *given)
 
 
 @contextmanager

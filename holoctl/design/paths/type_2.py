@@ -29,7 +29,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
 
-__all__ = ["Type2", "type_2_along", "type_2_error"]
+__all__ = ["Type2", "smallest_along", "type_2_along", "type_2_error"]
 
 
 TYPE_2 = 1e-3
@@ -81,7 +81,7 @@ def type_2_along(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
 
 def _found(mech: Mechanism, part: Partition, curve: Curve) -> Type2:
     span = float(curve.x[-1] - curve.x[0])
-    evaluated = _prepared(mech, part)
+    evaluated = smallest_along(mech, part)
     x, q = np.zeros(2 * curve.x.size - 1), np.zeros((2 * curve.x.size - 1, mech.nq))
     x[::2], x[1::2] = curve.x, 0.5 * (curve.x[1:] + curve.x[:-1])
     q[::2], q[1::2] = curve.q, curve.between()[0]
@@ -131,15 +131,16 @@ def type_2_error(
     meets = "goes through" if len(set(found.sides)) > 1 else "meets"
     return SingularityError(
         f"{mech.name}: the path {meets} a type-2 (actuation) singularity at {where}{more}: the "
-        f"smallest singular value of gamma' B is {value:.1g} (scaled), and {lost.words}. So the motors do not determine the motion there, and the efforts "
-        f"that track it are unbounded close to it, whatever u is at the nodes; {ADVICE}; or "
-        "cross=True, which accepts the path as it is, with a warning",
+        f"smallest singular value of gamma' B is {value:.1g} (scaled), and {lost.words}. So the "
+        "motors do not determine the motion there, and the efforts that track it are unbounded "
+        f"close to it, whatever u is at the nodes; {ADVICE}; or cross=True, which accepts the path "
+        "as it is, with a warning",
         names=lost.names, kind="type 2", value=value, place=first,
         time=times[0] if times else np.nan, q=q, motion=lost.words,
     )  # fmt: skip
 
 
-def _prepared(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vector, Vector]]:
+def smallest_along(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[Vector, Vector]]:
     """A function of configurations (n, nq), neighbours along a curve: the smallest singular values
     of E, and the signs of det E, continued from the first one on; 0 if E is not square."""
     rank, m, k, nv = part.actuation_rank, mech.row_scale.size, mech.nv - part.rank, mech.nv
