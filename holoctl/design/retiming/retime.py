@@ -30,6 +30,7 @@ from holoctl.design.paths.closed_path import (
 )
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.inputs import checked_path, start_of
+from holoctl.design.paths.path_continuation import System
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.design.paths.type_2 import type_2_along, type_2_error
 from holoctl.design.retiming.limit_rows import limited_along
@@ -183,30 +184,32 @@ def retime(
     begin = start_of(mech, start, partition)
     wanted = checked_path(begin, path, start is not None)
     nodes = closed_path(wanted, grid_of(wanted.knots, points))
-    if not cross:
-        _check_type_2(nodes)
     if mech.bound_forces:  # friction changes fast near rest, and its sign at turning points
         nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = RetimingProblem(bound, f_ext, method)
-    return trajectory_of(task, _refined(task, nodes, whole_range), cross)
+    return trajectory_of(task, _refined(task, nodes, whole_range, cross), cross)
 
 
-def _check_type_2(nodes: ClosedPath) -> None:
+def _check_type_2(system: System, curve: Curve) -> None:
     """Raise `SingularityError` before anything is optimised, if the path meets a type-2
     singularity."""
-    mech, part, curve = nodes.system.mech, nodes.system.part, nodes.curve()
-    error = type_2_error(mech, part, curve, type_2_along(mech, part, curve))
+    found = type_2_along(system.mech, system.part, curve)
+    error = type_2_error(system.mech, system.part, curve, found)
     if error is not None:
         raise error
 
 
-def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits) -> CheckedSolution:
+def _refined(
+    task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits, cross: bool
+) -> CheckedSolution:
     """The fastest motion, with nodes added, and then limits tightened, until limits are kept
     between nodes; if that fails, the best motion that was found, with a warning."""
     best: CheckedSolution | None = None
     for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
         curve, middle = closed_curve(nodes)
+        if not (turn or cross):
+            _check_type_2(nodes.system, curve)
         places = _places(nodes, curve, middle)
         for part in (nodes, *places.values()):
             _check_positions(part, whole_range)
