@@ -183,7 +183,33 @@ def words() -> Figure:
     return fig
 
 
+def two_sides() -> Figure:
+    """A five-bar on both sides of a type-2 singularity, and in it."""
+    fig, axes = figure(7.0, 2.0, 1, 3)
+    left, right = np.array([-0.2, 0.0]), np.array([0.2, 0.0])
+    for ax, height, title in zip(
+        axes, (0.16, 0.0, -0.16), ("one side: +", "singular: 0", "other side: -"), strict=True
+    ):
+        sketch(ax, margin=0.12)
+        spread = np.sqrt(0.4**2 - height**2)
+        top = np.sqrt(0.4**2 - (spread - 0.2) ** 2)
+        elbows = [np.array([x * spread, top]) for x in (-1.0, 1.0)]
+        tip = np.array([0.0, top + height])
+        for motor, elbow, color in zip((left, right), elbows, (BLUE, PURPLE), strict=True):
+            bar(ax, motor, elbow, color)
+            bar(ax, elbow, tip, color)
+            hinge(ax, motor, motor=True, ground=True)
+            hinge(ax, elbow)
+        hinge(ax, tip)
+        if not height:
+            for way in (0.16, -0.16):
+                arrow(ax, (0.0, tip[1] + 0.3 * way), (0.0, tip[1] + way), RED)
+        ax.set_title(title, loc="center", fontsize=9.5)
+    return fig
+
+
 PICTURES = {
+    "two-sides": two_sides,
     "singular-postures": singular_postures,
     "does-not-close": does_not_close,
     "modes": modes,

@@ -89,6 +89,8 @@ WORDS = {
     "design.html#regulators": "balance, optimal control, inverted pendulum, unstable pose",
     "trajectories.html": "fastest trajectory along a path, retime, time-optimal, pick and place, "
     "way points, spline",
+    "singularities.html": "path through a singularity, cross a singularity, avoid singularities, "
+    "singular path, dead point on the way",
     "sweeps.html": "parallel, cores, cluster, Monte Carlo, parameter study, multiprocessing, "
     "design optimization, optimize link lengths",
     "equilibria.html": "static equilibrium, statics",

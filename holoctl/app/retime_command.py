@@ -50,6 +50,8 @@ def add_retime(commands: Any) -> None:
           {"type": int, "default": 200, "metavar": "COUNT"}),
          ("--margin", "share of the limits that is left to a controller (%(default)s)",
           {"type": typed_number, "default": 0.0, "metavar": "SHARE"}),
+         ("--cross", "accept a path through a type-2 singularity, for which no efforts are planned",
+          {"action": "store_true"}),
          ("--payload", "a mass at the origin of a frame, kg", {"metavar": "FRAME=MASS"}),
          ("--frequency", "rows of the table per second, Hz (%(default)g)",
           {"type": typed_number, "default": 1000.0, "metavar": "HZ"}),
@@ -68,7 +70,7 @@ def _retime(given: argparse.Namespace) -> int:
     frequency = positive("--frequency", given.frequency, "Hz")
     trajectory = retime(
         mech, _path(mech, given.path, given.frame), points=given.points, method=given.method,
-        start=q, payload=_payload(given.payload), margin=given.margin,
+        start=q, payload=_payload(given.payload), margin=given.margin, cross=given.cross,
     )  # fmt: skip
     answer(given, trajectory, _nodes, partial(_motion, frequency=frequency), _print_trajectory)
     return 0
@@ -98,7 +100,8 @@ def _payload(text: str | None) -> tuple[str, float] | None:
 
 def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     found = {x: getattr(trajectory, x).tolist() for x in ("t", "q", "v", "a", "u")}
-    names = ("duration", "smallest_singular_value", "smallest_at", "type_2_at")
+    names = ("duration", "smallest_singular_value", "smallest_at", "type_2_at", "sides",
+             "lost_motion")  # fmt: skip
     head = {"name": trajectory.mech.name} | {x: getattr(trajectory, x) for x in names}
     return head | {"at_limits": trajectory.at_limits} | found
 

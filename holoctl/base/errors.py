@@ -192,12 +192,24 @@ class SingularityError(HoloctlError):
     condition : float
         Condition number of the scaled matrix (inf if it is rank-deficient).
     names : tuple of str
-        The joints or rows concerned.
+        The joints or rows concerned; for a path, the coordinates that move most in `motion`.
+    kind : str
+        For a path: ``"type 2"`` (motors do not determine the motion), ``"type 1"`` (the task does
+        not), ``"type 1 and type 2"``; otherwise empty.
+    value : float
+        For a path: the smallest singular value there, scaled, of gamma' B, or of the task.
+    place, time : float
+        For a path: its parameter there, and the time, s; nan if the path has no times yet.
+    q : ndarray or None, shape (nq,)
+        For a path: the configuration there, or the last one that was reached before.
+    motion : str
+        For a path: the motion that is lost, in words.
 
     See Also
     --------
     partition : raises it if the chosen coordinates do not determine the others.
     mobility : examines singular configurations.
+    retime : refuses paths that meet one.
     BranchError : for measurements that do not determine the branch.
 
     Examples
@@ -215,10 +227,21 @@ class SingularityError(HoloctlError):
     """
 
     def __init__(
-        self, message: str, *, condition: float = float("inf"), names: Iterable[str] = ()
+        self,
+        message: str,
+        *,
+        condition: float = float("inf"),
+        names: Iterable[str] = (),
+        kind: str = "",
+        value: float = float("nan"),
+        place: float = float("nan"),
+        time: float = float("nan"),
+        q: NDArray[np.float64] | None = None,
+        motion: str = "",
     ) -> None:
         super().__init__(message)
-        self.condition, self.names = condition, tuple(names)
+        self.condition, self.names, self.kind = condition, tuple(names), kind
+        self.value, self.place, self.time, self.q, self.motion = value, place, time, q, motion
 
 
 class InconsistentError(HoloctlError):

@@ -122,8 +122,10 @@ class ExcitedStates:
 
         Raises
         ------
+        SingularityError
+            If it leaves the workspace or comes to a type-2 singularity.
         BranchError
-            If it leaves the workspace or comes to a dead point.
+            If it cannot be followed for another reason.
         """
         grid: Vector = np.linspace(0.0, series.period, samples, endpoint=False)
         return closed_path(CheckedPath(self.system, series, grid, self.start), grid, still=True)

@@ -194,6 +194,7 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
     shape = tuple(axis.values.size for axis in axes)
     arrays: dict[str, Array] = {"q": np.full((*shape, mech.nq), np.nan)}
     sizes: dict[str, tuple[int, ...]] = {"torque": (mech.nu,), "condition": ()}
+    arrays["smallest_singular_value"] = np.full(shape, np.nan)
     n = request.rows.size
     for name in ("velocity", "force"):
         sizes[name], sizes[f"{name}_directions"] = (n,), (n, n)
@@ -201,7 +202,8 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
         if name.removesuffix("_directions") in request.what:
             arrays[name] = np.full((*shape, *size), np.nan)
     reachable, reasons = np.zeros(shape, dtype=bool), np.full(shape, "", dtype=object)
-    behind = _behind(found, shape)
+    behind, side = _behind(found, shape), np.zeros(shape, dtype=int)
+    start = 0 if found.origin is None else found.points[found.origin].side
     for index in np.ndindex(shape):
         point = found.points.get(index)
         if point is None:
@@ -215,7 +217,7 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
         remarks += ["behind a singular configuration of the motors"] if behind[index] else []
         remarks += ["reached past limits of positions only"] if index in found.past_limits else []
         reasons[index] = "; ".join(remark for remark in remarks if remark)
-        arrays["q"][index] = point.q
+        arrays["q"][index], side[index] = point.q, start * point.side
         for name, value in point.numbers.items():
             arrays[name][index] = value
     labels = () if request.bound is None else request.bound.labels
@@ -229,6 +231,7 @@ def _gathered(worker: GridWorker, axes: tuple[GridAxis, ...], found: Filled) -> 
         scaled=(request.rate_units[1], request.effort_units[1]),
         reachable=read_only(reachable),
         behind=read_only(behind & reachable),
+        side=read_only(side),
         reasons=read_only(reasons),
         **{name: read_only(array) for name, array in arrays.items()},
     )

@@ -32,6 +32,7 @@ from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.grid_coordinates import MapChart, lengths_of
 from holoctl.design.maps.neighbour_continuation import PartitionedConfiguration
+from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
@@ -156,8 +157,11 @@ def point_at(request: MapRequest, spot: PartitionedConfiguration, D: Array) -> M
         _torque(request, P, numbers, remarks)
     sizes = singular_values(effort_scales(mech)[0][:, None] * A)
     determined = sizes.size == A.shape[1] and sizes[-1] * ACTUATION_SINGULAR > sizes[0]
+    if part.actuation_rank:
+        numbers["smallest_singular_value"] = sizes[min(part.actuation_rank, sizes.size) - 1]
     if not determined and request.what != ("reach",):
-        remarks.append("the motors do not determine the motion there")
+        lost = f": {hold_of_motors(mech, part, q).words}" if part.actuation_rank else ""
+        remarks.append(f"the motors do not determine the motion there{lost}")
     _of_rates(request, P, W, A if determined else None, sizes, numbers)
     square = mech.nu == A.shape[1] == DW.shape[0]
     side = int(np.sign(np.linalg.det(A)) * np.sign(np.linalg.det(DW))) if square else 0

@@ -37,6 +37,7 @@ LONGEST_LINE = 20
 _TITLES = {
     "torque": "holding effort", "condition": "condition number", "velocity": "velocity",
     "force": "force", "reach": "reachable points",
+    "singularity": "smallest singular value of gamma' B, by side",
 }  # fmt: skip
 
 _TURNS = ("rx", "ry", "rz")
@@ -67,6 +68,13 @@ class MotorMap:
     behind : S bool array
         Reachable, but only by passing a configuration in which the motors do not determine the
         motion; determined only if there are as many motors as motions.
+    smallest_singular_value : S array
+        The smallest singular value of gamma' B, scaled: 0 at a type-2 singularity, at which motors
+        do not determine the motion.
+    side : S int array
+        1 on the side of type-2 singularities on which the map starts, -1 on the other one: the sign
+        of the determinant of the rates of the motors by those of the axes. 0 if the number of
+        motors is not that of the motions, exactly at a singularity, and out of reach.
     reasons : S array of str
         Why a point is not reachable; for a reachable one, reservations: efforts beyond limits,
         motors that do not hold it, no path within limits of positions, joints that are whole turns
@@ -117,6 +125,8 @@ class MotorMap:
     behind: NDArray[np.bool_]
     reasons: NDArray[np.object_]
     q: Array
+    smallest_singular_value: Array
+    side: NDArray[np.int_]
     torque: Array | None = None
     condition: Array | None = None
     velocity: Array | None = None
@@ -126,6 +136,16 @@ class MotorMap:
     units: tuple[str, ...] = ()
 
     __setstate__ = unpickled
+
+    @property
+    def smallest_at(self) -> tuple[float, ...]:
+        """The values of the axes at which `smallest_singular_value` is least; empty if it has no
+        value."""
+        found = self.smallest_singular_value
+        if not np.isfinite(found).any():
+            return ()
+        index = np.unravel_index(int(np.nanargmin(found)), found.shape)
+        return tuple(float(a.values[i]) for a, i in zip(self.axes, index, strict=True))
 
     @property
     def good(self) -> NDArray[np.bool_]:
@@ -157,7 +177,8 @@ class MotorMap:
         what : str, optional
             ``"torque"``: over two axes the largest effort of all motors; the name of a motor;
             ``"condition"``; ``"velocity"`` or ``"force"``: the smallest semi-axis, and ellipses at
-            some points if the axes are those of the task; ``"reach"``. Default: the first quantity
+            some points if the axes are those of the task; ``"singularity"``: the smallest singular
+            value of gamma' B, with the sign of its side; ``"reach"``. Default: the first quantity
             of the map.
         ax : matplotlib.axes.Axes, optional
             Axes to draw in. Default: a new figure.
@@ -225,7 +246,8 @@ def cut_at(map_: MotorMap, axis: str, value: float) -> MotorMap:
 
 def drawn(map_: MotorMap, what: str | None, ax: Axes | None) -> Axes:
     """See `MotorMap.plot`."""
-    there = [word for word in (*QUANTITIES, "reach") if word in (*map_.what, "reach")]
+    always = ("reach", "singularity") if map_.motors else ("reach",)
+    there = [word for word in (*QUANTITIES, *always) if word in (*map_.what, *always)]
     motors = map_.motors if map_.torque is not None else ()
     word = there[0] if what is None else one_of("what", what, (*there, *motors))
     map_, fixed = _without_single(map_)
@@ -280,6 +302,7 @@ def _title(map_: MotorMap, word: str) -> str:
         "velocity": f"{smallest}velocity ({'rad/s' if turns else 'm/s'}) {of_rates}",
         "force": f"{smallest}{'moment (N m)' if turns else 'force (N)'} {of_efforts}",
         "reach": "reachable",
+        "singularity": "smallest singular value, negative on the other side",
     }
     unit = dict(zip(map_.motors, map_.units, strict=False)).get(word, "")
     return words.get(word, f"holding effort ({common_unit([unit])})")
@@ -300,6 +323,8 @@ def _field(map_: MotorMap, word: str) -> Array:
     if word == "reach":
         return map_.reachable.astype(float)
     found = map_.condition
+    if word == "singularity":
+        return map_.smallest_singular_value * np.where(map_.side < 0, -1.0, 1.0)
     if word == "torque" or word in map_.motors:
         u = np.zeros((*map_.reachable.shape, 0)) if map_.torque is None else map_.torque
         found = np.abs(u).max(axis=-1) if word == "torque" else u[..., map_.motors.index(word)]

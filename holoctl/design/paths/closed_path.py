@@ -20,6 +20,7 @@ from holoctl.design.paths.path_continuation import (
     Path,
     PathNode,
     System,
+    ends_singular,
     filled_at,
     followed,
     gamma_of,
@@ -27,6 +28,7 @@ from holoctl.design.paths.path_continuation import (
     node_at,
     with_rows_of,
 )
+from holoctl.design.paths.path_singularity import check_sides
 
 __all__ = [
     "ClosedPath",
@@ -155,6 +157,9 @@ def closed_path(given: CheckedPath, grid: Vector, still: bool = False) -> Closed
     ------
     BranchError
         If the path cannot be followed on this branch.
+    SingularityError
+        If it ends at a singularity of the motors or of the task, or configurations lie on both
+        sides of one.
     InputError
         If the path stands still, or a way-point is not on it.
     """
@@ -162,7 +167,7 @@ def closed_path(given: CheckedPath, grid: Vector, still: bool = False) -> Closed
     first = node_at(system, given.path, given.q, float(grid[0]))
     gain = np.inf if first is None else _gain(system, first)
     if first is None or not gain <= PATH_GAIN:
-        raise BranchError(
+        raise ends_singular(system, given.path, given.q, float(grid[0])) or BranchError(
             f"{mech.name}: at the start of the path {listing(system.drive.labels)} do not "
             "determine the motion of the mechanism: the start is a dead point or a singular "
             "configuration, or some of them can never move independently",
@@ -242,7 +247,8 @@ def _from_before(path: ClosedPath, i: int, s: float) -> PathNode:
     """The node at s, followed from node i, if the interpolated configuration is too inaccurate."""
     begin = node_at(path.system, path.path, path.q[i], float(path.s[i]))
     if begin is None:
-        raise BranchError(
+        at = path.q[i], float(path.s[i])
+        raise ends_singular(path.system, path.path, *at) or BranchError(
             f"{path.system.mech.name}: the path cannot be followed at s = {s:.6g}: it comes to a "
             "dead point or a singular configuration, or it is not smooth",
             why="dead point",
@@ -307,6 +313,8 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
     ------
     InputError
         If the path is not differentiable somewhere.
+    SingularityError
+        If a singularity is the reason.
     """
     path = path.where(apart(path.s, CURVE_APART * float(path.s[-1] - path.s[0])))
     while True:
@@ -317,8 +325,9 @@ def closed_curve(path: ClosedPath) -> tuple[Curve, ClosedPath]:
             return curve, middle
         length = np.diff(path.s)
         if float(length[wide].min()) < CURVE_SHORTEST * float(path.s[-1] - path.s[0]):
-            at = float(path.s[:-1][wide][np.argmin(length[wide])])
-            raise InputError(
+            i = int(np.flatnonzero(wide)[np.argmin(length[wide])])
+            at = float(path.s[i])
+            raise ends_singular(path.system, path.path, path.q[i], at) or InputError(
                 f"{path.system.mech.name}: the path has no second derivative near s = {at:.6g}, or "
                 "rates that do not match its values (for poses with one or two rotation axes: name "
                 "all three, or none)"
@@ -349,7 +358,7 @@ def _check_moves(path: ClosedPath) -> None:
 
 def _check_points(path: ClosedPath, given: CheckedPath) -> None:
     """Raise `InputError` if a way-point is not on the path of the closed mechanism."""
-    mech = path.system.mech
+    mech, part, before = path.system.mech, path.system.part, float(path.s[0])
     for s, point in given.points:
         q = path.q[int(np.argmin(np.abs(path.s - s)))]
         if point.size == mech.nu and mech.actuated:
@@ -367,8 +376,12 @@ def _check_points(path: ClosedPath, given: CheckedPath) -> None:
             names = mech.coordinate_names
             why = "it is not closed, or on another branch than the way-points before it"
         i = int(np.argmax(np.abs(off)))
-        if not abs(off[i]) <= max(PATH_MEETS, 10.0 * path.system.part.tolerance):
+        if not abs(off[i]) <= max(PATH_MEETS, 10.0 * part.tolerance):
+            if point.size != mech.nu or not mech.actuated:
+                last = path.q[int(np.argmin(np.abs(path.s - before)))]
+                check_sides(mech, part, (before, last), (s, point))
             raise InputError(
                 f"{mech.name}: path: the point at s = {s:.4g} is not on the path: {names[i]!r} "
                 f"differs by {abs(off[i]):.2g} (scaled) when the others are as given; {why}"
             )
+        before = s

@@ -23,7 +23,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import factorial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -148,12 +148,15 @@ class Curve:
     q : (n, nq) array
     c : (n - 1, 5, nv) array
         The coefficients of h, h^2, ... h^5.
+    known : dict
+        What was computed of it before.
     """
 
     mech: Mechanism
     x: Vector
     q: Array
     c: Array
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _nodes: list[float] = field(init=False, repr=False)
 
     __setstate__ = unpickled

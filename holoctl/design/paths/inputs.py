@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Array, Vector, counted, listing, numbers
-from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.base.errors import HoloctlError, InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.assembly import assemble
@@ -381,7 +381,8 @@ def reached(system: System, q: Vector, value: Any, owner: str) -> Vector:
         raise InputError(f"{owner}: the start is singular; give another one, start=")
     try:
         return followed(system, line, begin, np.linspace(0.0, 1.0, 11))[-1].q
-    except Exception as error:
-        raise type(error)(
-            f"{owner}: on the way from the start to its first point: {error}"
-        ) from None
+    except HoloctlError as error:
+        error.args = (f"{owner}: on the way from the start to its first point: {error}",)
+        if isinstance(error, SingularityError):
+            error.place = np.nan  # that is not on the path
+        raise

@@ -18,11 +18,13 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
-from holoctl.base.errors import BranchError
+from holoctl.base.errors import BranchError, SingularityError
 from holoctl.base.linalg import largest, turned_over
 from holoctl.closing.continuation import Steps, corrected, determinant_kept
+from holoctl.design.paths.path_singularity import singular_end
 from holoctl.design.paths.path_system import (
     UNFACTORED,
+    Coordinates,
     Drive,
     Factored,
     PartitionRows,
@@ -39,9 +41,11 @@ __all__ = [
     "PathNode",
     "System",
     "as_far",
+    "ends_singular",
     "filled_at",
     "followed",
     "gamma_of",
+    "lost",
     "moved",
     "node_at",
     "system_of",
@@ -145,15 +149,17 @@ def followed(system: System, path: Path, start: PathNode, grid: Iterable[float])
 
     Raises
     ------
+    SingularityError
+        If it ends at a singularity of the motors (type 2) or of the task (type 1).
     BranchError
-        If the path cannot be followed on this branch.
+        If it cannot be followed on this branch for another reason.
     """
     nodes = [start]
     for s in list(grid)[1:]:
         here = nodes[-1]
         system, there = as_far(system, path, here, float(s), PATH_SHORTEST * (s - here.s))
         if there.s < s:
-            raise _lost(system, there)
+            raise lost(system, path, there)
         nodes.append(there)
     return nodes
 
@@ -234,7 +240,18 @@ def _with_other_rows(system: System, path: Path, here: PathNode) -> tuple[System
     return None if there is None else (other, there)
 
 
-def _lost(system: System, here: PathNode) -> BranchError:
+def ends_singular(system: System, path: Path, q: Vector, s: float) -> SingularityError | None:
+    """The error for a path that ends at a singularity of motors or task; None if it does not."""
+    K = system.filled(q, path(s).value)[0].copy()
+    task = () if isinstance(system.drive, Coordinates) else system.drive.labels
+    return singular_end(system.mech, system.part, system.drive.scale.size, task, K, q, s)
+
+
+def lost(system: System, path: Path, here: PathNode) -> BranchError | SingularityError:
+    """The error for a path that cannot be followed beyond a node."""
+    singular = ends_singular(system, path, here.q, here.s)
+    if singular is not None:
+        return singular
     mech, c = system.mech, system.mech.column_scale
     rates = np.abs(here.d1 / c)
     names, fast = [mech.coordinate_names[i] for i in np.argsort(-rates)[:3]], float(rates.max())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from holoctl.base.checks import (
     Array,
     Vector,
+    flag,
     freeze,
     instant,
     number,
@@ -28,10 +30,11 @@ from holoctl.base.checks import (
     read_only,
     unpickled,
 )
-from holoctl.base.errors import InputError
+from holoctl.base.errors import InputError, SingularityError
 from holoctl.design.paths.curve import Curve, CurveMotion, MotorCurve, motor_curve
+from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.design.paths.timed_paths import curve_of_nodes, nodes_through
-from holoctl.design.paths.type_2 import type_2_along
+from holoctl.design.paths.type_2 import type_2_along, type_2_error
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
@@ -133,6 +136,12 @@ class Trajectory:
         constraints.
     law : TimeLaw, optional
         The place on the curve by time. Default: the parameter of the curve is the time.
+    cross : bool, optional
+        Accept a path that meets a type-2 singularity, with a warning, instead of an error. Motions
+        that can be controlled through one are not planned yet: efforts have no bound near it.
+    task_value, task_place : float, optional
+        For a path of a task: the smallest singular value of the task at the nodes, scaled, which is
+        0 at a type-1 singularity, and its time, s. `retime` gives them.
 
     Attributes
     ----------
@@ -147,14 +156,24 @@ class Trajectory:
     smallest_at : float
         Its time, s.
     type_2_at : tuple of float
-        The times of type-2 singularities that are crossed or touched, s. If there are any, a
-        warning is logged.
+        The times of type-2 singularities that are crossed or touched, s: empty unless `cross`.
+    sides : tuple of int
+        The sign of det gamma' B in each stretch between them, in coordinates that are continued, 1
+        in the first: a change of sign is a crossing, none is a touch. Empty without as many motors
+        as motions.
+    lost_motion : str
+        In words, the motion on which the motors have the least hold, at `smallest_at`: the
+        coordinates that move while all motors hold, if that is a type-2 singularity.
 
     Raises
     ------
     InputError
         For wrong shapes, times that do not increase from 0, configurations that are not closed,
         velocities that contradict the constraints.
+    SingularityError
+        If it meets a type-2 singularity: if `smallest_singular_value` is below 0.001, or the side
+        changes. Its attributes are the place, the time, the value, the configuration and the motion
+        that is lost. Not with ``cross=True``.
 
     See Also
     --------
@@ -195,9 +214,13 @@ class Trajectory:
     excess: float = 0.0
     curve: Curve = field(default=None, repr=False)  # type: ignore[assignment]
     law: TimeLaw = field(default=None, repr=False)  # type: ignore[assignment]
+    cross: bool = False
+    task_value: float = np.inf
+    task_place: float = np.nan
     smallest_singular_value: float = field(init=False)
     smallest_at: float = field(init=False)
     type_2_at: tuple[float, ...] = field(init=False)
+    sides: tuple[int, ...] = field(init=False)
     _motors: MotorCurve | None = field(init=False, repr=False)
 
     __setstate__ = unpickled
@@ -207,6 +230,7 @@ class Trajectory:
         """Check what was given, once."""
         mech = self.mech
         check_mechanism(mech)
+        flag("cross", self.cross)
         n = np.shape(self.t)[0] if np.ndim(self.t) == 1 else 0
         if n < 2:
             raise InputError(f"Trajectory: t must be two times or more; got {quoted(self.t)}")
@@ -216,9 +240,13 @@ class Trajectory:
         if self.t[0] != 0.0 or not (np.diff(self.t) > 0.0).all():
             raise InputError("Trajectory: t must increase from 0")
         if self.curve is None:
-            curve, part = curve_of_nodes(mech, self.partition, self.t, self.q, self.v, self.a)
+            nodes = self.t, self.q, self.v, self.a
+            with _in_time():
+                curve, part = curve_of_nodes(mech, self.partition, *nodes)
             object.__setattr__(self, "curve", curve)
             object.__setattr__(self, "partition", part)
+            object.__setattr__(self, "task_value", np.inf)  # of another curve, if any
+            object.__setattr__(self, "task_place", np.nan)
         if self.law is None:
             one, none = np.ones(n), np.zeros(n - 1)
             object.__setattr__(self, "law", TimeLaw(self.t, self.t, one, none))
@@ -233,9 +261,12 @@ class Trajectory:
         object.__setattr__(self, "smallest_singular_value", found.least)
         object.__setattr__(self, "smallest_at", self.law.time(found.at))
         object.__setattr__(self, "type_2_at", tuple(map(self.law.time, found.places)))
-        if self.type_2_at:
-            there = self.state(self.type_2_at[0]).q
-            log.warning(_TYPE_2, mech.name, _times(self.type_2_at), found.places[0], there.tolist())
+        object.__setattr__(self, "sides", found.sides)
+        refused = type_2_error(mech, part, self.curve, found, self.type_2_at)
+        if refused is not None and not self.cross:
+            raise refused
+        if refused is not None:
+            log.warning("%s; accepted with cross=True, for which no crossing is planned", refused)
 
     def __repr__(self) -> str:
         fast, strong = float(np.abs(self.v).max()), float(np.abs(self.u).max(initial=0.0))
@@ -252,6 +283,12 @@ class Trajectory:
     def duration(self) -> float:
         """The last time, s."""
         return float(self.t[-1])
+
+    @property
+    def lost_motion(self) -> str:
+        """The motion on which the motors have the least hold, at `smallest_at`, in words."""
+        part = partition(self.mech, self.q[0]) if self.partition is None else self.partition
+        return hold_of_motors(self.mech, part, self.state(self.smallest_at).q).words
 
     @property
     def at_limits(self) -> dict[str, float]:
@@ -364,6 +401,7 @@ class Trajectory:
         *,
         start: Any = None,
         partition: Partition | None = None,
+        cross: bool = False,
     ) -> Trajectory:
         """A trajectory through way-points at given times, at rest at both ends, not optimised.
 
@@ -383,6 +421,9 @@ class Trajectory:
             configurations the first.
         partition : Partition, optional
             Its rows determine the motion. Default: the one chosen at the start.
+        cross : bool, optional
+            As for `Trajectory`. A path of motors or configurations cannot pass a type-2
+            singularity, and is refused also then.
 
         Returns
         -------
@@ -396,8 +437,10 @@ class Trajectory:
             other or are not closed.
         NotActuatedError
             For a mechanism with motions that no motor drives.
-        BranchError, SingularityError, AssemblyError
-            If the path leaves the workspace or comes to a dead point; if the start does not close.
+        SingularityError
+            If the path meets a type-2 singularity, as at the end of the workspace.
+        BranchError, AssemblyError
+            If the path cannot be followed for another reason; if the start does not close.
 
         Examples
         --------
@@ -408,15 +451,20 @@ class Trajectory:
         0.6
         """
         check_mechanism(mech)
-        return Trajectory(mech, *nodes_through(mech, points, times, start, partition))
+        with _in_time():
+            nodes = nodes_through(mech, points, times, start, partition)
+        given: tuple[Any, ...] = (*nodes, None, cross)
+        return Trajectory(mech, *given)
 
 
-_TYPE_2 = (
-    "%s: the trajectory goes through a type-2 (actuation) singularity at t = %s (first at %.6g of "
-    "its curve, q = %s): the smallest singular value of gamma' B vanishes, the motors do not "
-    "determine the motion, and the efforts that track it are unbounded close to that place, "
-    "whatever u is at the nodes; lead the path around it, or stay on one side"
-)
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """The parameter of the path is the time, also in errors."""
+    try:
+        yield
+    except SingularityError as error:
+        error.time = error.place
+        raise
 
 
 def _times(times: tuple[float, ...]) -> str:

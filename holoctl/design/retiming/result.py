@@ -10,6 +10,7 @@ from holoctl.base.checks import Array, Vector
 from holoctl.design.paths.closed_path import ClosedPath
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, shared_efforts, speed_forces
+from holoctl.design.paths.task_path import TaskDrive
 from holoctl.design.paths.trajectory import TimeLaw, Trajectory
 from holoctl.design.retiming.limit_rows import effort_range, limited_along
 from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends, rows_at
@@ -59,7 +60,7 @@ def _over(task: RetimingProblem, dyn: Dynamics, sdd: Vector, b: Vector) -> Array
     return np.column_stack([over, fast])
 
 
-def trajectory_of(task: RetimingProblem, found: CheckedSolution) -> Trajectory:
+def trajectory_of(task: RetimingProblem, found: CheckedSolution, cross: bool) -> Trajectory:
     """The trajectory of a solution."""
     profile, path = found.profile, found.profile.path
     b, sdd, sd = profile.b, profile.sdd, np.sqrt(profile.b)
@@ -73,8 +74,19 @@ def trajectory_of(task: RetimingProblem, found: CheckedSolution) -> Trajectory:
     u = shared_efforts(profile.dyn.A, profile.dyn.balance(from_node, b, f), lower, upper)
     return Trajectory(
         path.system.mech, t, path.q, v, a, u, path.system.part, _active(task, profile),
-        max(0.0, float(found.over.max())), found.curve, law,
+        max(0.0, float(found.over.max())), found.curve, law, cross, *_least_of_task(path, t),
     )  # fmt: skip
+
+
+def _least_of_task(path: ClosedPath, t: Vector) -> tuple[float, float]:
+    """The smallest singular value of the task at the nodes, scaled, and its time; inf for paths of
+    coordinates. With X = N (D N)^-1, the scaled rates by those of the task, it is 1 / |X|."""
+    system = path.system
+    if not isinstance(system.drive, TaskDrive):
+        return np.inf, np.nan
+    X = path.gamma / system.mech.column_scale[:, None] / system.drive.scale
+    sizes = 1.0 / np.linalg.norm(X, ord=2, axis=(1, 2))
+    return float(sizes.min()), float(t[np.argmin(sizes)])
 
 
 def _active(task: RetimingProblem, profile: Profile) -> tuple[tuple[str, ...], ...]:

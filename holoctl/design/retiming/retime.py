@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import number, one_of, quiet, whole
+from holoctl.base.checks import flag, number, one_of, quiet, whole
 from holoctl.base.errors import InputError, LimitError
 from holoctl.design.paths.closed_path import (
     ClosedPath,
@@ -30,7 +30,9 @@ from holoctl.design.paths.closed_path import (
 )
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.inputs import checked_path, start_of
+from holoctl.design.paths.path_continuation import System
 from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.paths.type_2 import type_2_along, type_2_error
 from holoctl.design.retiming.limit_rows import limited_along
 from holoctl.design.retiming.payload import with_payload
 from holoctl.design.retiming.result import CheckedSolution, checked, trajectory_of
@@ -73,6 +75,7 @@ def retime(
     payload: Any = None,
     margin: float = 0.0,
     partition: Partition | None = None,
+    cross: bool = False,
 ) -> Trajectory:
     """The fastest motion along a path, at rest at both ends, within limits.
 
@@ -111,11 +114,14 @@ def retime(
         and accelerations.
     partition : Partition, optional
         Its rows determine the motion. Default: the one chosen at the start.
+    cross : bool, optional
+        Accept a path of poses that meets a type-2 singularity, with a warning, instead of an error.
+        Motions that can be controlled through one are not planned yet: efforts are within limits at
+        the nodes, and have no bound between them. `type_2_at` has the times.
 
     Returns
     -------
     Trajectory
-        If it goes through a type-2 singularity, a warning is logged, and `type_2_at` has the times.
 
     Raises
     ------
@@ -127,8 +133,13 @@ def retime(
     LimitError
         If the limits allow no motion along the path, however slow: the message states where, which
         limit, and by how much; if a position is past its limit.
-    BranchError, SingularityError, AssemblyError
-        If the path leaves the workspace or comes to a dead point; if the start does not close.
+    SingularityError
+        If the path meets a type-2 singularity, at which motors do not determine the motion (not
+        with ``cross=True`` for poses); if it ends at one, as a path of motors does at the end of
+        the workspace; if a path of poses ends at a type-1 singularity, at which the task does not
+        determine the motion. The error has the place, the value and the motion that is lost.
+    BranchError, AssemblyError
+        If the path cannot be followed for another reason; if the start does not close.
 
     See Also
     --------
@@ -161,6 +172,7 @@ def retime(
     check_mechanism(mech)
     points = whole("points", points, 4)
     one_of("method", method, METHODS)
+    flag("cross", cross)
     margin = number("margin", margin, "share of the limits")
     if not 0.0 <= margin < 1.0:
         raise InputError(f"margin must be from 0 to below 1; got {margin:g}")
@@ -176,15 +188,28 @@ def retime(
         nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = RetimingProblem(bound, f_ext, method)
-    return trajectory_of(task, _refined(task, nodes, whole_range))
+    return trajectory_of(task, _refined(task, nodes, whole_range, cross), cross)
 
 
-def _refined(task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits) -> CheckedSolution:
+def _check_type_2(system: System, curve: Curve) -> None:
+    """Raise `SingularityError` before anything is optimised, if the path meets a type-2
+    singularity."""
+    found = type_2_along(system.mech, system.part, curve)
+    error = type_2_error(system.mech, system.part, curve, found)
+    if error is not None:
+        raise error
+
+
+def _refined(
+    task: RetimingProblem, nodes: ClosedPath, whole_range: BoundLimits, cross: bool
+) -> CheckedSolution:
     """The fastest motion, with nodes added, and then limits tightened, until limits are kept
     between nodes; if that fails, the best motion that was found, with a warning."""
     best: CheckedSolution | None = None
     for turn in range(RETIME_REFINED + RETIME_TIGHTENED):
         curve, middle = closed_curve(nodes)
+        if not (turn or cross):
+            _check_type_2(nodes.system, curve)
         places = _places(nodes, curve, middle)
         for part in (nodes, *places.values()):
             _check_positions(part, whole_range)
