@@ -24,6 +24,8 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
 __all__ = [
+    "AT_SINGULARITY",
+    "NO_MOTORS",
     "ActuationSide",
     "actuation_side",
     "has_sides",
@@ -86,7 +88,7 @@ def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], Actuat
             largest = float(lapack.dsyev(X.T.dot(X), 0)[0][-1])
         sigma = largest**-0.5
         if not sigma >= AT_SINGULARITY:
-            return ActuationSide(sigma if sigma == sigma else 0.0, 0.0)
+            return ActuationSide(sigma if sigma > 0.0 else 0.0, 0.0)  # 0 for nan
         odd = np.count_nonzero(pivots != places) + np.count_nonzero(lu.diagonal() < 0.0)
         return ActuationSide(sigma, -1.0 if odd % 2 else 1.0)
 

@@ -176,9 +176,7 @@ class Integrator:
     def __post_init__(self) -> None:
         one_of("method", self.method, METHODS)
         one_of("at_singular", self.at_singular, AT_SINGULAR)
-        one_of(
-            "at_actuation_singularity", self.at_actuation_singularity, AT_ACTUATION_SINGULARITY
-        )
+        one_of("at_actuation_singularity", self.at_actuation_singularity, AT_ACTUATION_SINGULARITY)
         for name in ("rtol", "atol"):
             given = positive(name, getattr(self, name))
             if not FINEST <= given <= COARSEST:
