@@ -45,6 +45,9 @@ LETTERS_PER_INCH = 100.0
 MOST_NAMES = 12
 """Largest number of names in a legend; more would take the place of the curves."""
 
+SAME_VALUE = 1e-9
+"""A smallest singular value that changes by less is the same at all configurations."""
+
 FLOOR = 1e-17
 """Value at which a closure error of zero is drawn on its logarithmic axis."""
 
@@ -63,8 +66,9 @@ def plot_run(
     dotted lines; without it, or without motors, they are all entries of q and v. Turns of motors on
     continuous joints are counted; between two instants their number follows from the rates. A
     dotted line among the closure errors is the limit of a `Certificate`, with `mech` that of its
-    geometry, exact or rounded. Vertical lines are events, singular configurations that were
-    crossed, and instants at which other rows were selected.
+    geometry, exact or rounded. Above them is the smallest singular value of gamma' B, with `mech`
+    if it has motors and the value changes. Vertical lines are events, singular configurations that
+    were crossed, those of type 2 too, and instants at which other rows were selected.
 
     Parameters
     ----------
@@ -128,6 +132,8 @@ def plot_run(
     axes[-1].axhline(most, color=INK, linewidth=1.0, linestyle=":")  # limit of a certificate
     axes[-1].set(ylabel="closure (scaled)", xlabel="t (s)", ylim=(FLOOR, None))
     axes[-1].grid(alpha=0.3)
+    if mech is not None and mech.nu:
+        _draw_singular_value(axes[-1], run)
     _marks(axes, run)
     draw_legend(figure, axes, [names for _, names, _ in panels])
     name = "" if mech is None else f"{mech.name}, "
@@ -137,6 +143,19 @@ def plot_run(
     letters = max(20, int(LETTERS_PER_INCH * figure.bbox.width / figure.dpi / size))
     axes[0].set_title(fill(f"{name}{last}{ended}", letters), fontsize="medium", **AS_WRITTEN)
     return figure
+
+
+def _draw_singular_value(ax: Axes, run: Run) -> None:
+    """Draw the smallest singular value of gamma' B, if it is not the same at all instants, with its
+    name on the curve."""
+    sigma = np.maximum(run.smallest_singular_value, FLOOR)
+    if not (sigma.size and np.isfinite(sigma).all() and np.ptp(sigma) > SAME_VALUE):
+        return
+    ax.semilogy(run.t, sigma, color=SOFT, linewidth=1.2)
+    ax.annotate(
+        "smallest singular value of gamma' B", (run.t[-1], sigma[-1]), (-2.0, -4.0),
+        textcoords="offset points", ha="right", va="top", fontsize="small", color=SOFT,
+    )  # fmt: skip
 
 
 def check_run(run: Any, mech: Any) -> None:
@@ -280,7 +299,7 @@ def draw_legend(figure: Figure, axes: Sequence[Axes], names: Sequence[Sequence[s
 def _marks(axes: Sequence[Axes], run: Run) -> None:
     """Draw events and other instants as vertical lines, with one legend."""
     marks = [
-        (run.crossings, FORCE, "-.", "singular configuration crossed"),
+        (run.crossings, FORCE, "-.", "singular configuration crossed"),  # type 2 too
         (run.repartitions, SOFT, ":", "other rows or coordinates"),
     ]
     for k in np.unique(run.events[:, 1]).astype(int) if len(run.events) else ():

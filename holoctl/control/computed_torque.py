@@ -337,6 +337,7 @@ class ComputedTorque:
         u = u if out is None else stored("out", out, u)
         if memory is not None:  # no error can occur after this
             memory.last = found
+            memory.note(q, t)
             memory.integrate(e)
         return u
 
@@ -411,6 +412,7 @@ class ComputedTorque:
         ki, dt = self.ki, self.dt
         if memory is None or memory.dt != dt or not np.array_equal(memory.ki, ki):
             memory = Memory(ki, dt)
+        memory.continue_sides(self.mech, self.partition)
         paths, given = self._prepared._paths, (self.mech, self.partition, self.estimator)
         return LoopFunctions(
             memory=memory,
@@ -419,7 +421,7 @@ class ComputedTorque:
                 self._at_estimate, EstimatedPaths(paths, found), memory
             ),
             estimator=lambda before: estimator_of(*given, before),
-            report=partial(report_of, memory),
+            report=partial(report_of, self.mech, self.partition, memory),
             spread=_spread,
         )
 

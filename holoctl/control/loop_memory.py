@@ -16,7 +16,11 @@ import numpy as np
 from holoctl.base.checks import Vector
 from holoctl.base.renamed import former_names
 from holoctl.control.limited_tick import Limiting
+from holoctl.dynamics.actuation_side import NO_MOTORS, ActuationSide, actuation_side
 from holoctl.estimation.closed_state_estimator import EstimatorReport
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+from holoctl.rows.evaluate import scaled_rows_at
 
 __all__ = ["LoopReport", "Memory", "TaskReport", "report_of", "task_report_of"]
 
@@ -41,6 +45,12 @@ class Memory:
     unreported : tuple or None
         The arguments of the last tick if machine code computed it, which reports neither limits nor
         damping.
+    at : (q, t) or None
+        The state of the last tick; type-2 singularities are judged there when a report is read.
+    first : (q, t) or None
+        The state of the first tick.
+    sides : (float, Partition) or None
+        The sign of the side of the first tick, by the kept rows of a partition.
     """
 
     ki: Vector = field(default_factory=lambda: np.zeros(0))
@@ -49,6 +59,9 @@ class Memory:
     last: Limiting | None = field(init=False, default=None)
     damping: float = field(init=False, default=0.0)
     unreported: tuple[Any, ...] | None = field(init=False, default=None)
+    at: tuple[Vector, float] | None = field(init=False, default=None)
+    first: tuple[Vector, float] | None = field(init=False, default=None)
+    sides: tuple[float, Partition] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.clear()
@@ -57,6 +70,24 @@ class Memory:
         """Reset the memory."""
         self.integral = np.zeros(self.ki.size) if self.ki.any() else None
         self.last, self.damping, self.unreported = None, 0.0, None
+        self.at = self.first = self.sides = None
+
+    def note(self, q: Vector, t: float) -> None:
+        """Note the state of a tick."""
+        self.at = q.copy(), t
+        if self.first is None:
+            self.first = self.at
+
+    def continue_sides(self, mech: Mechanism, part: Partition) -> None:
+        """Tell the sides by the rows of another partition from the state of the last tick on."""
+        before = self.sides
+        if self.first is None or self.at is None or (before is not None and before[1] is part):
+            return
+        if before is None:
+            self.sides = _side(mech, part, self.first).sign, part
+            return
+        now = [_side(mech, x, self.at).sign for x in (before[1], part)]
+        self.sides = before[0] * now[0] * now[1], part
 
     def integrate(self, e: Vector) -> None:
         """Add the error of a tick to the integral, except for motors held by active limits."""
@@ -91,6 +122,13 @@ class LoopReport:
         The contribution of the integral action to the command.
     estimator : EstimatorReport or None
         The report of the estimator; None if the state was given, or estimated by machine code.
+    smallest_singular_value : float
+        The smallest singular value of gamma' B at the state of the tick, scaled as in a
+        `Trajectory`: 0 at a type-2 (actuation) singularity; nan before the first tick, and if it
+        was computed by machine code only.
+    side : int
+        1 on the side of type-2 singularities on which the first tick was, -1 on the other one; 0
+        if that is not known, or the number of motors is not that of the motions.
     """
 
     saturated: tuple[str, ...]
@@ -98,6 +136,8 @@ class LoopReport:
     scale: float
     integral: Vector
     estimator: EstimatorReport | None
+    smallest_singular_value: float
+    side: int
 
 
 @former_names(estimator="assembly")
@@ -118,6 +158,13 @@ class TaskReport:
         The damping of a singular task, relative to its mobility; 0 away from singularities.
     estimator : EstimatorReport or None
         The report of the estimator; None if the state was given, or estimated by machine code.
+    smallest_singular_value : float
+        The smallest singular value of gamma' B at the state of the tick, scaled as in a
+        `Trajectory`: 0 at a type-2 (actuation) singularity; nan before the first tick, and if it
+        was computed by machine code only.
+    side : int
+        1 on the side of type-2 singularities on which the first tick was, -1 on the other one; 0
+        if that is not known, or the number of motors is not that of the motions.
 
     See Also
     --------
@@ -142,18 +189,41 @@ class TaskReport:
     scale: float
     damping: float
     estimator: EstimatorReport | None
+    smallest_singular_value: float
+    side: int
 
 
-def report_of(memory: Memory, estimator: EstimatorReport | None) -> LoopReport:
+def report_of(
+    mech: Mechanism, part: Partition, memory: Memory, estimator: EstimatorReport | None
+) -> LoopReport:
     """The report on the last tick, from the memory of a loop."""
     integral = memory.integral
     value = np.zeros(memory.ki.size) if integral is None else integral.copy()
-    return LoopReport(*_limited(memory.last), value, estimator)
+    return LoopReport(*_limited(memory.last), value, estimator, *_singularity(mech, part, memory))
 
 
-def task_report_of(memory: Memory, estimator: EstimatorReport | None) -> TaskReport:
+def task_report_of(
+    mech: Mechanism, part: Partition, memory: Memory, estimator: EstimatorReport | None
+) -> TaskReport:
     """The report on the last tick of a law of tasks, from the memory of a loop."""
-    return TaskReport(*_limited(memory.last), memory.damping, estimator)
+    more = _singularity(mech, part, memory)
+    return TaskReport(*_limited(memory.last), memory.damping, estimator, *more)
+
+
+def _singularity(mech: Mechanism, part: Partition, memory: Memory) -> tuple[float, int]:
+    """The smallest singular value of gamma' B in the last tick, and its side."""
+    if memory.at is None:
+        return float("nan"), 0
+    memory.continue_sides(mech, part)
+    here = _side(mech, part, memory.at)
+    return here.sigma, 0 if memory.sides is None else int(memory.sides[0] * here.sign)
+
+
+def _side(mech: Mechanism, part: Partition, at: tuple[Vector, float]) -> ActuationSide:
+    if not part.actuation_rank:
+        return NO_MOTORS
+    G = scaled_rows_at(mech, at[0], np.zeros(mech.nv), at[1]).jacobian
+    return actuation_side(mech, part)(G)
 
 
 def _limited(found: Limiting | None) -> tuple[tuple[str, ...], tuple[str, ...], float]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, vector
+from holoctl.base.checks import Vector, listing, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED, CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
+from holoctl.control.loop import Tracking
+from holoctl.design.feedback.state_feedback import Feedback
+from holoctl.dynamics.actuation_side import in_words, least_held_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
+from holoctl.simulation.actuation_monitor import ActuationMonitor
 from holoctl.simulation.events import (
     EVENT_SHORT,
     EVENT_TIME,
@@ -36,7 +40,8 @@ from holoctl.simulation.motion import (
     StepSolution,
 )
 from holoctl.simulation.rank_monitor import usual_independence
-from holoctl.simulation.record import Record, closed, keep, keep_piece
+from holoctl.simulation.record import Record, closed, keep, keep_piece, state_within
+from holoctl.simulation.saturation import Saturation
 from holoctl.simulation.sensor_readings import SimulatedSensors
 from holoctl.simulation.stepping import advanced
 
@@ -80,7 +85,9 @@ class RunInProgress:
 
     u is the command to the motors; `known` are the decisions for each plant, by its id; `fresh` is
     true until a step after the start, or after an event, has been checked for events; `ended` says
-    why the run ended, empty if it has not.
+    why the run ended, empty if it has not; `first` is the first command, and `controlled` becomes
+    true with a controller of the library, and with another command than the first; `sides` is the
+    monitor of type-2 singularities.
     """
 
     motion: PlantMotion
@@ -91,14 +98,32 @@ class RunInProgress:
     u: Vector
     known: dict[int, PlantDecisions]
     sensors: SimulatedSensors | None
+    saturation: Saturation
     fresh: bool = True
     ended: str = ""
+    first: Vector | None = None
+    controlled: bool = False
+    sides: ActuationMonitor = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sides = _monitor_of_sides(self.motion)
+        self.controlled = isinstance(self.inputs.controller, (Tracking, Feedback))
+
+    def commanded(self, t: float, rates: Vector) -> None:
+        """Note the command u that holds from t on, with the rates of the motors there."""
+        if self.first is None:
+            self.first = self.u.copy()
+        self.controlled = self.controlled or not np.array_equal(self.u, self.first)
+        self.saturation.note(t, self.u, rates)
 
     def command(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts at a state: under the command of the tick, or of a continuous
         controller."""
         plant = self.motion.plant
         u = self.u if self.held else self.inputs.command(plant, t, q, v)
+        if not self.held and self.inputs.controller is not None:
+            self.u = u
+            self.commanded(t, plant.B.T @ v)
         return self.inputs.acting(plant, u, v)
 
     def value(self, i: int, t: float, q: Vector, v: Vector) -> float:
@@ -190,9 +215,64 @@ def integrate_to(run: RunInProgress, stop: float) -> None:
 
 def _keep(run: RunInProgress, piece: StepSolution) -> None:
     """Record a piece, and keep the states of it that sensors read later."""
-    keep_piece(run.record, run.motion, piece, run.command)
+    motion, sides = run.motion, run.sides
+    at_end, crossed = piece.stop.t == motion.t, motion.tally.crossings[-1:]
+    step = sides.over(
+        piece, motion.monitor.last if at_end else None, motion.monitor.of_kept.value,
+        next((t for t in crossed if piece.start.t < t <= piece.stop.t), None),
+    )  # fmt: skip
+    ends = bool(step.changes) and motion.settings.hold_side and _is_controlled(run, piece)
+    if ends:
+        piece = _cut(run, piece, step.changes[0])
+    keep_piece(run.record, motion, sides, piece, run.command)
     if run.sensors is not None:
-        run.sensors.keep(run.motion, piece)
+        run.sensors.keep(motion, piece)
+    if ends:
+        raise _other_side(run, piece.stop)
+    motion.tally.type_2 += step.changes
+    sides.move(step)
+
+
+def _monitor_of_sides(motion: PlantMotion) -> ActuationMonitor:
+    return ActuationMonitor(motion.plant, motion.part, motion.t, motion.monitor.last)
+
+
+def _is_controlled(run: RunInProgress, piece: StepSolution) -> bool:
+    """Whether the motion is under control: not by efforts that were the same at every call."""
+    if not run.held and run.inputs.controller is not None:
+        run.command(piece.stop.t, piece.stop.q, piece.stop.v)
+    return run.controlled
+
+
+def _cut(run: RunInProgress, piece: StepSolution, t: float) -> StepSolution:
+    """A piece up to an instant within it, at which the motion then is."""
+    motion, tally = run.motion, run.motion.tally
+    stop = state_within(motion, piece, t)
+    motion.t, motion.q, motion.v, motion.closure = stop
+    for recorded, since in (
+        (tally.crossings, t), (tally.repartitions, t), (run.record.events, (t, np.inf)),
+    ):  # fmt: skip
+        _remove_later(recorded, since)
+    return piece._replace(stop=stop)
+
+
+def _other_side(run: RunInProgress, at: State) -> SingularityError:
+    """The error of a run under control at a type-2 singularity."""
+    plant, sides = run.motion.plant, run.sides
+    run.motion.tally.type_2.append(at.t)
+    sides.least = (0.0, at.t)
+    G = scaled_rows_at(plant, at.q, at.v, at.t).jacobian
+    lost = in_words(plant, least_held_motion(plant, sides.part, G))
+    weak = [plant.actuator_names[i] for i in sorted(run.saturation.since)]
+    limits = f" The motors {listing(weak, 4)} are at their limits." if weak else ""
+    return SingularityError(
+        f"{plant.name}: under its controller the motion goes through a type-2 (actuation) "
+        f"singularity at t = {at.t:.9g} s, q = {np.round(at.q, 4).tolist()}: with all motors held "
+        f"{lost} can still move there, and on the other side the motors act the other way round."
+        f"{limits} Keep the motion farther away, or give stronger motors; "
+        'hc.Integrator(at_actuation_singularity="record") lets the run continue',
+        names=plant.actuator_names,
+    )
 
 
 def keep_last(run: RunInProgress, after_error: bool = False) -> None:
@@ -211,7 +291,7 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
             raise
 
     record.t[record.count] = motion.t
-    keep(record, motion, motion.state, command)
+    keep(record, motion, run.sides, motion.state, command)
 
 
 # ---------------------------------------------------------------------------------- events
@@ -346,6 +426,9 @@ def _continue_with(run: RunInProgress, plant: Mechanism, v: Vector, i: int) -> N
         raise
     if plant is not motion.plant:
         record.plants.append((record.count, plant))
+        least = run.sides.least
+        run.sides = _monitor_of_sides(run.motion)
+        run.sides.least = min(least, run.sides.least)
 
 
 def check_plant(mech: Mechanism, plant: Mechanism, what: str) -> None:

@@ -174,13 +174,14 @@ def state_at(model: pin.Model, q0: Vector, x: Vector) -> tuple[Vector, Vector]:
 
 @dataclass
 class RunTally:
-    """Counts of steps and evaluations of a run, and the instants, s, of repartitions and of
-    crossings of singular configurations."""
+    """Counts of steps and evaluations of a run, and the instants, s, of repartitions, of crossings
+    of singular configurations, and of type-2 singularities."""
 
     steps: int = 0
     evaluations: int = 0
     repartitions: list[float] = field(default_factory=list)
     crossings: list[float] = field(default_factory=list)
+    type_2: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,8 @@ class Settings:
         Tolerances of a step, as in `Integrator`.
     cross : bool
         Whether the motion may pass singular configurations.
+    hold_side : bool
+        Whether a run under a controller ends at a type-2 singularity.
     tick : float
         Period of the controller, s; evaluations are counted over one tick.
     ticks : bool
@@ -214,6 +217,7 @@ class Settings:
     rtol: float
     atol: float
     cross: bool
+    hold_side: bool
     tick: float
     ticks: bool
     end: float

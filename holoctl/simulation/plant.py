@@ -20,6 +20,7 @@ Load = Callable[[float, Vector, Vector], Any]
 """load(t, q, v): external forces, or efforts on the coordinates."""
 
 AT_SINGULAR = ("raise", "cross")
+AT_ACTUATION_SINGULARITY = ("raise", "record")
 
 FINEST, COARSEST = 1e-14, 1e-2
 """The smallest and the largest tolerance of a simulation."""
@@ -139,6 +140,11 @@ class Integrator:
         before it, ``"cross"`` follows the smooth path through it and records the instant.
     hold : bool, optional
         False: evaluate the controller continuously, as an ideal analog controller.
+    at_actuation_singularity : str, optional
+        Where a mechanism under a controller goes through a type-2 (actuation) singularity, to the
+        side on which its motors act the other way round: ``"raise"`` ends the run there,
+        ``"record"`` continues, and `Run.type_2_at` has the instant. Without a controller, or with a
+        function that returned the same efforts at every call so far, all are recorded only.
 
     Raises
     ------
@@ -165,10 +171,12 @@ class Integrator:
     atol: float = 1e-11
     at_singular: str = "raise"
     hold: bool = True
+    at_actuation_singularity: str = "raise"
 
     def __post_init__(self) -> None:
         one_of("method", self.method, METHODS)
         one_of("at_singular", self.at_singular, AT_SINGULAR)
+        one_of("at_actuation_singularity", self.at_actuation_singularity, AT_ACTUATION_SINGULARITY)
         for name in ("rtol", "atol"):
             given = positive(name, getattr(self, name))
             if not FINEST <= given <= COARSEST:

@@ -18,6 +18,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
+from holoctl.simulation.actuation_monitor import ActuationMonitor
 from holoctl.simulation.motion import PlantMotion, RunTally, State, StepSolution, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.simulation.sensors import Sensors
@@ -62,6 +63,7 @@ class Record:
     u: Array
     closure: Vector
     tick_time: Vector
+    smallest_singular_value: Vector
     sensors: Sensors | None = None
     count: int = 0
     spent: float = 0.0
@@ -113,13 +115,17 @@ def record_for(plant: Mechanism, instants: Vector, sensors: Sensors | None) -> R
     n = instants.size
     return Record(
         np.append(instants, np.inf), np.empty((n + 1, plant.nq)), np.empty((n + 1, plant.nv)),
-        np.zeros((n + 1, plant.nu)), np.zeros(n + 1), np.zeros(n + 1), sensors, plants=[(0, plant)],
+        np.zeros((n + 1, plant.nu)), np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1), sensors,
+        plants=[(0, plant)],
     )  # fmt: skip
 
 
-def keep(record: Record, motion: PlantMotion, state: State, command: Command) -> None:
+def keep(
+    record: Record, motion: PlantMotion, sides: ActuationMonitor, state: State, command: Command
+) -> None:
     """Record a state at the next instant, with the efforts that act there."""
     i = record.count
+    record.smallest_singular_value[i] = sides.sigma(state)
     if state.closure > RECORDED:
         state = closed(motion, motion.part, state)
     u = command(state.t, state.q, state.v)
@@ -130,10 +136,13 @@ def keep(record: Record, motion: PlantMotion, state: State, command: Command) ->
         record.bar.update()
 
 
-def keep_piece(record: Record, motion: PlantMotion, piece: StepSolution, command: Command) -> None:
+def keep_piece(
+    record: Record, motion: PlantMotion, sides: ActuationMonitor, piece: StepSolution,
+    command: Command,
+) -> None:  # fmt: skip
     """Record the states of a piece at all requested instants before its end."""
     while record.next < piece.stop.t:
-        keep(record, motion, state_within(motion, piece, record.next), command)
+        keep(record, motion, sides, state_within(motion, piece, record.next), command)
 
 
 def state_within(motion: PlantMotion, piece: StepSolution, t: float) -> State:
@@ -161,7 +170,9 @@ def closed(motion: PlantMotion, part: Partition, state: State) -> State:
     return State(t, q, v, off)
 
 
-def finished(record: Record, tally: RunTally, ended: str) -> Run:
+def finished(
+    record: Record, tally: RunTally, sides: ActuationMonitor, saturated: Array, ended: str
+) -> Run:
     """The `Run` of the states recorded so far."""
     n, sensors = record.count, record.sensors
     arrays = {name: getattr(record, name)[:n].copy() for name in _RECORDED}
@@ -173,7 +184,9 @@ def finished(record: Record, tally: RunTally, ended: str) -> Run:
             stored[:, here] = _energies(plant, record, here)
     return Run(
         **arrays, energy=dict(zip(KINDS, stored, strict=True)),
-        repartitions=np.array(tally.repartitions), crossings=np.array(tally.crossings),
+        repartitions=np.array(tally.repartitions),
+        crossings=np.sort([*tally.crossings, *tally.type_2]), type_2_at=np.array(tally.type_2),
+        least_singular_value=sides.least[0], smallest_at=sides.least[1], saturated=saturated,
         events=np.array(record.events, dtype=float).reshape(-1, 2), steps=tally.steps,
         evaluations=tally.evaluations, ended=ended, versions=versions(),
         sensors="" if sensors is None else repr(sensors),
@@ -181,7 +194,7 @@ def finished(record: Record, tally: RunTally, ended: str) -> Run:
     )  # fmt: skip
 
 
-_RECORDED = ("t", "q", "v", "u", "closure", "tick_time")
+_RECORDED = ("t", "q", "v", "u", "closure", "tick_time", "smallest_singular_value")
 
 
 def _energies(plant: Mechanism, record: Record, here: slice) -> tuple[Vector, Vector, Vector]:

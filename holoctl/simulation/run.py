@@ -56,8 +56,21 @@ class Run:
     repartitions : (k,) array
         Instants at which other rows and coordinates were selected, s.
     crossings : (k,) array
-        Instants at which the motion passed a singular configuration on the smooth branch, s; which
-        branch a mechanism takes there is a choice of the model.
+        Instants at which the motion passed a singular configuration, s: one at which the
+        constraints lose rank, on the smooth branch, which is a choice of the model; or one of type
+        2, of `type_2_at`.
+    type_2_at : (n,) array
+        Those at which it went through a type-2 (actuation) singularity, to the side on which the
+        motors act the other way round, s. Only with as many motors as motions, all driven.
+    smallest_singular_value : (N + 1,) array
+        The smallest singular value of gamma' B, scaled as in a `Trajectory`: 0 at a type-2
+        singularity; inf without motors or motions.
+    least_singular_value, smallest_at : float
+        Its least value along the run, between the instants too, and where that is, s.
+    saturated : (n, 3) array
+        Motors at their limits, of the plant or of a controller of the library: the index of the
+        motor, from when, and until when, s, as seen at the ticks, or with a continuous controller
+        at the instants.
     events : (k, 2) array
         Instants of events, s, and the index of each event.
     steps, evaluations : int
@@ -97,6 +110,11 @@ class Run:
     tick_time: Vector
     repartitions: Vector
     crossings: Vector
+    type_2_at: Vector
+    smallest_singular_value: Vector
+    least_singular_value: float
+    smallest_at: float
+    saturated: Array
     events: Array
     steps: int
     evaluations: int
@@ -108,11 +126,13 @@ class Run:
     def __repr__(self) -> str:
         last = f"{self.t[-1]:g} s" if self.t.size else "no time"
         marks = (
-            (self.crossings, "singular configuration", "crossed"),
-            (self.repartitions, "time", "rows selected again"),
-            (self.events, "event", ""),
+            (len(self.crossings) - len(self.type_2_at), "singular configuration", " crossed"),
+            (len(self.type_2_at), "type-2 crossing", ""),
+            (len(self.repartitions), "time", " rows selected again"),
+            (len(self.events), "event", ""),
+            (len({int(i) for i in self.saturated[:, 0]}), "motor", " saturated"),
         )
-        more = [f"{counted(len(x), what)} {done}".strip() for x, what, done in marks if len(x)]
+        more = [f"{counted(n, what)}{done}" for n, what, done in marks if n]
         ended = [f"ended by {self.ended}"] if self.ended else []
         return ", ".join(
             [
@@ -153,6 +173,8 @@ class Run:
             raise InputError(f"{path} is not a saved run: {error}") from None
         for name in ("seed", "steps", "evaluations"):
             values[name] = int(values[name])
+        for name in ("least_singular_value", "smallest_at"):
+            values[name] = float(values[name])
         for name in ("versions", "ended", "sensors"):
             values[name] = str(values[name])
         return cls(**values)
@@ -173,7 +195,20 @@ def _parts(run: Run) -> Iterator[Cells]:
         if E.any():
             yield f"{kind} energy", f"{E[0]:.4g} to {E[-1]:.4g} J"
     yield "off the constraints", f"at most {largest(run.closure):.1e}", "scaled"
-    for x, what in ((run.crossings, "crossed"), (run.repartitions, "rows selected again")):
+    if np.isfinite(run.least_singular_value):
+        least = f"at least {run.least_singular_value:.3g}, at {run.smallest_at:.4g} s"
+        yield "singular value of gamma' B", least, "scaled"
+    for i in sorted({int(i) for i in run.saturated[:, 0]}):
+        spans = run.saturated[run.saturated[:, 0] == i, 1:]
+        share = float((spans[:, 1] - spans[:, 0]).sum() / max(run.t[-1] - run.t[0], 1e-300))
+        yield (
+            f"u[{i}] saturated", named([f"{a:.4g} to {b:.4g}" for a, b in spans]) + " s",
+            f"{share:.0%} of the time",
+        )  # fmt: skip
+    for x, what in (
+        (run.crossings, "crossed"), (run.type_2_at, "of these of type 2"),
+        (run.repartitions, "rows selected again"),
+    ):  # fmt: skip
         if len(x):
             yield what, named([f"{t:.4g}" for t in x]) + " s"
     if len(run.events):

@@ -54,6 +54,7 @@ from holoctl.simulation.motion import (
 from holoctl.simulation.plant import Integrator, Plant, check_dynamics, integrator_of, plant_of
 from holoctl.simulation.record import checked_output, finished, record_for, ticks_of
 from holoctl.simulation.run import Run
+from holoctl.simulation.saturation import Saturation, limits_of_controller
 from holoctl.simulation.sensor_readings import simulated_sensors
 from holoctl.simulation.sensors import Sensors
 
@@ -214,7 +215,8 @@ def simulate(
     timed = loaded or (controller is not None and not held) or _may_depend_on_time(plant)
     settings = Settings(
         dynamics=_dynamics_by(dynamics), method=by.method, rtol=by.rtol, atol=by.atol,
-        cross=by.at_singular == "cross", tick=1.0 / rate, ticks=held, end=duration,
+        cross=by.at_singular == "cross",
+        hold_side=by.at_actuation_singularity == "raise", tick=1.0 / rate, ticks=held, end=duration,
         longest=TIMED_TICKS / rate if timed else np.inf, target=target_of(controller),
     )  # fmt: skip
     inputs = Inputs(controller, simulated.f_ext, simulated.efforts, dict(np.geterr()), motors)
@@ -226,9 +228,10 @@ def simulate(
         tau = inputs.held(plant, u) if held else inputs.continuous(plant)
         motion = started(at, settings, RunTally(), 0.0, q, v, tau)
     pending = tuple(map(PendingEvent, watched))
+    bounds = None if motors is None else motors.bound, limits_of_controller(controller)
     run = RunInProgress(
         motion, pending, record_for(plant, instants, sensors), inputs, held,
-        u, {id(plant): at}, readings,
+        u, {id(plant): at}, readings, Saturation(tuple(x for x in bounds if x is not None)),
     )  # fmt: skip
     if progress:
         run.record.bar = progress_bar(instants.size, "simulating", "instants", scaled=True)
@@ -237,7 +240,7 @@ def simulate(
 
 def _integrated(run: RunInProgress, ticks: Vector) -> Run:
     """The run to its end, or until Ctrl-C; an error gets the time and the run so far."""
-    record, plant, tally = run.record, run.motion.plant, run.motion.tally
+    record, plant = run.record, run.motion.plant
     with np.errstate(all="ignore"), one_thread(), record.bar or nullcontext():
         try:
             if run.held:
@@ -255,10 +258,15 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
             keep_last(run, after_error=True)
             with suppress(Exception):  # a class that allows no new attributes
                 error.time = t  # type: ignore[attr-defined]
-                error.run = finished(record, tally, "an error")  # type: ignore[attr-defined]
+                error.run = _finished(run, "an error")  # type: ignore[attr-defined]
                 error.add_note(f"in the simulation of {plant.name!r}, at t = {t:.6g} s")
             raise
-        return finished(record, tally, run.ended)
+        return _finished(run, run.ended)
+
+
+def _finished(run: RunInProgress, ended: str) -> Run:
+    saturated = run.saturation.until(run.motion.t)
+    return finished(run.record, run.motion.tally, run.sides, saturated, ended)
 
 
 def _ticked(run: RunInProgress, ticks: Vector) -> None:
@@ -277,6 +285,7 @@ def _ticked(run: RunInProgress, ticks: Vector) -> None:
         start = time.perf_counter()
         run.u = run.inputs.command(plant, t, q, v)
         record.spent = time.perf_counter() - start
+        run.commanded(t, plant.B.T @ motion.v)
         if stop is None:
             if record.next <= t:
                 keep_last(run)

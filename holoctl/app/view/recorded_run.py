@@ -179,7 +179,9 @@ def filmed(posture: Posture, pictures: Array, words: str, times: Vector | None =
         t=np.arange(n) / RATE if times is None else times, q=pictures, v=np.zeros((n, mech.nv)),
         u=u, closure=closure,
         energy={}, tick_time=np.zeros(n), repartitions=none, crossings=none,
-        events=np.zeros((0, 2)), steps=0, evaluations=0, ended="", sensors="", seed=0, versions="",
+        type_2_at=none, smallest_singular_value=np.full(n, np.inf), least_singular_value=np.inf,
+        smallest_at=0.0, saturated=np.zeros((0, 3)), events=np.zeros((0, 2)), steps=0,
+        evaluations=0, ended="", sensors="", seed=0, versions="",
     ))  # fmt: skip
     turns = np.nan_to_num(posture.motors - film.positions[0])  # counted by the posture
     words = f"{words}\nThe efforts are those that hold each configuration at rest.".strip()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -76,7 +77,9 @@ def loop_functions(
             given, more = memory.unreported
             answer(*given, **more)
             memory.unreported = None
-        return python.report(estimator)
+        found = python.report(estimator)
+        sigma = found.smallest_singular_value if silent else float("nan")
+        return replace(found, smallest_singular_value=sigma, side=0)  # of ticks in machine code
 
     return python._replace(
         torque=torque if silent else tick, torque_with_estimator=torque_with_estimator,

@@ -158,6 +158,7 @@ class TaskController:
         u = u if out is None else stored("out", out, u)
         if memory is not None:  # no error can occur after this
             memory.damping, memory.last = request.damping, found
+            memory.note(q, t)
         return u
 
     def _acting(
@@ -177,6 +178,7 @@ class TaskController:
         """The functions that loops and trackings need."""
         paths, memory = self.prepared._paths, Memory() if memory is None else memory
         given = self.mech, paths.partition, self.estimator
+        memory.continue_sides(self.mech, paths.partition)
         return LoopFunctions(
             memory=memory,
             torque=partial(self.torque, memory=memory),
@@ -184,7 +186,7 @@ class TaskController:
                 self.torque_at_estimate, EstimatedPaths(paths, found), memory=memory
             ),
             estimator=lambda before: estimator_of(*given, before),
-            report=partial(task_report_of, memory),
+            report=partial(task_report_of, self.mech, paths.partition, memory),
             spread=lambda wanted: (wanted,),
         )
 

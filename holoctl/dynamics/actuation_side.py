@@ -1,0 +1,138 @@
+"""The smallest singular value of gamma' B at a state, and the side of a type-2 singularity.
+
+    K X = [0; I]        K = [G_rows; B'],   X = N E'^-1,   E = N' B
+    sigma = 1 / |X|     N: an orthonormal basis of the admissible velocities
+    det K               vanishes where E is singular; its sign tells the sides
+
+in scaled coordinates, with columns of B of norm one, as in design/paths/type_2.py. The sign is one
+and the same along a motion while the same independent rows are kept.
+Reference: C. Gosselin and J. Angeles, "Singularity analysis of closed-loop kinematic chains", IEEE
+Transactions on Robotics and Automation, 1990.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from holoctl.base.checks import Array, Vector, listing
+from holoctl.dynamics.actuation import effort_scales
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = [
+    "AT_SINGULARITY",
+    "NO_MOTORS",
+    "ActuationSide",
+    "actuation_side",
+    "has_sides",
+    "in_words",
+    "least_held_motion",
+    "same_side",
+]
+
+AT_SINGULARITY = 1e-12
+"""Below this smallest singular value the sign of the determinant is not determined."""
+
+SHARE = 0.1
+"""A coordinate belongs to a motion if its rate is at least this share of the largest (scaled)."""
+
+
+class ActuationSide(NamedTuple):
+    """How far a state is from a type-2 singularity.
+
+    Attributes
+    ----------
+    sigma : float
+        The smallest singular value of gamma' B, scaled; inf without motors or motions.
+    sign : float
+        1 or -1, which differ on the two sides; 0 at the singularity, and if the number of motors is
+        not that of the motions, which has no sides.
+    """
+
+    sigma: float
+    sign: float
+
+
+NO_MOTORS = ActuationSide(float("inf"), 0.0)
+
+
+def has_sides(mech: Mechanism, part: Partition) -> bool:
+    """Whether type-2 singularities separate sides: as many motors as motions, all driven."""
+    return 0 < mech.nu == mech.nv - part.rank == part.actuation_rank
+
+
+def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], ActuationSide]:
+    """A function of the scaled Jacobian (m, nv) of all rows at a state; its kept rows must be
+    independent there."""
+    rank, nv, nu, rows = part.rank, mech.nv, mech.nu, part.rows
+    motors = _motors(mech)
+    if not part.actuation_rank:
+        return lambda G: NO_MOTORS
+    if not has_sides(mech, part):
+        return lambda G: ActuationSide(_held(_basis(G, part).T @ motors, part), 0.0)
+    K, right, places = np.zeros((nv, nv), order="F"), np.zeros((nv, nu), order="F"), np.arange(nv)
+    right[rank:] = np.eye(nu)
+
+    def side(G: Array) -> ActuationSide:
+        K[:rank], K[rank:] = G[rows], motors.T
+        lu, pivots, singular = lapack.dgetrf(K)
+        if singular:
+            return ActuationSide(0.0, 0.0)
+        X = lapack.dgetrs(lu, pivots, right)[0]
+        largest = float(X.reshape(-1).dot(X.reshape(-1)))
+        if nu > 1:
+            largest = float(lapack.dsyev(X.T.dot(X), 0)[0][-1])
+        sigma = largest**-0.5
+        if not sigma >= AT_SINGULARITY:
+            return ActuationSide(sigma if sigma > 0.0 else 0.0, 0.0)  # 0 for nan
+        odd = np.count_nonzero(pivots != places) + np.count_nonzero(lu.diagonal() < 0.0)
+        return ActuationSide(sigma, -1.0 if odd % 2 else 1.0)
+
+    return side
+
+
+def same_side(mech: Mechanism, part: Partition, G: Array, other: Array) -> bool:
+    """Whether two neighbouring states, with scaled Jacobians G and `other`, are on one side: by
+    bases N, continued from one to the other, also through a configuration of lower rank."""
+    N, there = _basis(G, part), _basis(other, part)
+    motors = _motors(mech)
+    three = N.T @ motors, there.T @ motors, N.T @ there
+    return bool(np.prod([np.sign(np.linalg.det(x)) for x in three]) >= 0.0)
+
+
+def least_held_motion(mech: Mechanism, part: Partition, G: Array) -> Vector:
+    """The velocity (nv,) that the motors hold least at a state with the scaled Jacobian G: the left
+    singular vector of the smallest singular value, largest entry 1 (scaled)."""
+    N = _basis(G, part)
+    w = N @ np.linalg.svd(N.T @ _motors(mech))[0][:, part.actuation_rank - 1]
+    v: Vector = mech.column_scale * (w / w[np.argmax(np.abs(w))])
+    return v
+
+
+def in_words(mech: Mechanism, v: Vector) -> str:
+    """The coordinates that a motion moves, largest first."""
+    sizes = np.abs(v / mech.column_scale)
+    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] >= SHARE * sizes.max()]
+    return listing([mech.coordinate_names[i] for i in order], 4)
+
+
+def _motors(mech: Mechanism) -> Array:
+    """B in scaled coordinates, with columns of norm one."""
+    motors: Array = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0]
+    return motors
+
+
+def _basis(G: Array, part: Partition) -> Array:
+    """N: an orthonormal basis of the admissible velocities, scaled, (nv, k)."""
+    if not part.rank:
+        return np.eye(G.shape[1])
+    N: Array = np.linalg.svd(G)[2][part.rank :].T
+    return N
+
+
+def _held(E: Array, part: Partition) -> float:
+    return float(np.linalg.svd(E, compute_uv=False)[part.actuation_rank - 1])
