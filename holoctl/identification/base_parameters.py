@@ -26,13 +26,17 @@ from holoctl.projector.partition import partition
 __all__ = ["BaseParameters", "base_parameters", "check_parameters", "equilibrated", "gap_rank"]
 
 DECIDED = 1e3
-"""The smallest gap of the singular values for which the rank is decided."""
+"""The smallest gap of the singular values for which the rank is decided, if there is one only."""
 
 NO_INFLUENCE = 1e-10
 """A column whose norm is below this times the largest is zero."""
 
 ROUNDING = 1e-14
 """Singular values of a random matrix of this size are not below this times the largest."""
+
+CLOSED_TO = 1e-7
+"""States are closed to rounding, times their condition number. So singular values below this times
+the largest may be zero, and gaps among them leave no doubt."""
 
 MASS_LAST = 0.1
 """Masses are chosen as independent only where nothing else serves: their columns count by this
@@ -54,7 +58,7 @@ class BaseParameters:
     gap : float
         The ratio of the last singular value that counts to the next one.
     decided : bool
-        Whether the gap is at least 1e3; below, the rank is uncertain.
+        Whether the gap is at least 1e3, and no other gap is; otherwise the rank is uncertain.
     independent : tuple of b str
         A parameter for each combination.
     matrix : (b, p) array
@@ -165,7 +169,7 @@ def base_parameters(
     wanted = whole("samples", samples, 1) if samples else max(20, -(-4 * p // rows))
     found = [
         parameter_rows(model, P, a)[0]
-        for P, a in closed_samples(mech, part, q, wanted, np.random.default_rng(seed))
+        for P, a in closed_samples(mech, part, q, wanted, np.random.default_rng(seed), slow=True)
     ]
     if sum(map(len, found)) < p and len(found) < wanted:
         raise SingularityError(
@@ -180,7 +184,7 @@ def base_of(model: Parameters, W: Array) -> BaseParameters:
     """The base parameters of given equations W (n, p)."""
     norms, seen = equilibrated(W)
     s = singular_values(W[:, seen] / norms[seen])
-    rank, gap = gap_rank(s, W.shape)
+    rank, gap, decided = gap_rank(s, W.shape)
     norms = norms / np.where([x.endswith(".m") for x in model.names], MASS_LAST, 1.0)
     qr = pivoted_qr(W[:, seen] / norms[seen], rank)
     first, rest = qr.pivots[:rank], qr.pivots[rank:]
@@ -194,7 +198,7 @@ def base_of(model: Parameters, W: Array) -> BaseParameters:
     matrix[:, others] = np.where(small, 0.0, K)
     names = model.names
     return BaseParameters(
-        model, rank, gap, bool(gap >= DECIDED), tuple(names[i] for i in at), matrix,
+        model, rank, gap, decided, tuple(names[i] for i in at), matrix,
         tuple(_expression(names, i, row) for i, row in zip(at, matrix, strict=True)),
         tuple(names[i] for i in np.flatnonzero(~seen)), s,
     )  # fmt: skip
@@ -206,15 +210,17 @@ def equilibrated(W: Array) -> tuple[Vector, Any]:
     return norms, norms > NO_INFLUENCE * norms.max(initial=1.0)
 
 
-def gap_rank(s: Vector, shape: tuple[int, ...]) -> tuple[int, float]:
-    """The rank by the largest gap of singular values in descending order, and the gap."""
+def gap_rank(s: Vector, shape: tuple[int, ...]) -> tuple[int, float, bool]:
+    """The rank by the largest gap of singular values in descending order, the gap, and whether that
+    decides it: two large gaps leave two ranks."""
     if s.size == 0:
-        return 0, np.inf
+        return 0, np.inf, True
     floor = ROUNDING * s[0] * max(shape) ** 0.5
     kept = np.append(np.maximum(s, floor), floor)
     ratio = kept[:-1] / kept[1:]
     rank = 1 + int(ratio.argmax())
-    return rank, float(ratio[rank - 1])
+    large = (ratio >= DECIDED) & (kept[:-1] > CLOSED_TO * s[0])
+    return rank, float(ratio[rank - 1]), bool(np.count_nonzero(large) == 1)
 
 
 def _expression(names: tuple[str, ...], first: int, row: Vector) -> str:

@@ -25,6 +25,7 @@ from holoctl.tree.frozen_model import plain
 __all__ = [
     "MeasurementDiagnosis",
     "ResidualDiagnosis",
+    "doubts",
     "measurement_diagnosis",
     "residual_diagnosis",
 ]
@@ -53,6 +54,13 @@ INCREMENTS = 20
 
 FLAT_TOP = 5
 """Equal largest efforts, one after the other, that look like a limit."""
+
+OPPOSITE, REPEATS = -0.5, 0.5
+"""Efforts that correlate with those of the prior by less than the first are doubted, and so is a
+fit with adjacent residuals that correlate by more than the second."""
+
+EXACT = 1e-6
+"""Smaller residuals, relative to the efforts, are none."""
 
 FOLLOWS = 0.1
 """The share of a residual that follows a motion, above which it is told."""
@@ -318,6 +326,37 @@ def _plausible(
 
 
 # --------------------------------------------------------------------------------- after a fit
+
+
+def doubts(data: Regression, prior: Vector, p: Vector) -> list[str]:
+    """Why a fit p may be wrong although it predicts its own data, in sentences."""
+    found = [] if data.measurements is None else _flat_tops(data)
+    before, r = data.W @ prior, data.y - data.W @ p
+    passive = [x.startswith("passive") for x in data.labels]
+    for i, name in enumerate(data.labels):
+        y, here, left = data.y[:, i], before[:, i], r[:, i]
+        size = float(np.linalg.norm(y) * np.linalg.norm(here))
+        if not passive[i] and float(y @ here) < OPPOSITE * size:
+            found.append(
+                f"efforts of {name!r} are opposite to those of the prior (correlation "
+                f"{float(y @ here) / size:.2f}): sign, order of the motors?"
+            )
+        square = float(left @ left)
+        if not passive[i] and square > UNEXPLAINED**2 * float(y @ y):
+            part = (square / max(float(y @ y), 1e-300)) ** 0.5
+            found.append(
+                f"the fit leaves {part:.0%} of the efforts of {name!r} unexplained: "
+                "measurement_diagnosis tells likely causes"
+            )
+        seen = square > EXACT**2 * float(y @ y)
+        if seen and float(left[1:] @ left[:-1]) > REPEATS * square:
+            found.append(
+                f"residuals of {name!r} are no noise (adjacent ones correlate by "
+                f"{float(left[1:] @ left[:-1]) / square:.2f}): the model lacks something, and the "
+                "intervals are too narrow; residual_diagnosis tells what"
+            )
+    return found
+
 
 CAUSES = {
     "constant": "an offset of the measured effort (offsets=True), or a weight that is not modelled",

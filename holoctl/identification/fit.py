@@ -45,6 +45,7 @@ from holoctl.identification.consistent_program import (
     body_parameters,
     consistent_program,
 )
+from holoctl.identification.diagnosis import OPPOSITE, doubts
 from holoctl.identification.inertia_ellipsoids import InertiaEllipsoid, inertia_ellipsoid
 from holoctl.identification.measurements import Measurements
 from holoctl.identification.noise import (
@@ -83,6 +84,9 @@ proves them; the factor between measured efforts and those of the prior that is 
 DATA_FIRST = 10.0
 """Where signs are compared, residuals of 1/DATA_FIRST of those of the bad fit count as noise: with
 more noise the prior would decide."""
+
+LOST = 2.0
+"""Largest residual of parameters by least squares, relative to the noise."""
 
 WORSE = 2
 """The search ends this many powers of ten below the best strength."""
@@ -247,7 +251,8 @@ class Fit:
         -------
         dict of str to float
             For each label the root mean square of ``W p - y``, relative to that of y; of passive
-            motions, which have no measured effort, to that of the parts of ``W p``.
+            motions, which have no measured effort, to that of the parts of ``W p``. inf where
+            efforts are zero.
 
         Raises
         ------
@@ -258,8 +263,10 @@ class Fit:
         missed = data.W @ self.p - data.y
         size = np.sqrt(np.mean(data.y**2, axis=0))
         of_parts = np.sqrt(np.mean(np.sum((data.W * self.prior) ** 2, axis=2), axis=0))
-        size = np.where([x.startswith("passive") for x in data.labels], of_parts, size)
-        found = np.sqrt(np.mean(missed**2, axis=0)) / np.maximum(size, 1e-300)
+        passive = np.array([x.startswith("passive") for x in data.labels])
+        size[passive] = of_parts[passive]
+        found = np.full(size.size, np.inf)
+        np.divide(np.sqrt(np.mean(missed**2, axis=0)), size, out=found, where=size > 0.0)
         return dict(zip(data.labels, found.tolist(), strict=True))
 
     def _regression(self, what: str, data: Any) -> Regression:
@@ -367,8 +374,12 @@ def _fitted(data: Regression, at: Vector, strength: Any, method: str, folds: int
     base, rows, sigma, beta = weighted(data, thin)
     named = dict(zip(data.labels, sigma.tolist(), strict=True))
     intervals = intervals_of(rows, base, beta, thin)
+    if not base.decided:
+        log.warning("%s: the rank of these data is uncertain: %r", data.model.mech.name, base)
     if method == "least squares":
         p = at + least_squares(base.matrix, beta - base.of(at))
+        _check_numbers(data, p, sigma)
+        _tell(data, doubts(data, at, p))
         eigenvalues = _least_eigenvalues(data.model, p)
         return Fit(data.model, method, p, at, base, intervals, named, 0.0, {}, (), eigenvalues)
     program = consistent_program(data.model, at, effects(data))
@@ -377,10 +388,28 @@ def _fitted(data: Regression, at: Vector, strength: Any, method: str, folds: int
         strength, tried = _by_folds(program, rows / thin**0.5, method, folds)
     p = program.solve(compressed(flat(rows) / thin**0.5), strength, method)
     _check_signs(program, data, p, strength, method)
+    _tell(data, doubts(data, at, p))
     return Fit(
         data.model, method, p, at, base, intervals, named, strength, tried, program.active(p),
         _least_eigenvalues(data.model, p),
     )  # fmt: skip
+
+
+def _tell(data: Regression, findings: list[str]) -> None:
+    for text in findings:
+        log.warning("%s: %s", data.model.mech.name, text)
+
+
+def _check_numbers(data: Regression, p: Vector, sigma: Vector) -> None:
+    """Raise `InputError` if rounding of p is larger than the noise."""
+    missed = np.sqrt(np.mean((data.W @ p - data.y) ** 2, axis=0))
+    if not (missed <= LOST * sigma).all():
+        raise InputError(
+            f"{data.model.mech.name}: the motion excites too little for least squares without a "
+            f"prior: their parameters predict the efforts that they are of worse by "
+            f"{float((missed / sigma).max()):.2g} times, for rounding; measurement_diagnosis tells "
+            "which parameters are lost, and method='pullback' has a prior for them"
+        )
 
 
 def prior_values(model: Parameters, prior: Any) -> Vector:
@@ -449,7 +478,7 @@ def _by_folds(
 def _check_signs(
     program: Consistent, data: Regression, p: Vector, strength: float, method: str
 ) -> None:
-    """Raise `InputError` if the fit is bad, and much better with efforts of another sign; log a
+    """Raise `InputError` if the fit is much better with efforts of another sign; log a
     warning if efforts are of another size than those of the prior."""
     usual = np.maximum(np.sqrt(np.mean(data.y**2, axis=0)), 1e-300)
     W, y = data.W / usual[:, None], data.y / usual
@@ -458,15 +487,18 @@ def _check_signs(
         return float(np.sqrt(np.mean((W @ p - signs * y) ** 2)))
 
     g, own = len(data.labels), missed(p, np.ones(len(data.labels)))
+    size = np.linalg.norm(y, axis=0) * np.linalg.norm(W @ program.centre, axis=0)
+    opposite = (np.sum(y * (W @ program.centre), axis=0) < OPPOSITE * size).any()
     weight = DATA_FIRST / max(own, 1e-300)
 
     def best(signs: Vector) -> float:
         rows = np.concatenate([W, (signs * y)[:, :, None]], axis=2) * weight
         return missed(program.solve(compressed(flat(rows)), strength, method), signs)
 
-    if own > BAD:
+    doubted = own > BAD or opposite
+    if doubted:
         own = min(own, best(np.ones(g)))
-    for signs in (-np.ones(g), *(1.0 - 2.0 * np.eye(g))) if own > BAD else ():
+    for signs in (-np.ones(g), *(1.0 - 2.0 * np.eye(g))) if doubted else ():
         better = own / max(best(signs), 1e-300)
         if better > MUCH_BETTER:
             which = [x for x, s in zip(data.labels, signs, strict=True) if s < 0.0]
@@ -474,11 +506,11 @@ def _check_signs(
                 f"{data.model.mech.name}: the fit is better by {better:.3g} times with the efforts "
                 f"of {listing(which)} negated; u acts along the coordinates of the motors"
             )
-    size = float(np.linalg.norm(y) / max(float(np.linalg.norm(W @ program.centre)), 1e-300))
-    if not 1.0 / OTHER_UNITS < size < OTHER_UNITS:
+    times = float(np.linalg.norm(y) / max(float(np.linalg.norm(W @ program.centre)), 1e-300))
+    if not 1.0 / OTHER_UNITS < times < OTHER_UNITS:
         log.warning(
             "%s: the efforts are %.2g times those of the prior; units are N m and N, after gears",
-            data.model.mech.name, size,
+            data.model.mech.name, times,
         )  # fmt: skip
 
 

@@ -63,6 +63,9 @@ def estimated_lag(W: Array, y: Callable[[float], Array], largest: float) -> tupl
     trials = np.linspace(-largest, largest, TRIALS)
     cost = [float(r @ r) for r in map(residual, trials)]
     best = int(np.argmin(cost))
+    by_chance = SIGNIFICANT * (2.0 / max(n - rank, 1)) ** 0.5 * cost[best]  # of other noise
+    if best != TRIALS // 2 and cost[TRIALS // 2] - cost[best] <= by_chance:
+        return 0.0, "no lag of the efforts was estimated: the motion does not tell it"
     if best in (0, TRIALS - 1):
         raise InputError(
             f"efforts fit best {abs(trials[best]):.3g} s or more "

@@ -83,6 +83,8 @@ def weighted(data: Regression, thin: float) -> tuple[BaseParameters, Array, Vect
             f"{mech.name}: the motion excites nothing: the equations of all "
             f"{counted(len(data.t), 'sample')} are the same; move all motors, quickly and slowly"
         )
+    if not y.any():
+        raise InputError(f"{mech.name}: all efforts are zero: were they logged?")
     usual = np.sqrt(np.mean(y**2, axis=0))
     parts = np.sqrt(np.mean(np.sum((W * data.model.values) ** 2, axis=2), axis=0))
     usual = np.maximum(np.maximum(usual, parts), 1e-300)

@@ -272,10 +272,13 @@ class Parameters:
         return tuple(groups)
 
     def _all_bodies(self) -> tuple[str, ...]:
-        """The bodies of theta: the unknown ones, and all others with a mass."""
+        """The bodies of theta: the unknown ones, and all others with a mass or an inertia, such as
+        a rotor without a mass of its own."""
         names, inertias = body_names(self.mech), list(self.mech.model.inertias)[1:]
-        return tuple(n for n, x in zip(names, inertias, strict=True)
-                     if x.mass > 0.0 or n in self.bodies)  # type: ignore[operator]  # fmt: skip
+        return tuple(
+            n for n, x in zip(names, inertias, strict=True)
+            if n in self.bodies or np.any(x.toDynamicParameters())  # type: ignore[operator]
+        )  # fmt: skip
 
     def _unknown_friction(self) -> dict[str, FrictionLaw]:
         """The laws of the rates with unknown friction: their values and widths."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from support import mechanism
 
 import holoctl as hc
 from holoctl.identification.base_parameters import base_of, equilibrated, gap_rank
@@ -66,6 +67,24 @@ def test_what_cannot_be_seen_is_named():
     assert "distal_left.Ixx" in base.unseen
     assert any("distal_left.m" in x and x.startswith("proximal_left") for x in base.expressions)
     assert "11 of 40 parameters" in repr(base)
+
+
+@pytest.mark.parametrize(("name", "unknown", "seeds", "rank"), [
+    ("bennett", {}, (0, 2), 7),  # kept rows alone have another branch
+    ("planar_chain", {}, (0, 1), 22),  # translations without end
+    ("sine_gear", {}, (0, 1), 6),  # the walk ends at a singularity and begins again
+    ("geared_slider", {"friction": "joints"}, (0, 3), 16),  # joints that turn together
+])  # fmt: skip
+def test_the_rank_does_not_depend_on_the_seed(name, unknown, seeds, rank):
+    model = hc.Parameters(mechanism(name), **unknown)
+    for seed in seeds:
+        base = hc.base_parameters(model, seed=seed)
+        assert (base.rank, base.decided) == (rank, True)
+
+
+def test_two_large_gaps_leave_two_ranks():
+    assert gap_rank(np.array([1.0, 0.5, 1e-9]), (9, 3))[::2] == (2, True)
+    assert gap_rank(np.array([1.0, 0.5, 1e-5, 1e-14]), (9, 4))[::2] == (3, False)
 
 
 def test_a_small_gap_is_undecided():

@@ -287,6 +287,35 @@ def test_efforts_of_the_wrong_sign_or_unit_are_told(caplog):
     assert re.search(r"0\.00\d+ times those of the prior", caplog.text)
 
 
+def test_what_makes_a_fit_doubtful_is_told(caplog):
+    model, data, _truth, _ = five_bar()
+    noise = np.random.default_rng(1).normal(size=data.y.shape)
+    bare = hc.Parameters(model.mech, bodies=["distal_left"])
+    for what, told in [
+        (replace(data, y=-data.y), "'motor_left' are opposite to those of the prior"),
+        (replace(data, y=noise), r"leaves \d+% of the efforts of 'motor_left' unexplained"),
+        (measured(motion(bare, "five_bar", 0.3, 0), bare.values), None),
+        (_slowly_off(motion(bare, "five_bar", 0.3, 0)), "residuals of 'motor_left' are no noise"),
+    ]:
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            hc.identify(what, method="least squares")
+        assert re.search(told, caplog.text) if told else not caplog.text
+
+
+def _slowly_off(data):
+    y = data.W @ data.model.values
+    return replace(data, y=y + 0.1 * y.std(axis=0) * np.sin(1.7 * data.t)[:, None])
+
+
+def test_efforts_that_are_zero_are_no_measurement():
+    _model, data, _truth, test = five_bar()
+    with pytest.raises(hc.InputError, match="all efforts are zero"):
+        hc.identify(replace(data, y=0.0 * data.y))
+    fit = hc.identify(data, method="least squares")
+    assert set(fit.errors(replace(test, y=0.0 * test.y)).values()) == {np.inf}
+
+
 # ------------------------------------------------------------------------------------ slow
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -88,6 +89,18 @@ def test_the_mechanism_with_other_parameters_has_them(robot):
     assert np.abs(again.values - p).max() < 1e-12 * np.abs(p).max()
     j = 1 + body_names(mech).index(model.known[0])
     assert other.model.inertias[j].mass == mech.model.inertias[j].mass
+
+
+def test_a_rotor_without_mass_has_its_inertia():
+    mech = loaded("five_bar")
+    tree = mech.model.copy()
+    tree.inertias[2] = pin.Inertia(0.0, np.zeros(3), np.diag([0.1, 0.1, 0.15]))
+    model = hc.Parameters(dataclasses.replace(mech, model=tree), friction="motors")
+    q, v = hc.assemble(model.mech, v_guess=[1.0, 0.0, 0.5, 0.0])
+    found, expected = equation(model, q, v, 0.0, np.array([30.0, -20.0]))
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    assert "distal_left.m" in model.every
+    assert "distal_left.m" not in model.names
 
 
 def test_tied_bodies_share_their_parameters():

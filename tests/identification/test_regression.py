@@ -195,6 +195,15 @@ def test_efforts_at_another_rate_and_a_lag_are_found_and_told():
         hc.regression(m.model, late)
 
 
+def test_a_motion_that_does_not_tell_the_lag_is_no_wrong_clock():
+    model, t = hc.Parameters(hc.load(hc.robot_file("four_bar"))), np.arange(0.0, 2.0, 2e-3)
+    for seed in range(4):
+        u = 1.0 + 0.1 * np.random.default_rng(seed).normal(size=t.size)
+        found = hc.regression(model, hc.Measurements(t, 1.0 + 1e-3 * t, u))
+        assert found.lag == 0.0
+        assert "lag" in found.notes[-1]
+
+
 def test_gaps_are_left_out_and_told():
     m = measured_motion("five_bar")
     x, u = m.x.copy(), m.u.copy()
