@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
@@ -61,8 +62,14 @@ def motion(model, name, amplitude, seed, seconds=10.0):
 
 
 def _regression(model, found):
-    rows = [equations_at(model, P, a, np.zeros(model.mech.nu)) for P, a in found]
-    W, (P, _) = np.array([w for w, _ in rows]), found[0]
+    """Of the states at which motors determine the motion well."""
+    rows, kept = [], []
+    for P, a in found:
+        with suppress(hc.SingularityError):
+            rows.append(equations_at(model, P, a, np.zeros(model.mech.nu))[0])
+            kept.append((P, a))
+    assert len(kept) > 0.8 * len(found)
+    W, found, P = np.array(rows), kept, kept[0][0]
     return Regression(
         model, None, np.arange(len(W)) / RATE, np.array([P.q for P, _ in found]),
         np.array([P.v for P, _ in found]), np.array([a for _, a in found]), W,
