@@ -38,6 +38,6 @@ def outcome(problem: Problem, **more: Any) -> Outcome:
     at = slice(-len(problem.times), None)
     return judged(
         problem, mech, f"holoctl, {problem.options.get('method', 'auto')}", run.q[at], run.v[at],
-        seconds, steps=run.steps, evaluations=run.evaluations, crossings=len(run.crossings),
-        repartitions=len(run.repartitions),
+        seconds, steps=run.steps, evaluations=run.evaluations,
+        crossings=len(run.crossings) - len(run.type_2_at), repartitions=len(run.repartitions),
     )  # fmt: skip

@@ -38,6 +38,10 @@ __all__ = ["ActuationMonitor", "SidesOfStep"]
 SAFETY = 2.0
 """The change of sigma within a step is bounded by this number times the estimate from its ends."""
 
+ROWS_HOLD = 1e-2
+"""If the smallest singular value of the kept rows is below this, their determinant may change its
+sign itself, and the sides are told by bases."""
+
 PLACES = 6
 """Number of places in a step at which sigma is evaluated if it may vanish there, ends included."""
 
@@ -116,7 +120,8 @@ class ActuationMonitor:
         least = min(self.least, (found.sigma, piece.stop.t))
         if not has_sides(self.plant, self.part) or not self.plant.row_scale.size:
             return SidesOfStep((), piece.stop.t, G, found, least)
-        if passed is not None:
+        if passed is not None or kept < ROWS_HOLD:
+            passed = piece.stop.t if passed is None else passed
             same = same_side(self.plant, self.part, self.G, G)
             self._turned = found.sign * self.side * (1.0 if same else -1.0) or self._turned
             here = ActuationSide(found.sigma, self._turned * found.sign)
