@@ -262,17 +262,18 @@ def _other_side(run: RunInProgress, at: State) -> SingularityError:
     run.motion.tally.type_2.append(at.t)
     sides.least = (0.0, at.t)
     G = scaled_rows_at(plant, at.q, at.v, at.t).jacobian
-    lost = in_words(plant, least_held_motion(plant, sides.part, G))
+    moved = in_words(plant, least_held_motion(plant, sides.part, G))
+    lost = f"{moved} can move while all motors hold"
     weak = [plant.actuator_names[i] for i in sorted(run.saturation.since)]
     limits = f" The motors {listing(weak, 4)} are at their limits." if weak else ""
     return SingularityError(
         f"{plant.name}: under its controller the motion goes through a type-2 (actuation) "
-        f"singularity at t = {at.t:.9g} s, q = {np.round(at.q, 4).tolist()}: with all motors held "
-        f"{lost} can still move there, and on the other side the motors act the other way round."
+        f"singularity at t = {at.t:.9g} s, q = {np.round(at.q, 4).tolist()}: {lost} there, and on "
+        "the other side the motors act the other way round."
         f"{limits} Keep the motion farther away, or give stronger motors; "
         'hc.Integrator(at_actuation_singularity="record") lets the run continue',
-        names=plant.actuator_names,
-    )
+        names=plant.actuator_names, kind="type 2", value=0.0, time=at.t, q=at.q.copy(), motion=lost,
+    )  # fmt: skip
 
 
 def keep_last(run: RunInProgress, after_error: bool = False) -> None:
