@@ -158,9 +158,8 @@ def test_two_changes_of_side_within_one_step(depth):
 
     G = scaled_rows_at(mech, at_(0.0)[0], np.zeros(4), 0.0).jacobian
     monitor = ActuationMonitor(mech, part, 0.0, G)
-    ends = [State(t, *at_(t), 0.0) for t in (0.0, 1.0)]
-    piece = SimpleNamespace(start=ends[0], stop=ends[1], part=part, at=at_)
-    piece.start, piece.stop = (State(end.t, end.q, np.full(4, 10.0), 0.0) for end in ends)
+    start, stop = (State(t, at_(t)[0], np.full(4, 10.0), 0.0) for t in (0.0, 1.0))
+    piece = SimpleNamespace(start=start, stop=stop, part=part, at=at_)
     found = monitor.over(piece, None, 0.3, None)
     monitor.move(found)
     assert len(found.changes) == (2 if depth > 0.0 else 0)
