@@ -22,6 +22,7 @@ __all__ = [
     "NotActuatedError",
     "SingularityError",
     "SweepError",
+    "has_time",
 ]
 
 
@@ -194,16 +195,17 @@ class SingularityError(HoloctlError):
     names : tuple of str
         The joints or rows concerned; for a path, the coordinates that move most in `motion`.
     kind : str
-        For a path: ``"type 2"`` (motors do not determine the motion), ``"type 1"`` (the task does
-        not), ``"type 1 and type 2"``; otherwise empty.
+        For a path or a run: ``"type 2"`` (motors do not determine the motion), ``"type 1"`` (the
+        task does not), ``"type 1 and type 2"``; otherwise empty.
     value : float
-        For a path: the smallest singular value there, scaled, of gamma' B, or of the task.
+        For a path or a run: the smallest singular value there, scaled, of gamma' B, or of the task.
     place, time : float
-        For a path: its parameter there, and the time, s; nan if the path has no times yet.
+        For a path: its parameter there, and the time, s; nan if the path has no times yet. In a
+        simulation the time.
     q : ndarray or None, shape (nq,)
-        For a path: the configuration there, or the last one that was reached before.
+        For a path or a run: the configuration there, or the last one that was reached before.
     motion : str
-        For a path: the motion that is lost, in words.
+        For a path or a run: the motion that is lost, in words.
 
     See Also
     --------
@@ -356,6 +358,12 @@ class SweepError(HoloctlError):
     def __init__(self, message: str, *, item: int | None = None) -> None:
         super().__init__(message)
         self.item = item
+
+
+def has_time(error: BaseException) -> bool:
+    """Whether an error got the time of a run, as those of a caller's functions do."""
+    time = getattr(error, "time", float("nan"))
+    return isinstance(time, (int, float)) and bool(np.isfinite(time))
 
 
 def _rebuild(

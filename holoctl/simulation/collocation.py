@@ -26,7 +26,7 @@ from numpy.polynomial import chebyshev, legendre
 from scipy.optimize import brentq
 
 from holoctl.base.checks import Array, Vector
-from holoctl.base.errors import HoloctlError
+from holoctl.base.errors import HoloctlError, has_time
 from holoctl.base.linalg import largest, singular_values
 from holoctl.base.tolerances import CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
@@ -139,7 +139,7 @@ def crossing(
         places += [instant] if np.isfinite(instant) else []
         opened = max(largest(fine.rows(theta).error) for theta in places)
     except HoloctlError as failure:
-        if hasattr(failure, "time"):  # raised by a function of the caller
+        if has_time(failure):  # raised by a function of the caller
             raise
         return None
     except np.linalg.LinAlgError:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Vector, flag, positive
-from holoctl.base.errors import InputError
+from holoctl.base.errors import InputError, has_time
 from holoctl.base.progress import progress_bar
 from holoctl.base.renamed import former_names, formerly
 from holoctl.base.single_threaded_blas import one_thread
@@ -254,7 +254,8 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
             run.ended = "Ctrl-C"
             keep_last(run)
         except Exception as error:
-            t = getattr(error, "time", run.motion.t)  # set if a function of the caller raised it
+            # an error of a function of the caller has a time
+            t = getattr(error, "time", 0.0) if has_time(error) else run.motion.t
             keep_last(run, after_error=True)
             with suppress(Exception):  # a class that allows no new attributes
                 error.time = t  # type: ignore[attr-defined]

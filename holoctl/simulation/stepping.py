@@ -11,7 +11,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from holoctl.base.errors import HoloctlError, InputError, SingularityError
+from holoctl.base.errors import HoloctlError, InputError, SingularityError, has_time
 from holoctl.simulation.explicit_steps import (
     DOP853,
     DORMAND_PRINCE,
@@ -51,7 +51,7 @@ def advanced(motion: PlantMotion, stop: float) -> StepSolution:
     except (
         InputError
     ) as error:  # numbers out of range; errors of the caller's functions have a time
-        if hasattr(error, "time"):
+        if has_time(error):
             raise
         raise too_fast(motion) from error
 
@@ -104,7 +104,7 @@ def _explicit(
         try:
             trial = tried(motion.stages, method, t, q, v, motion.first, h, motion.scale)
         except HoloctlError as error:
-            if hasattr(error, "time"):  # raised by a function of the caller
+            if has_time(error):  # raised by a function of the caller
                 raise
             failure, h = error, 0.25 * h
             continue

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from scipy.optimize import brentq
 from support import shared
-from zoo import add_body, at, bar, slider_crank, vertical
+from zoo import add_body, at, bar, parallelogram, slider_crank, vertical
 from zoo import five_bar as other_five_bar
 from zoo import four_bar as crank_rocker
 
@@ -212,11 +212,23 @@ def test_standing_near_one_with_weak_motors_ends_in_a_sentence():
     assert abs(determinant(mech, error.run.q[-1])) < 1e-10
     assert error.run.smallest_singular_value[-1] < 1e-9
     assert error.run.ended == "an error"
+    assert (error.kind, error.value) == ("type 2", 0.0)
+    assert error.q.tolist() == error.run.q[-1].tolist()
+    assert error.motion.startswith("'left_rod', 'right_rod'")
     until = error.time + 0.002
     run = hc.simulate(mech, follow, q, np.zeros(4), until, plant=plant, integrator=RECORD)
     assert run.t[-1] == until
     assert run.type_2_at == pytest.approx([error.time], abs=1e-12)
     assert determinant(mech, run.q[-1]) * determinant(mech, q) < 0.0
+
+
+def test_errors_at_other_singularities_have_the_time_of_the_run():
+    """Those of the constraints, which know no time where they are raised."""
+    mech = parallelogram()
+    q, v = hc.assemble(mech, [1.0, -1.0, 1.0], [-4.0, 4.0, -4.0])
+    with pytest.raises(hc.SingularityError, match="singular configuration") as caught:
+        hc.simulate(mech, None, q, v, 1.0)
+    assert 0.0 < caught.value.time == caught.value.run.t[-1]
 
 
 @pytest.mark.parametrize("hold", [True, False])
