@@ -38,9 +38,9 @@ __all__ = ["ActuationMonitor", "SidesOfStep"]
 SAFETY = 2.0
 """The change of sigma within a step is bounded by this number times the estimate from its ends."""
 
-ROWS_HOLD = 1e-2
-"""If the smallest singular value of the kept rows is below this, their determinant may change its
-sign itself, and the sides are told by bases."""
+WEAK = 1e-2
+"""If the smallest singular value of the kept rows is below this share of its usual value, their
+determinant may change its sign itself, and a change of side must show in bases too."""
 
 PLACES = 6
 """Number of places in a step at which sigma is evaluated if it may vanish there, ends included."""
@@ -106,11 +106,14 @@ class ActuationMonitor:
         return self._at(state.t, state.q, state.v).sigma
 
     def over(
-        self, piece: StepSolution, G: Array | None, kept: float, passed: float | None
+        self, piece: StepSolution, G: Array | None, kept: float, usual: float, passed: float | None
     ) -> SidesOfStep:
-        """What a step does: G is the scaled Jacobian at its end, None if it is not known, `kept`
-        the smallest singular value of the kept rows; `passed` is the instant at which it passed a
-        configuration of lower rank, if it did."""
+        """What a step does.
+
+        G is the scaled Jacobian at its end, None if it is not known; `kept` the smallest singular
+        value of the kept rows, and `usual` its usual one; `passed` the instant at which the step
+        passed a configuration of lower rank, if it did.
+        """
         if G is None:
             G = _jacobian(self.plant, piece.stop.t, piece.stop.q, piece.stop.v)
         if not self.watches:
@@ -120,13 +123,18 @@ class ActuationMonitor:
         least = min(self.least, (found.sigma, piece.stop.t))
         if not has_sides(self.plant, self.part) or not self.plant.row_scale.size:
             return SidesOfStep((), piece.stop.t, G, found, least)
-        if passed is not None or kept < ROWS_HOLD:
-            passed = piece.stop.t if passed is None else passed
+        if passed is not None:
             same = same_side(self.plant, self.part, self.G, G)
             self._turned = found.sign * self.side * (1.0 if same else -1.0) or self._turned
             here = ActuationSide(found.sigma, self._turned * found.sign)
             return SidesOfStep(() if same else (passed,), piece.stop.t, G, here, least)
+        weak, differ = kept < WEAK * usual, self._turned * found.sign * self.side < 0.0
+        if differ and weak and same_side(self.plant, self.part, self.G, G):
+            self._turned = -self._turned  # the determinant of the rows has changed its sign
+            differ = False
         here = ActuationSide(found.sigma, self._turned * found.sign)
+        if weak and not differ:
+            return SidesOfStep((), piece.stop.t, G, here, least)
         changes, within = self._within(piece, G, here, kept)
         return SidesOfStep(changes, piece.stop.t, G, here, min(least, within))
 

@@ -218,7 +218,7 @@ def _keep(run: RunInProgress, piece: StepSolution) -> None:
     motion, sides = run.motion, run.sides
     at_end, crossed = piece.stop.t == motion.t, motion.tally.crossings[-1:]
     step = sides.over(
-        piece, motion.monitor.last if at_end else None, motion.monitor.of_kept.value,
+        piece, motion.monitor.last if at_end else None, motion.monitor.of_kept.value, motion.usual,
         next((t for t in crossed if piece.start.t < t <= piece.stop.t), None),
     )  # fmt: skip
     ends = bool(step.changes) and motion.settings.hold_side and _is_controlled(run, piece)

@@ -644,7 +644,7 @@ def run_fast(seed, dt, policy="nearest"):
         n * dt,
         frequency=1.0 / dt,
         output=often,
-        integrator=hc.Integrator(rtol=1e-8),
+        integrator=hc.Integrator(rtol=1e-8, at_actuation_singularity="record"),
     )
     return np.abs(run.v[:, [1, 3]]).max(axis=1) / most - 1.0, run.t, told
 

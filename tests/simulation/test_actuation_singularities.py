@@ -160,7 +160,7 @@ def test_two_changes_of_side_within_one_step(depth):
     monitor = ActuationMonitor(mech, part, 0.0, G)
     start, stop = (State(t, at_(t)[0], np.full(4, 10.0), 0.0) for t in (0.0, 1.0))
     piece = SimpleNamespace(start=start, stop=stop, part=part, at=at_)
-    found = monitor.over(piece, None, 0.3, None)
+    found = monitor.over(piece, None, 0.3, 0.3, None)
     monitor.move(found)
     assert len(found.changes) == (2 if depth > 0.0 else 0)
     assert monitor.side in (1.0, -1.0)
