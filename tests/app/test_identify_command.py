@@ -97,7 +97,6 @@ def test_names_of_columns_currents_and_tables(capsys, tmp_path):
         ({"names": ("t", "crank.q", "crank.effort")}, [], "no column is a effort"),
         ({"names": ("t", "krank.q", "crank.u")}, [], "no joint 'krank'"),
         ({"names": ("t", "crank.q", "krank.u")}, [], "'krank'"),
-        ({}, [], "looks like a lag"),  # without friction
         ({}, ["--columns", "crank.q"], "--columns takes NAME=COLUMN"),
         ({}, ["--columns", "t=t", "--columns", "t=u"], "--columns: 't' is given twice"),
         ({}, ["--gain", "1,2"], "--gain takes one number, or one for each of 'crank'; got 2"),
@@ -111,6 +110,14 @@ def test_what_is_wrong_is_told(capsys, tmp_path, change, more, says):
     assert code == 1
     assert says in out.err
     assert out.out == ""
+
+
+def test_friction_that_the_model_lacks_is_named(capsys, tmp_path, caplog):
+    code, out = run(capsys, log(tmp_path / "log.csv"), "four_bar")
+    assert code == 0
+    assert "efforts of 'crank' unexplained" in caplog.text
+    assert "residuals of 'crank' are no noise" in caplog.text
+    assert "follows the rate: viscous friction (friction=)" in out.out
 
 
 def test_a_log_is_told_what_is_wrong_before_a_fit_fails(capsys, tmp_path, caplog):
