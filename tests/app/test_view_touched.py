@@ -13,6 +13,7 @@ import pinocchio as pin
 import pytest
 import zoo
 from inside import Hand
+from support import few
 
 import holoctl as hc
 from holoctl.app.cli import main
@@ -178,6 +179,7 @@ def sign_of_motors(mech, q, part):
     return round(np.linalg.slogdet(np.vstack([G, mech.B.T]))[0])
 
 
+@pytest.mark.slow
 def test_all_that_is_told_is_of_what_is_shown_at_each_step_of_drag_motion_and_run():
     mech = zoo.five_bar()
     run = fall(mech, 0.4)
@@ -247,7 +249,7 @@ def test_a_film_is_played_again_and_again_only_with_loop():
         assert hand.plays
 
 
-@pytest.mark.parametrize("robot", ["stewart", "leg"])
+@pytest.mark.parametrize("robot", few(["stewart", "leg"], ["stewart"]))
 def test_while_a_motion_plays_all_that_is_told_is_of_what_is_shown(robot):
     mech = hc.load(hc.robot_file(robot))
     with hc.view(mech, port=0) as view:
@@ -291,6 +293,7 @@ def test_a_drag_takes_over_from_where_a_motion_is(hand):
     assert hand.posture.motors == pytest.approx([at, begin[1] + 0.01], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_another_motion_begins_where_the_first_began(hand):
     until(lambda: len(hand.motions))
     home = hand.posture.q
@@ -322,6 +325,7 @@ def first_number(text):
     return re.search(r"the largest error is ([^ ]+)|the largest is ([^ ]+)", text)[0]
 
 
+@pytest.mark.slow
 def test_while_a_motion_plays_the_doctor_is_out_of_date(hand):
     until(lambda: "It closes" in hand.doctor)
     hand.play(hand.motions[0])

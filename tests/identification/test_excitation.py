@@ -94,6 +94,7 @@ def seen(plan):
     return np.linalg.svd(np.vstack(rows)[:, columns] / np.sqrt(n), compute_uv=False)
 
 
+@pytest.mark.slow
 def test_information_is_that_of_the_equations_of_measurements(plan, random):
     """Sizes of parameters are a constant, which a second motion shows."""
     gained = plan.information - random.information

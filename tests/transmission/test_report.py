@@ -57,6 +57,7 @@ def test_an_exact_approximation_has_no_error():
     assert report.errors["no velocity terms"][1] < 1e-9
 
 
+@pytest.mark.slow
 def test_what_is_not_reached_is_told_apart():
     tr = Transmission(alone(cranked), PITCH_ROLL)
     report = tr.report([-1.4, -0.1], [1.4, 0.1], samples=10)

@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 from ankles import PITCH_ROLL, alone, cranked, four_barred, pushed, rod, serial_ankle
 from exported import STRICT, compilers, library, run
+from support import few
 from zoo import add_body, at
 
 import holoctl as hc
@@ -88,7 +89,11 @@ class InC:
         return status, found
 
 
-@pytest.fixture(scope="module", params=sorted(CASES))
+SHORT_CASES = ("cranked", "one_motor", "redundant", "turned")
+"""Of the cases, those of the short run."""
+
+
+@pytest.fixture(scope="module", params=few(sorted(CASES), SHORT_CASES))
 def case(request, tmp_path_factory):
     compilers()
     make, joints, box = CASES[request.param]
