@@ -164,6 +164,7 @@ def checked(place, folder, libraries):
     return run(program, *libraries)
 
 
+@pytest.mark.slow
 def test_the_package_of_the_ankle(tmp_path):
     place, paths = exported("ankle", tmp_path)
     assert all("Written by holoctl" in path.read_text().splitlines()[0] for path in paths)

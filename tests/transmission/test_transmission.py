@@ -623,7 +623,7 @@ def close_to_singular():
     return low, high, ys, *map(np.array, zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("error", [3e-3, 1e-1])
+@pytest.mark.parametrize("error", [pytest.param(3e-3, marks=pytest.mark.slow), 1e-1])
 def test_bounds_hold_up_to_a_singular_configuration(error):
     """Coefficients decay slowly there, and those past the interpolant count."""
     tr, (low, high, ys, exact, J) = transmission("four_barred"), close_to_singular()
