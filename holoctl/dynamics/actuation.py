@@ -20,7 +20,14 @@ from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, UNIT
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 
-__all__ = ["Actuation", "actuation", "effort_scales", "effort_weights", "target_consistent"]
+__all__ = [
+    "Actuation",
+    "actuation",
+    "effort_scales",
+    "effort_weights",
+    "scaled_motors",
+    "target_consistent",
+]
 
 TARGET_CONSISTENT = 1e-6
 """A target may violate the constraints by this much, relative to its size."""
@@ -130,6 +137,12 @@ def effort_scales(mech: Mechanism, weights: Vector | None = None) -> tuple[Vecto
 
     u_scale, alike = mech.per_thread("effort_scales", constants)
     return u_scale, alike if weights is None else np.sqrt(weights) * u_scale
+
+
+def scaled_motors(mech: Mechanism) -> Array:
+    """B (nv, nu) in scaled coordinates, with columns of norm one."""
+    found: Array = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0]
+    return found
 
 
 def effort_weights(mech: Mechanism, weights: Any) -> Vector | None:

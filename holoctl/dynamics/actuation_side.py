@@ -19,7 +19,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Array, Vector, listing
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.base.linalg import null_space_by_svd
+from holoctl.dynamics.actuation import scaled_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -69,7 +70,7 @@ def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], Actuat
     """A function of the scaled Jacobian (m, nv) of all rows at a state; its kept rows must be
     independent there."""
     rank, nv, nu, rows = part.rank, mech.nv, mech.nu, part.rows
-    motors = _motors(mech)
+    motors = scaled_motors(mech)
     if not part.actuation_rank:
         return lambda G: NO_MOTORS
     if not has_sides(mech, part):
@@ -99,18 +100,19 @@ def same_side(mech: Mechanism, part: Partition, G: Array, other: Array) -> bool:
     """Whether two neighbouring states, with scaled Jacobians G and `other`, are on one side: by
     bases N, continued from one to the other, also through a configuration of lower rank."""
     N, there = _basis(G, part), _basis(other, part)
-    motors = _motors(mech)
+    motors = scaled_motors(mech)
     three = N.T @ motors, there.T @ motors, N.T @ there
     return bool(np.prod([np.sign(np.linalg.det(x)) for x in three]) >= 0.0)
 
 
-def least_held_motion(mech: Mechanism, part: Partition, G: Array) -> Vector:
-    """The velocity (nv,) that the motors hold least at a state with the scaled Jacobian G: the left
-    singular vector of the smallest singular value, largest entry 1 (scaled)."""
-    N = _basis(G, part)
-    w = N @ np.linalg.svd(N.T @ _motors(mech))[0][:, part.actuation_rank - 1]
+def least_held_motion(mech: Mechanism, part: Partition, G: Array) -> tuple[float, Vector]:
+    """The smallest singular value of gamma' B at a state with the scaled Jacobian G, and the
+    velocity (nv,) that the motors hold least: its left singular vector, largest entry 1, scaled."""
+    N, last = _basis(G, part), part.actuation_rank - 1
+    motions, sizes, _ = np.linalg.svd(N.T @ scaled_motors(mech))
+    w = N @ motions[:, last]
     v: Vector = mech.column_scale * (w / w[np.argmax(np.abs(w))])
-    return v
+    return float(sizes[last]), v
 
 
 def in_words(mech: Mechanism, v: Vector) -> str:
@@ -120,18 +122,9 @@ def in_words(mech: Mechanism, v: Vector) -> str:
     return listing([mech.coordinate_names[i] for i in order], 4)
 
 
-def _motors(mech: Mechanism) -> Array:
-    """B in scaled coordinates, with columns of norm one."""
-    motors: Array = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0]
-    return motors
-
-
 def _basis(G: Array, part: Partition) -> Array:
     """N: an orthonormal basis of the admissible velocities, scaled, (nv, k)."""
-    if not part.rank:
-        return np.eye(G.shape[1])
-    N: Array = np.linalg.svd(G)[2][part.rank :].T
-    return N
+    return null_space_by_svd(G, part.rank)[3]
 
 
 def _held(E: Array, part: Partition) -> float:

@@ -18,7 +18,7 @@ from holoctl.base.checks import numbers, quiet, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import SINGULAR, UNIT
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import scaled_motors
 from holoctl.dynamics.certificate import certify
 from holoctl.dynamics.inverse import InverseDynamics
 from holoctl.dynamics.other_methods.saddle_point import direct
@@ -185,7 +185,7 @@ def is_fully_actuated(
     if P.k == 0 or mech.nu < P.k:
         return P.k == 0
     c = mech.column_scale[:, None]
-    A = orthonormal_columns(P.gamma / c).T @ (c * mech.B * effort_scales(mech)[0])
+    A = orthonormal_columns(P.gamma / c).T @ scaled_motors(mech)
     return bool(pivoted_qr(A, tol=FULL_PIVOT, size=UNIT).rank == P.k)
 
 

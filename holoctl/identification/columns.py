@@ -41,6 +41,7 @@ from holoctl.tree.frozen_model import plain
 
 __all__ = [
     "BODY_PARAMETERS",
+    "LENGTHS",
     "Columns",
     "FrictionLaw",
     "ParameterBlock",
@@ -60,6 +61,9 @@ __all__ = [
 BODY_PARAMETERS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The parameters of a body, in Pinocchio's order: mass, kg; first moment, kg m; inertia about the
 origin of its joint, kg m^2; in the axes of the joint."""
+
+LENGTHS = dict(zip(BODY_PARAMETERS, (0, 1, 1, 1, 2, 2, 2, 2, 2, 2), strict=True))
+"""The power of length in the unit of each."""
 
 Columns = Callable[[Projection, Vector], Array]
 """columns(P, a) -> (nv, n): the efforts ``M a + h - F`` of parameters that are 1."""

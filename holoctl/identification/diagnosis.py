@@ -16,7 +16,7 @@ from holoctl.base.checks import Array, Vector, counted, freeze, listing, quiet, 
 from holoctl.base.errors import InputError
 from holoctl.base.linalg import least_squares, pivoted_qr, solved
 from holoctl.identification.base_parameters import BaseParameters, base_parameters
-from holoctl.identification.columns import BODY_PARAMETERS
+from holoctl.identification.columns import BODY_PARAMETERS, LENGTHS
 from holoctl.identification.parameters import Parameters
 from holoctl.identification.regression import Regression
 from holoctl.identification.zero_phase_filter import FLAT, grids_of
@@ -320,8 +320,7 @@ def _plausible(
             ten = [float(theta[f"{body}.{x}"]) for x in BODY_PARAMETERS]
             m = ten[0] if ten[0] > 0.0 else total
             radius = np.sqrt(max(0.5 * (ten[4] + ten[6] + ten[9]) / m, 1e-12))
-            order = {"m": 0, "mx": 1, "my": 1, "mz": 1}.get(what, 2)
-            found[i] = m * radius**order
+            found[i] = m * radius ** LENGTHS[what]
     return found
 
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import least_squares as gauss_newton
 
 from holoctl.base.checks import Array, Vector, freeze, positive, quiet, shaped, unpickled, vector
@@ -28,7 +27,7 @@ from holoctl.base.single_threaded_blas import one_thread
 from holoctl.identification.base_parameters import base_of, check_parameters
 from holoctl.identification.load import columns_at
 from holoctl.identification.measurements import Measurements
-from holoctl.identification.noise import check_regression, compressed, flat
+from holoctl.identification.noise import check_regression, compressed, deviations, flat
 from holoctl.identification.parameters import Parameters, parameter_rows
 from holoctl.identification.pseudo_inertia import in_frame
 from holoctl.identification.regression import regression
@@ -212,8 +211,7 @@ def _gains(model: Parameters, W: Array, U: Array, known: Array) -> DriveGains:
     sigma = np.maximum(np.sqrt(np.mean(missed(x).reshape(s, g) ** 2, axis=0)), 1e-12 * size)
     x = gauss_newton(missed, x, jac=slope, method="lm", x_scale="jac").x
     k = 1.0 / x[base.rank :]
-    R = np.linalg.qr(slope(x), mode="r")
-    spread = np.linalg.norm(solve_triangular(R, np.eye(len(R))), axis=1)[base.rank :]
+    spread = deviations(slope(x))[base.rank :]
     left = max(U.size - len(x), 1)
     spread = spread * float(np.linalg.norm(missed(x))) / left**0.5 * k**2
     names = model.mech.actuator_names

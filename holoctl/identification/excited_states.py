@@ -24,7 +24,7 @@ from holoctl.design.paths.inputs import CheckedPath
 from holoctl.design.paths.path_continuation import System, filled_at, gamma_of, moved
 from holoctl.design.paths.path_system import PathReference
 from holoctl.design.retiming.limit_rows import effort_range, limited_along
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import scaled_motors
 from holoctl.identification.fourier import Series
 from holoctl.identification.parameters import Parameters, parameter_rows
 from holoctl.mechanism.bound_limits import BoundLimits
@@ -220,11 +220,10 @@ def smallest_singular_values(path: ClosedPath) -> Array:
     """Those of the constraints, 1 without any, and of gamma' B, scaled, (n, 2)."""
     mech, system, n = path.system.mech, path.system, path.s.size
     c, found = mech.column_scale[:, None], np.ones((n, 2))
-    motors = c * mech.B * effort_scales(mech)[0]
     if system.part.rank:
         G = np.array([system.rows.at(q)[0].copy() for q in path.q])
         found[:, 0] = np.linalg.svd(G, compute_uv=False)[:, -1]
     N = np.array([orthonormal_columns(gamma / c) for gamma in path.gamma])
-    E = np.swapaxes(N, 1, 2) @ motors
+    E = np.swapaxes(N, 1, 2) @ scaled_motors(mech)
     found[:, 1] = np.linalg.svd(E, compute_uv=False)[:, path.gamma.shape[2] - 1]
     return found

@@ -22,6 +22,7 @@ from holoctl.identification.regression import Regression
 __all__ = [
     "check_regression",
     "compressed",
+    "deviations",
     "effects",
     "flat",
     "intervals_of",
@@ -108,14 +109,20 @@ def weighted(data: Regression, thin: float) -> tuple[BaseParameters, Array, Vect
     return base, np.concatenate([W, y[:, :, None]], axis=2) / sigma[:, None], sigma, beta
 
 
+def deviations(A: Array) -> Vector:
+    """(n,): standard deviations of x by least squares ``A x = b``, for errors of b of 1."""
+    R = np.linalg.qr(A, mode="r")
+    found: Vector = np.linalg.norm(solve_triangular(R, np.eye(len(R))), axis=1)
+    return found
+
+
 def intervals_of(Wy: Array, base: BaseParameters, beta: Vector, thin: float) -> Array:
     """95 % intervals (b, 2) of base parameters by least squares, from weighted rows."""
     names: Parameters = base.model
     at = [names.names.index(name) for name in base.independent]
     A = flat(Wy)[:, at]
     norms = np.linalg.norm(A, axis=0)
-    R = np.linalg.qr(A / norms, mode="r")
-    spread = np.linalg.norm(solve_triangular(R, np.eye(len(at))), axis=1) / norms * thin**0.5
+    spread = deviations(A / norms) / norms * thin**0.5
     freedom = max(len(A) / thin - len(at), 1.0)
     half = spread * float(student.ppf(0.5 + 0.5 * LEVEL, freedom))
     return np.column_stack([beta - half, beta + half])
@@ -126,8 +133,7 @@ def effects(data: Regression) -> Vector:
     those without influence."""
     usual = np.sqrt(np.mean(data.y**2, axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(usual > 0.0, 1.0, np.nan)[:, None] * usual[:, None]
-        found = found / np.sqrt(np.mean(data.W**2, axis=0))
+        found = np.where(usual > 0.0, usual, np.nan)[:, None] / np.sqrt(np.mean(data.W**2, axis=0))
     found = np.where(np.isfinite(found), found, np.inf)
     least: Vector = found.min(axis=0, initial=np.inf)
     return least

@@ -13,7 +13,7 @@ from holoctl.design.paths.inputs import PathStart, driven
 from holoctl.design.paths.path_continuation import system_of
 from holoctl.identification.ascent import Candidate, Search, random_start
 from holoctl.identification.base_parameters import BaseParameters
-from holoctl.identification.columns import BODY_PARAMETERS, body_names
+from holoctl.identification.columns import BODY_PARAMETERS, LENGTHS, body_names
 from holoctl.identification.excited_states import (
     Excited,
     ExcitedStates,
@@ -160,7 +160,7 @@ def _sizes(model: Parameters, W: Array) -> Vector:
         radius = float(
             np.sqrt(0.5 * np.trace(inertia.inertia) / mass + inertia.lever @ inertia.lever)
         )
-        found[i] = mass * (radius or 1.0) ** {"m": 0, "mx": 1, "my": 1, "mz": 1}.get(what, 2)
+        found[i] = mass * (radius or 1.0) ** LENGTHS[what]
     return found
 
 

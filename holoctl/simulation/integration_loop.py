@@ -262,7 +262,7 @@ def _other_side(run: RunInProgress, at: State) -> SingularityError:
     run.motion.tally.type_2.append(at.t)
     sides.least = (0.0, at.t)
     G = scaled_rows_at(plant, at.q, at.v, at.t).jacobian
-    moved = in_words(plant, least_held_motion(plant, sides.part, G))
+    moved = in_words(plant, least_held_motion(plant, sides.part, G)[1])
     lost = f"{moved} can move while all motors hold"
     weak = [plant.actuator_names[i] for i in sorted(run.saturation.since)]
     limits = f" The motors {listing(weak, 4)} are at their limits." if weak else ""

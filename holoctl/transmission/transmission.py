@@ -289,8 +289,7 @@ class Transmission:
         scale, _ = effort_scales(self.mech)
         self._u_scale, self._y_scale = scale, self.mech.column_scale[self._columns]
         self._to_motors, self._unit = self.mech.B.T.copy(), np.outer(scale, self._y_scale)
-        self._sign = 0.0
-        self._sign = self._det_sign(self._at(self.y_start).J)
+        self._at(self.y_start)  # the motors control the joints at the start
         spun = np.abs(self.mech.B.T @ self._by_joints.idle()).max(axis=1, initial=0.0) > IDLE
         if spun.any():
             raise InputError(
@@ -885,7 +884,8 @@ class Transmission:
     @property
     def det_sign(self) -> float:
         """The sign of det J on this branch; 1 unless there are as many motors as joints."""
-        return self._sign
+        J = self._at(self.y_start).J
+        return float(np.sign(np.linalg.det(J))) if J.shape[0] == J.shape[1] else 1.0
 
     # --------------------------------------------------------------------------------- internals
 
@@ -912,25 +912,21 @@ class Transmission:
         ])  # fmt: skip
 
     def _at(self, y: Vector) -> _AtJoints:
-        """The state at y, in which the motors control the joints as at the start."""
+        """The state at y, in which the motors control the joints. On the way from the start det J
+        keeps its sign (branch.py)."""
         place = self._by_joints.at(y)
         if self._here is not None and self._here.q is place.q:
             return self._here
         J = self._to_motors.dot(place.gamma)
         scaled = J * self._unit
         factors = pivoted_qr(scaled if J.shape[0] >= J.shape[1] else scaled.T, min(J.shape))
-        turned = bool(self._sign) and self._det_sign(J) != self._sign
-        if turned or not factors.condition < CONTROL_LOST:
+        if not factors.condition < CONTROL_LOST:
             raise control_lost(self.mech, self.joints, y)
         self._here = _AtJoints(place.q, place.gamma, J, factors)
         return self._here
 
     def _checked(self, y: Any) -> _AtJoints:
         return self._at(vector("y", y, len(self.joints), self._of_joints))
-
-    def _det_sign(self, J: Array) -> float:
-        """The sign of det J; 1 unless there are as many motors as joints."""
-        return float(np.sign(np.linalg.det(J))) if J.shape[0] == J.shape[1] else 1.0
 
     def _motors_at(self, q: Vector) -> Vector:
         found, i = self._read(q), self._turning

@@ -137,7 +137,7 @@ def test_the_lost_motion_moves_while_the_motors_hold():
     i = int(np.searchsorted(run.t, run.type_2_at[0]))
     q = run.q[i - 1]
     G = scaled_rows_at(mech, q, np.zeros(4), 0.0).jacobian
-    v = least_held_motion(mech, hc.partition(mech, q), G)
+    _, v = least_held_motion(mech, hc.partition(mech, q), G)
     assert np.abs(hc.terms(mech, q, v).rows.jacobian @ v).max() < 1e-12
     assert np.abs(mech.B.T @ v).max() < 0.02 * np.abs(v).max()
 

@@ -28,7 +28,7 @@ from holoctl.base.tolerances import UNSEEN_MOTION
 from holoctl.closing.rank import rank_within, scaled_jacobian
 from holoctl.constraints.kinds import Along, Orientation
 from holoctl.constraints.wrench_rows import WrenchRows
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import scaled_motors
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.rows.constraint_errors import constraint_errors
 from holoctl.rows.evaluate import by_constraint
@@ -131,7 +131,7 @@ def singularity(here: Posture, start: Posture, point: Frame | None = None) -> Si
     if part is None or not here.closed or here.singular:
         return Singularity(np.nan, 0, np.nan)
     T, rank, side = motions_at(mech, part, here.q), part.actuation_rank, 0
-    motors = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0]
+    motors = scaled_motors(mech)
     type_2 = float(singular_values(T.T @ motors)[rank - 1]) if rank else np.nan
     if start.part is not None and mech.nu == T.shape[1] == rank:
         side = int(_sign(here.q, start, motors) * _sign(start.q, start, motors))

@@ -62,6 +62,14 @@ _MOST_HELD = 2**32 - 1
 """What an unsigned long of C holds everywhere."""
 
 
+ALONE: dict[type, tuple[Any, str]] = {
+    Transmission: (transmission_files, ""),
+    TransmissionTable: (table_files, "table"),
+    PayloadEstimator: (payload_files, "payload"),
+}
+"""What is exported without a law: its files, and the word after its name."""
+
+
 @quiet
 @formerly(
     policy="limits=hc.WithinLimits(limits, policy=...)", dt="limits=hc.WithinLimits(limits, dt=...)"
@@ -176,15 +184,14 @@ def export_c(
     ...     print(hc.export_c(ctl, folder)[0].name)
     holoctl_four_bar.h
     """
-    alone = Transmission, TransmissionTable, PayloadEstimator
     controllers = ComputedTorque, TaskSpaceControl, Impedance
-    if not isinstance(what, (Mechanism, *controllers, *alone)):
+    if not isinstance(what, (Mechanism, *controllers, *ALONE)):
         raise InputError(
             "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl, an Impedance, a "
             "Transmission, a TransmissionTable or a PayloadEstimator; got a "
             f"{type(what).__name__}"
         )
-    if isinstance(what, alone):
+    if isinstance(what, (Transmission, TransmissionTable, PayloadEstimator)):
         given = {
             "partition": partition, "weights": weights, "measured": measured, "limits": limits,
             "plant": plant or None,
@@ -193,16 +200,10 @@ def export_c(
             raise InputError(
                 f"a {type(what).__name__} is exported without {listing(names)}: leave it out"
             )
-        if isinstance(what, Transmission):
-            prefix = f"holoctl_{identifier(what.mech.name if name is None else name)}"
-            files = transmission_files(what, prefix)
-        elif isinstance(what, PayloadEstimator):
-            prefix = f"holoctl_{identifier(f'{what.mech.name} payload' if name is None else name)}"
-            files = payload_files(what, prefix)
-        else:
-            prefix = f"holoctl_{identifier(f'{what.name} table' if name is None else name)}"
-            files = table_files(what, prefix)
-        return write_files(file_path("folder", folder), files)
+        files, word = next(found for kind, found in ALONE.items() if isinstance(what, kind))
+        owner = what.name if isinstance(what, TransmissionTable) else what.mech.name
+        prefix = f"holoctl_{identifier(f'{owner} {word}'.strip() if name is None else name)}"
+        return write_files(file_path("folder", folder), files(what, prefix))
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {

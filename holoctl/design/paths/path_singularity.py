@@ -23,7 +23,8 @@ from holoctl.base.linalg import largest, null_space_by_svd, singular_values
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.doctor.report_sentences import named, verb
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import scaled_motors
+from holoctl.dynamics.actuation_side import has_sides, least_held_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -66,13 +67,10 @@ class LostMotion(NamedTuple):
 
 def hold_of_motors(mech: Mechanism, part: Partition, q: Vector) -> LostMotion:
     """The motion on which the motors have the least hold; inf without motors or motions."""
-    rank = part.actuation_rank
-    if not rank:
+    if not part.actuation_rank:
         return LostMotion(np.inf, (), "")
-    N = null_space_by_svd(scaled_jacobian(mech, q, 0.0)[0], part.rank)[3]
-    motions, sizes, _ = np.linalg.svd(N.T @ _motors(mech))
-    moving = N @ motions[:, rank - 1]
-    return _lost(mech, float(sizes[rank - 1]), moving, "all motors hold")
+    value, v = least_held_motion(mech, part, scaled_jacobian(mech, q, 0.0)[0])
+    return _lost(mech, value, v / mech.column_scale, "all motors hold")
 
 
 def singular_end(
@@ -127,15 +125,14 @@ def check_sides(
     changes its sign."""
     (begin, one), (end, two) = before, after
     error = scaled_jacobian(mech, two, 0.0)[1]
-    square = part.actuation_rank == mech.nu == mech.nv - part.rank
-    if not square or not largest(error) <= max(CLOSED, part.tolerance):
+    if not has_sides(mech, part) or not largest(error) <= max(CLOSED, part.tolerance):
         return
 
     def side(share: float) -> float:
         G = scaled_jacobian(mech, pin.interpolate(mech.model, one, two, share), 0.0, part.rows)[0]
         if part.rank and not singular_values(G)[-1] > ROWS_HOLD:
             return 0.0
-        return float(np.linalg.det(np.vstack([G, _motors(mech).T])))
+        return float(np.linalg.det(np.vstack([G, scaled_motors(mech).T])))
 
     if not side(0.0) * side(1.0) < 0.0:
         return
@@ -148,12 +145,6 @@ def check_sides(
         f"gamma' B vanishes between them, near s = {s:.4g}: {lost.words}; {ADVICE}",
         names=lost.names, kind="type 2", value=0.0, place=s, q=q, motion=lost.words,
     )  # fmt: skip
-
-
-def _motors(mech: Mechanism) -> Array:
-    """B, scaled, with columns of norm one."""
-    found: Array = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0]
-    return found
 
 
 def _lost(mech: Mechanism, value: float, moving: Vector, held: str) -> LostMotion:

@@ -24,7 +24,8 @@ from holoctl.base.errors import SingularityError
 from holoctl.design.paths.curve import Curve
 from holoctl.design.paths.path_singularity import ADVICE, hold_of_motors
 from holoctl.design.paths.path_system import partition_rows
-from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation import scaled_motors
+from holoctl.dynamics.actuation_side import has_sides
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
@@ -144,8 +145,8 @@ def smallest_along(mech: Mechanism, part: Partition) -> Callable[[Array], tuple[
     """A function of configurations (n, nq), neighbours along a curve: the smallest singular values
     of E, and the signs of det E, continued from the first one on; 0 if E is not square."""
     rank, m, k, nv = part.actuation_rank, mech.row_scale.size, mech.nv - part.rank, mech.nv
-    motors, rest = mech.column_scale[:, None] * mech.B * effort_scales(mech)[0], np.zeros(nv)
-    square, kept = rank == k == mech.nu, partition_rows(mech, part.rows)
+    motors, rest = scaled_motors(mech), np.zeros(nv)
+    square, kept = has_sides(mech, part), partition_rows(mech, part.rows)
 
     def by_bases(q: Array) -> tuple[Vector, Vector]:
         rows = np.array([scaled_rows_at(mech, x, rest, 0.0).jacobian for x in q])
