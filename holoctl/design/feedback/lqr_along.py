@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.checks import Array, Vector, positive, quiet, vector, whole
-from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
+from holoctl.base.errors import (
+    InconsistentError,
+    InputError,
+    NotActuatedError,
+    SingularityError,
+)
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.closing.least_squares import distance
@@ -28,10 +33,10 @@ from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.linear.linearize import linearize
 from holoctl.design.linear.model import Linearization
 from holoctl.design.paths.trajectory import Trajectory
-from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
+from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.checks import check_mechanism, check_state
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import Partition, check_partition
+from holoctl.projector.partition import Partition, check_motors, check_partition
 from holoctl.projector.partition import partition as decided
 
 __all__ = ["lqr_along"]
@@ -44,6 +49,13 @@ MOST_MODELS = 101
 
 AT_END = 1e-6  # 1/s, scaled
 """A motion ends at rest if its last velocity is below this times (1 + its mean speed)."""
+
+JUMPS = 1e-3
+"""Accelerations jump within a tick if their mean differs from that of Simpson's rule by this share
+of (1 + the acceleration)."""
+
+BESIDE = 1e-7
+"""Distance from a singularity, as a share of the duration, at which efforts there are computed."""
 
 FOLLOWS_DYNAMICS = 1e-4
 """A trajectory is a motion of its mechanism if the accelerations under its efforts differ from its
@@ -65,7 +77,9 @@ def lqr_along(
     """The regulator of least ``integral x' Q x + u' R u + x(end)' Qf x(end)`` along a motion.
 
     x and u are deviations from the trajectory and from its efforts. These efforts are computed here
-    for each tick, in the middle of the tick with its mean acceleration.
+    for each tick from all accelerations in the middle of the tick, so that they are right also
+    close to a type-2 singularity that the motion crosses; if accelerations jump within the tick,
+    from its mean acceleration.
 
     Parameters
     ----------
@@ -143,14 +157,12 @@ def lqr_along(
     if part is None:
         part = decided(plant, _state(plant, trajectory, 0.0)[0])
     check_partition(plant, part)
-    prepared = PreparedInverseDynamics(  # mean accelerations of redundant motors are inconsistent
-        plant, part, inconsistent="project", closure_limit=None, velocity_limit=None
-    )
+    check_motors(plant, part)
     _check_rests(plant, trajectory, end)
 
     times = np.linspace(0.0, end, count)
-    lins = [_model(mech, prepared, trajectory, t, part) for t in times.tolist()]
-    last = _at_end(mech, prepared, trajectory, part)
+    lins = [_model(mech, trajectory, t, part) for t in times.tolist()]
+    last = _at_end(mech, trajectory, part)
     Q, R = checked_weights(last.states, last.inputs, Q, R)
     terminal = "given"
     if Qf is not None:
@@ -163,7 +175,7 @@ def lqr_along(
     else:
         terminal, P, K_end = "Q", Q, None
     gains, cost = _backwards(times, lins, Q, R, P, K_end, dt, ticks)
-    q, v, u = _followed(prepared, trajectory, dt, ticks, last.u)
+    q, v, u = _followed(plant, part, trajectory, dt, ticks, last.u)
     return StateFeedback(
         plant, part, gains, q, v, u, last.states, last.inputs, dt * np.arange(ticks + 1.0), dt,
         P=cost, terminal=terminal,
@@ -212,21 +224,41 @@ def _check_rests(mech: Mechanism, trajectory: Any, end: float) -> None:
         )
 
 
+def _efforts(mech: Mechanism, part: Partition, q: Vector, v: Vector, a: Vector, t: float) -> Vector:
+    """The efforts for an acceleration of all coordinates."""
+    found = inverse_dynamics(
+        mech, q, v, a, coordinates="all", inconsistent="project", t=t, partition=part
+    )
+    return found.u
+
+
+def _efforts_at(mech: Mechanism, part: Partition, trajectory: Any, t: float) -> Vector:
+    """The efforts of the motion at an instant; next to a singularity on it, the mean of both
+    sides."""
+    try:
+        return _efforts(mech, part, *_state(mech, trajectory, t), t)
+    except SingularityError:
+        away = BESIDE * float(trajectory.duration)
+        if not away < t < trajectory.duration - away:
+            raise
+    sides = (_efforts(mech, part, *_state(mech, trajectory, x), x) for x in (t - away, t + away))
+    return np.asarray(0.5 * sum(sides))
+
+
 def _model(
-    mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any, t: float,
-    part: Partition,
-) -> Linearization:  # fmt: skip
+    mech: Mechanism | Compiled, trajectory: Any, t: float, part: Partition
+) -> Linearization:
     """The linear model at an instant of the motion, under the efforts of the motion."""
-    q, v, a = _state(prepared.mech, trajectory, t)
-    u = prepared.torque(q, v, prepared.mech.B.T @ a, t)
+    plant = mech.mech if isinstance(mech, Compiled) else mech
+    (q, v, a), u = _state(plant, trajectory, t), _efforts_at(plant, part, trajectory, t)
     lin = linearize(mech, q, v, u, t=t, partition=part, along="motion")
     n = len(lin.states) // 2
-    unit = prepared.mech.column_scale[part.independent]
+    unit = plant.column_scale[part.independent]
     missed = (lin.rate[n:] - a[part.independent]) / unit
     if largest(missed) > FOLLOWS_DYNAMICS * (1.0 + largest(a[part.independent] / unit)):
         i = int(np.argmax(np.abs(missed)))
         raise InconsistentError(
-            f"{prepared.mech.name}: the motors cannot cause the motion of the trajectory: at t = "
+            f"{plant.name}: the motors cannot cause the motion of the trajectory: at t = "
             f"{t:.4g} s the acceleration of {lin.states[i]!r} would be {lin.rate[n + i]:.4g}, not "
             f"{a[part.independent[i]]:.4g}",
             residual=largest(missed),
@@ -234,14 +266,12 @@ def _model(
     return lin
 
 
-def _at_end(
-    mech: Mechanism | Compiled, prepared: PreparedInverseDynamics, trajectory: Any,
-    part: Partition,
-) -> Linearization:  # fmt: skip
+def _at_end(mech: Mechanism | Compiled, trajectory: Any, part: Partition) -> Linearization:
     """The linear model at the end, at rest."""
-    q, rest = _state(prepared.mech, trajectory, trajectory.duration)[0], np.zeros(prepared.mech.nv)
-    u = prepared.torque(q, rest, np.zeros(prepared.mech.nu), trajectory.duration)
-    return linearize(mech, q, u=u, t=trajectory.duration, partition=part)
+    plant, end = mech.mech if isinstance(mech, Compiled) else mech, trajectory.duration
+    q, rest = _state(plant, trajectory, end)[0], np.zeros(plant.nv)
+    u = _efforts(plant, part, q, rest, rest, end)
+    return linearize(mech, q, u=u, t=end, partition=part)
 
 
 def _backwards(
@@ -270,12 +300,12 @@ def _backwards(
 
 
 def _followed(
-    prepared: PreparedInverseDynamics, trajectory: Any, dt: float, ticks: int, u_end: Vector
+    mech: Mechanism, part: Partition, trajectory: Any, dt: float, ticks: int, u_end: Vector
 ) -> tuple[Array, Array, Array]:
     """States at all ticks, and the efforts held over each; the last efforts hold the end."""
-    mech, end = prepared.mech, trajectory.duration
+    end = trajectory.duration
     states = [_state(mech, trajectory, min(k * dt, end)) for k in range(ticks + 1)]
-    q, v = np.array([s[0] for s in states]), np.array([s[1] for s in states])
+    q, v, a = (np.array([s[i] for s in states]) for i in range(3))
     v[-1] = 0.0
     u = np.zeros((ticks + 1, mech.nu))
     u[-1] = u_end
@@ -284,7 +314,11 @@ def _followed(
         if t > end:
             u[k] = u_end
             continue
-        middle = _state(mech, trajectory, t)
-        mean = mech.B.T @ (v[k + 1] - v[k]) / dt
-        u[k] = prepared.torque(middle[0], middle[1], mean, t)
+        there = _state(mech, trajectory, t)
+        mean, smooth = (v[k + 1] - v[k]) / dt, (a[k] + 4.0 * there[2] + a[k + 1]) / 6.0
+        jump = largest((mean - smooth) / mech.column_scale)
+        if jump > JUMPS * (1.0 + largest(mean / mech.column_scale)) or k == ticks - 1:
+            u[k] = _efforts(mech, part, there[0], there[1], mean, t)
+        else:
+            u[k] = _efforts_at(mech, part, trajectory, t)
     return q, v, u

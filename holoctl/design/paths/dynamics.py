@@ -65,13 +65,13 @@ class Dynamics:
         return found
 
 
-def dynamics_along(path: ClosedPath, f_ext: Any) -> Dynamics:
+def dynamics_along(path: ClosedPath, f_ext: Any, at_singular: bool = False) -> Dynamics:
     """The coefficients at all nodes.
 
     Raises
     ------
     SingularityError
-        If the motors do not determine the motion at a node.
+        If the motors do not determine the motion at a node; not with `at_singular`.
     NotActuatedError
         If idle motions would not stay at rest.
     """
@@ -92,7 +92,8 @@ def dynamics_along(path: ClosedPath, f_ext: Any) -> Dynamics:
                 w[i, 2] -= all_efforts(mech.bound_forces, kin).total
     gammaT = np.swapaxes(path.gamma, 1, 2)
     A = gammaT @ mech.B
-    _check_actuation(path, A)
+    if not at_singular:
+        _check_actuation(path, A)
     _check_idle(path, w, A)
     r1, r2, r3 = np.moveaxis(w @ path.gamma, 1, 0)
     return Dynamics(path, A, r1, r2, r3, bool(mech.bound_forces))

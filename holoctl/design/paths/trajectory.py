@@ -33,6 +33,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.design.paths.curve import Curve, CurveMotion, MotorCurve, motor_curve
 from holoctl.design.paths.path_singularity import hold_of_motors
+from holoctl.design.paths.planned_crossing import PlannedCrossing
 from holoctl.design.paths.timed_paths import curve_of_nodes, nodes_through
 from holoctl.design.paths.type_2 import type_2_along, type_2_error
 from holoctl.mechanism.checks import check_mechanism
@@ -217,6 +218,7 @@ class Trajectory:
     cross: bool = False
     task_value: float = np.inf
     task_place: float = np.nan
+    crossings: tuple[PlannedCrossing, ...] = ()
     smallest_singular_value: float = field(init=False)
     smallest_at: float = field(init=False)
     type_2_at: tuple[float, ...] = field(init=False)
@@ -265,7 +267,7 @@ class Trajectory:
         refused = type_2_error(mech, part, self.curve, found, self.type_2_at)
         if refused is not None and not self.cross:
             raise refused
-        if refused is not None:
+        if refused is not None and not self.crossings:
             log.warning("%s; accepted with cross=True, for which no crossing is planned", refused)
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from holoctl.design.paths.trajectory import TimeLaw, Trajectory
 from holoctl.design.retiming.limit_rows import effort_range, limited_along
 from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends, rows_at
 
-__all__ = ["CheckedSolution", "checked", "trajectory_of"]
+__all__ = ["CheckedSolution", "checked", "least_of_task", "trajectory_of"]
 
 RETIME_ACTIVE = 2e-3
 """A limit is active if the value is within this share of it."""
@@ -74,11 +74,11 @@ def trajectory_of(task: RetimingProblem, found: CheckedSolution, cross: bool) ->
     u = shared_efforts(profile.dyn.A, profile.dyn.balance(from_node, b, f), lower, upper)
     return Trajectory(
         path.system.mech, t, path.q, v, a, u, path.system.part, _active(task, profile),
-        max(0.0, float(found.over.max())), found.curve, law, cross, *_least_of_task(path, t),
+        max(0.0, float(found.over.max())), found.curve, law, cross, *least_of_task(path, t),
     )  # fmt: skip
 
 
-def _least_of_task(path: ClosedPath, t: Vector) -> tuple[float, float]:
+def least_of_task(path: ClosedPath, t: Vector) -> tuple[float, float]:
     """The smallest singular value of the task at the nodes, scaled, and its time; inf for paths of
     coordinates. With X = N (D N)^-1, the scaled rates by those of the task, it is 1 / |X|."""
     system = path.system

@@ -33,6 +33,7 @@ from holoctl.design.paths.inputs import checked_path, start_of
 from holoctl.design.paths.path_continuation import System
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.design.paths.type_2 import type_2_along, type_2_error
+from holoctl.design.retiming.crossing_plan import planned_crossing
 from holoctl.design.retiming.limit_rows import limited_along
 from holoctl.design.retiming.payload import with_payload
 from holoctl.design.retiming.result import CheckedSolution, checked, trajectory_of
@@ -188,6 +189,11 @@ def retime(
         nodes = with_nodes(nodes, near_ends(nodes.s))
         nodes = with_nodes(nodes, turning_points(nodes))
     task = RetimingProblem(bound, f_ext, method)
+    if cross:
+        found = type_2_along(mech, nodes.system.part, closed_curve(nodes)[0])
+        if found.places:
+            _check_positions(nodes, whole_range)
+            return planned_crossing(task, nodes, found)
     return trajectory_of(task, _refined(task, nodes, whole_range, cross), cross)
 
 

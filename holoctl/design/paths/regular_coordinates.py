@@ -1,0 +1,55 @@
+"""Coordinates that determine the motion everywhere along a path, type-2 singularities included.
+
+With N(q) an orthonormal basis of the admissible velocities, coordinates C are regular at q if the
+square matrix N[C] is: its smallest singular value is then above zero. Those with the largest least
+value along the path are chosen.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from holoctl.base.checks import Array
+from holoctl.base.linalg import null_space_by_svd, pivoted_qr
+from holoctl.closing.rank import scaled_jacobian
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.projector.partition import Partition
+
+__all__ = ["regular_coordinates"]
+
+ALL_CHOICES = 500
+"""Up to this number, all choices of coordinates are compared; else those of pivoted QR at each
+configuration."""
+
+MOST_PLACES = 25
+"""Largest number of configurations of a path at which coordinates are compared."""
+
+
+def regular_coordinates(
+    mech: Mechanism, part: Partition, q: Array, among: list[int], count: int
+) -> tuple[list[int], float]:
+    """Indices of `count` coordinates among those given that are regular at all configurations q
+    (n, nq), and the least smallest singular value; none and 0 if there are not so many."""
+    if len(among) < count or not count:
+        return [], 0.0
+    places = np.unique(np.linspace(0, len(q) - 1, min(len(q), MOST_PLACES)).round().astype(int))
+    motions = np.array(
+        [
+            null_space_by_svd(scaled_jacobian(mech, x, 0.0)[0], part.rank)[3][among]
+            for x in q[places]
+        ]
+    )
+    if comb(len(among), count) <= ALL_CHOICES:
+        choices = list(combinations(range(len(among)), count))
+    else:
+        pivots = (pivoted_qr(N.T, count).pivots[:count].tolist() for N in motions)
+        choices = list(dict.fromkeys(tuple(sorted(x)) for x in pivots))
+    least = [
+        float(np.linalg.svd(motions[:, choice], compute_uv=False)[:, -1].min())
+        for choice in choices
+    ]
+    best = int(np.argmax(np.round(least, 9)))  # the first of equal ones
+    return [among[i] for i in choices[best]], least[best]

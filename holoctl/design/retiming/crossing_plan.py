@@ -1,0 +1,350 @@
+"""The plan of a motion through type-2 (actuation) singularities, along a path.
+
+    sd^2 = b(s), of crossing_program.py        t(s) = integral ds / sqrt(b)
+    q(t)   a curve of degree five through nodes (t, q, q' sd, q'' b + q' b'/2)
+
+A singularity can be crossed where det A, A = gamma' B in the driven rows, changes its sign: there
+one motion w is lost, and d(w' A)/ds is not zero. On the solution w' r = 0 is imposed once more, to
+rounding: an error e would leave efforts e / (w' A) beside the singularity.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import BSpline
+from scipy.optimize import brentq
+
+from holoctl.base.checks import Array, Vector
+from holoctl.base.errors import LimitError, SingularityError
+from holoctl.closing.rank import scaled_jacobian
+from holoctl.design.paths.closed_path import CURVE_CLOSED, ClosedPath, between, with_nodes
+from holoctl.design.paths.curve import Curve, curve_through
+from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
+from holoctl.design.paths.path_singularity import hold_of_motors
+from holoctl.design.paths.planned_crossing import PlannedCrossing
+from holoctl.design.paths.regular_coordinates import regular_coordinates
+from holoctl.design.paths.trajectory import Trajectory
+from holoctl.design.paths.type_2 import Type2
+from holoctl.design.retiming.crossing_program import (
+    PathSingularity,
+    SpeedProfile,
+    fastest_through,
+    least_excess,
+    usual_speed,
+)
+from holoctl.design.retiming.limit_rows import effort_range, joint_rows
+from holoctl.design.retiming.result import least_of_task
+from holoctl.design.retiming.solve import (
+    RETIME_OVER,
+    RETIME_ROUNDS,
+    RETIME_SETTLED,
+    RETIME_SLOW,
+    RetimingProblem,
+)
+from holoctl.dynamics.actuation_side import least_held_motion
+from holoctl.projector.partition import partition
+
+__all__ = ["planned_crossing"]
+
+APART = 1e-3
+"""Nodes of the plan are at least this share of the path away from a singularity; two singularities
+are at least ten times as far apart."""
+
+CHECKED = (0.25, 0.5, 0.75)
+"""Shares of the intervals between nodes at which limits are checked."""
+
+TIGHTENED = 6
+"""Largest number of times that limits are tightened where they are exceeded between nodes."""
+
+TWO_LOST = 1e-6
+"""A further motion is lost if its singular value is below this share of the largest."""
+
+QUADRATURE = 16
+"""Order of the Gauss-Legendre quadrature of time in each interval."""
+
+log = logging.getLogger(__name__)
+
+
+class _Plan(NamedTuple):
+    """The dynamics along a path with a node on each singularity, these, and the path at them."""
+
+    dyn: Dynamics
+    singular: list[PathSingularity]
+    there: Dynamics
+
+    @property
+    def path(self) -> ClosedPath:
+        """The path."""
+        return self.dyn.path
+
+
+def planned_crossing(task: RetimingProblem, path: ClosedPath, found: Type2) -> Trajectory:
+    """The fastest motion along a path through the type-2 singularities that were found on it.
+
+    Raises
+    ------
+    SingularityError
+        If the path touches one or runs along it, or more than one motion is lost there.
+    LimitError
+        If no motion within the limits crosses it.
+    """
+    plan = _prepared(task, path, _places(path, found))
+    tight, best, over = np.zeros(plan.path.s.size), None, np.inf
+    for _ in range(TIGHTENED):
+        solved = _in_rounds(task, plan, tight)
+        if solved is None:
+            break
+        excess = _excess(task, plan, solved)
+        if float(excess.max()) < over:
+            over, best = float(excess.max()), solved
+        if over <= RETIME_OVER:
+            break
+        more = np.where(excess > 0.5 * RETIME_OVER, excess, 0.0)
+        tight = tight + np.maximum(np.append(more, 0.0), np.append(0.0, more))
+    if best is None:
+        raise _impossible(task, plan)
+    return _trajectory(task, plan, best)
+
+
+def _places(path: ClosedPath, found: Type2) -> list[float]:
+    """The s at which det A changes its sign."""
+    near = APART * float(path.s[-1] - path.s[0])
+
+    def det(s: float) -> float:
+        return float(np.linalg.det(_nodes_at(path, [s]).gamma[0].T @ path.system.mech.B))
+
+    places, last = [], -np.inf
+    crossed = [one != two for one, two in pairwise(found.sides)] or [False] * len(found.places)
+    for s, crosses in zip(found.places, crossed, strict=True):
+        low, high = s - near, s + near
+        inside = path.s[0] + 10.0 * near < s < path.s[-1] - 10.0 * near
+        if not (inside and s - last > 10.0 * near):
+            raise _refused(path, s, "another one, or an end of the path, is too near")
+        if not crosses or not det(low) * det(high) < 0.0:
+            raise _refused(path, s, "the path touches it, or runs along it, and does not cross it")
+        places.append(float(brentq(det, low, high, xtol=1e-15)))
+        last = s
+    return places
+
+
+def _refused(path: ClosedPath, s: float, why: str) -> SingularityError:
+    mech, q = path.system.mech, _nodes_at(path, [s]).q[0]
+    lost = hold_of_motors(mech, path.system.part, q)
+    return SingularityError(
+        f"{mech.name}: no motion can be planned through the type-2 (actuation) singularity at "
+        f"s = {s:.6g}: {why}; lead the path across it at an angle, from one side to the other, or "
+        f"around it. There {lost.words}",
+        names=lost.names, kind="type 2", value=lost.value, place=s, q=q, motion=lost.words,
+    )  # fmt: skip
+
+
+def _nodes_at(path: ClosedPath, s: list[float]) -> ClosedPath:
+    """The path at these places alone."""
+    whole = with_nodes(path, np.array([x for x in s if not (path.s == x).any()]))
+    return whole.where(np.isin(whole.s, s))
+
+
+def _prepared(task: RetimingProblem, path: ClosedPath, places: list[float]) -> _Plan:
+    near = APART * float(path.s[-1] - path.s[0])
+    away = np.abs(path.s[:, None] - np.array(places)).min(axis=1) > near
+    nodes = with_nodes(path.where(away), np.array(places))
+    there = dynamics_along(_nodes_at(nodes, places), task.f_ext, at_singular=True)
+    singular = []
+    for s, A in zip(places, there.A, strict=True):
+        U, sizes, _ = np.linalg.svd(A)
+        if sizes.size > 1 and sizes[-2] < TWO_LOST * sizes[0]:
+            raise _refused(path, s, "the motors lose two motions at once")
+        five = _nodes_at(path, (s + 0.1 * near * np.arange(-2, 3)).tolist())
+        around = dynamics_along(five, task.f_ext, at_singular=True)
+        singular.append(PathSingularity(int(np.searchsorted(nodes.s, s)), U[:, -1], around))
+    return _Plan(dynamics_along(nodes, task.f_ext, at_singular=True), singular, there)
+
+
+def _in_rounds(task: RetimingProblem, plan: _Plan, tight: Vector) -> SpeedProfile | None:
+    """The fastest motion, with forces and limits linearised near the last one."""
+    s, usual = plan.path.s, np.sqrt(usual_speed(plan.dyn, task.bound))
+    changes = plan.dyn.speedy or any(curve is not None for curve in task.bound.curves)
+    sd, solved, last = np.full(s.size, usual), None, np.inf
+    for _ in range(3):
+        solved = fastest_through(plan.dyn, task.bound, plan.singular, sd, tight)
+        if solved is not None or not changes:
+            break
+        sd = RETIME_SLOW * sd
+    for turn in range(RETIME_ROUNDS if changes and solved is not None else 0):
+        new, duration = np.sqrt(np.maximum(solved.b(s), 0.0)), float(_times(solved.b, s)[-1])
+        if abs(duration - last) < RETIME_SETTLED * duration:
+            break
+        sd, last = (new if turn < RETIME_ROUNDS // 2 else 0.5 * (sd + new)), duration
+        better = fastest_through(plan.dyn, task.bound, plan.singular, sd, tight)
+        if better is None:
+            break
+        solved = better
+    return None if solved is None else _exact(plan, solved)
+
+
+def _needed(dyn: Dynamics, b: BSpline, s: Vector) -> Array:
+    """r (n, p) at n places."""
+    rate = np.sqrt(np.maximum(b(s), 0.0))
+    f = speed_forces(dyn.path, rate) if dyn.speedy else np.zeros_like(dyn.r1)
+    return dyn.balance(0.5 * b.derivative()(s), rate**2, f)
+
+
+def _exact(plan: _Plan, solved: SpeedProfile) -> SpeedProfile:
+    """The solution with ``w' r = 0`` to rounding, by the least change of the coefficients of b."""
+    b, s, W = solved.b, plan.there.path.s, np.array([one.w for one in plan.singular])
+    unit = BSpline(b.t, np.eye(b.c.size), b.k)
+    rise, value = 0.5 * unit.derivative()(s), unit(s)
+    c = b.c.copy()
+    c[[0, -1]] = 0.0
+    by_c = (np.einsum("ip,ip->i", W, plan.there.r1)[:, None] * rise
+            + np.einsum("ip,ip->i", W, plan.there.r2)[:, None] * value)  # fmt: skip
+    by_c[:, [0, -1]] = 0.0
+    for _ in range(5):
+        off = np.einsum("ip,ip->i", W, _needed(plan.there, BSpline(b.t, c, b.k), s))
+        c = c - np.linalg.lstsq(by_c, off, rcond=None)[0]
+    return SpeedProfile(BSpline(b.t, c, b.k), solved.u)
+
+
+def _efforts(dyn: Dynamics, b: BSpline) -> Array:
+    """u (n, nu) where A is regular."""
+    found = np.linalg.solve(dyn.A, _needed(dyn, b, dyn.path.s)[:, :, None])[:, :, 0]
+    return np.asarray(found, dtype=float)
+
+
+def _effort_at(plan: _Plan, k: int, b: BSpline) -> Vector:
+    """u at singularity k, from A u = r and its derivative along the path."""
+    one, i = plan.singular[k], plan.singular[k].node
+    s = float(plan.path.s[i])
+    rate = float(np.sqrt(b(s)))
+    by_A, by_r1, by_r2, by_r3 = one.derivatives(rate)
+    sdd, bend = 0.5 * float(b.derivative()(s)), 0.5 * float(b.derivative(2)(s))
+    r1, r2, _ = one.along(rate)
+    by_s = by_r1 * sdd + r1 * bend + by_r2 * rate**2 + r2 * 2.0 * sdd + by_r3
+    A = np.vstack([plan.dyn.A[i], by_A])
+    right = np.append(_needed(plan.there, b, plan.there.path.s)[k], by_s)
+    size = np.abs(A).max(axis=1)
+    return np.asarray(np.linalg.lstsq(A / size[:, None], right / size, rcond=None)[0])
+
+
+def _excess(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Vector:
+    """The largest excess over a limit in each interval, as a share of it."""
+    curve, b = plan.path.curve(), solved.b
+    over = np.full(plan.path.s.size - 1, -1.0)
+    for share in CHECKED:
+        place = between(plan.path, curve, share)[0]
+        dyn = dynamics_along(place, task.f_ext, at_singular=True)
+        over = np.maximum(over, _over(task, place, b, _efforts(dyn, b)))
+    for k, one in enumerate(plan.singular):
+        there = plan.path.where(np.arange(plan.path.s.size) == one.node)
+        found = float(_over(task, there, b, _effort_at(plan, k, b)[None])[0])
+        over[one.node - 1 : one.node + 1] = np.maximum(over[one.node - 1 : one.node + 1], found)
+    return over
+
+
+def _over(task: RetimingProblem, place: ClosedPath, b: BSpline, u: Array) -> Vector:
+    """The largest excess over a limit at n places, as a share of it; inf where b is not above 0."""
+    x, slope = b(place.s), 0.5 * b.derivative()(place.s)
+    sd = np.sqrt(np.maximum(x, 0.0))
+    lower, upper = effort_range(place, task.bound, sd)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = np.fmax(np.abs(task.bound.effort[0]), np.abs(task.bound.effort[1]))
+        by_effort = np.fmax((u - upper) / size, (lower - u) / size)
+        rows = joint_rows(place, task.bound)
+        by_joint = rows.a * slope[:, None] + rows.b * x[:, None] + rows.c
+        fast = sd / np.sqrt(rows.most) - 1.0
+    worst = np.nanmax(np.column_stack([by_effort, by_joint, fast]), axis=1, initial=-1.0)
+    return np.where(x > 0.0, worst, np.inf)
+
+
+# --------------------------------------------------------------------------------- the trajectory
+
+
+def _times(b: BSpline, s: Vector) -> Vector:
+    """The times at increasing s, from 0; with s = s0 + h x^2 at the start, likewise at the end."""
+    x, weights = np.polynomial.legendre.leggauss(QUADRATURE)
+    x, weights = 0.5 * (x + 1.0), 0.5 * weights
+    h = np.diff(s)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spans = h[:, 0] * ((1.0 / np.sqrt(b(s[:-1, None] + h * x))) @ weights)
+        spans[0] = h[0, 0] * (2.0 * x / np.sqrt(b(s[0] + h[0] * x * x))) @ weights
+        spans[-1] = h[-1, 0] * (2.0 * x / np.sqrt(b(s[-1] - h[-1] * x * x))) @ weights
+    return np.concatenate([[0.0], np.cumsum(spans)])
+
+
+def _timed(path: ClosedPath, b: BSpline) -> tuple[ClosedPath, Curve]:
+    """The curve in time, with more nodes until it is closed between them."""
+    system = path.system
+    while True:
+        t, slope = _times(b, path.s), 0.5 * b.derivative()(path.s)
+        x = np.maximum(b(path.s), 0.0)[:, None]
+        v, a = path.d1 * np.sqrt(x), path.d2 * x + path.d1 * slope[:, None]
+        curve = curve_through(system.mech, t, path.q, v, a)
+        errors = np.array([system.rows.at(q)[2] for q in curve.between()[0]])
+        wide = errors > max(CURVE_CLOSED, system.part.tolerance)
+        if not wide.any():
+            return path, curve
+        path = with_nodes(path, (0.5 * (path.s[1:] + path.s[:-1]))[wide])
+
+
+def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Trajectory:
+    b, mech = solved.b, plan.path.system.mech
+    path, curve = _timed(plan.path, b)
+    x, slope = np.maximum(b(path.s), 0.0), 0.5 * b.derivative()(path.s)
+    places = np.searchsorted(path.s, plan.there.path.s)
+    regular = ~np.isin(np.arange(path.s.size), places)
+    dyn = dynamics_along(path.where(regular), task.f_ext, at_singular=True)
+    u = np.zeros((path.s.size, mech.nu))
+    u[regular] = _efforts(dyn, b)
+    u[places] = [_effort_at(plan, k, b) for k in range(places.size)]
+    v = path.d1 * np.sqrt(x)[:, None]
+    a = path.d2 * x[:, None] + path.d1 * slope[:, None]
+    v[[0, -1]] = 0.0
+    over = _over(task, path, b, u)
+    over[[0, -1]] = np.maximum(0.0, over[[1, -2]])  # b is zero there
+    excess = max(0.0, float(_excess(task, plan, solved).max()))
+    if excess > RETIME_OVER:
+        log.warning("retime: limits are exceeded by %.2g %% between nodes", 100.0 * excess)
+    crossings = []
+    for i in places.tolist():
+        lost = hold_of_motors(mech, path.system.part, path.q[i])
+        motion = least_held_motion(mech, path.system.part, scaled_jacobian(mech, path.q[i], 0.0)[0])
+        crossings.append(PlannedCrossing(float(curve.x[i]), path.q[i], v[i], u[i], motion[1], lost.words))
+    columns, _ = regular_coordinates(mech, path.system.part, path.q, list(range(mech.nv)), mech.nu)
+    names = [mech.coordinate_names[i] for i in columns]
+    return Trajectory(
+        mech, curve.x, path.q, v, a, u, partition(mech, path.q[0], independent=names), (),
+        excess, curve, None, True, *least_of_task(path, curve.x), tuple(crossings),
+    )  # fmt: skip
+
+
+def _impossible(task: RetimingProblem, plan: _Plan) -> LimitError:
+    """The error for a path that no motion within the limits crosses: what prevents it."""
+    mech, s = plan.path.system.mech, plan.path.s
+    sd = np.full(s.size, np.sqrt(usual_speed(plan.dyn, task.bound)))
+    places = ", ".join(f"s = {x:.6g}" for x in plan.there.path.s)
+    excess = least_excess(plan.dyn, task.bound, plan.singular, sd)
+    start = (
+        f"{mech.name}: no motion within the limits crosses the type-2 (actuation) singularity at "
+        f"{places}"
+    )
+    if excess is None:
+        return LimitError(f"{start}: limits of joints prevent it", residual=np.nan)
+    smooth = replace(plan.dyn, speedy=False)
+    eased = [one._replace(around=replace(one.around, speedy=False)) for one in plan.singular]
+    without = least_excess(smooth, task.bound, eased, sd) if plan.dyn.speedy else excess
+    why = (
+        "friction in passive joints is too large there: without friction it could be crossed"
+        if without is not None and without < RETIME_OVER < excess
+        else "at every speed the motion would need there an effort that the motors cannot deliver"
+    )
+    return LimitError(
+        f"{start}: {why}; efforts would exceed their limits by {100.0 * excess:.3g} % or more; "
+        "take a path that crosses elsewhere or in another direction, a longer run-up, or stronger "
+        "motors",
+        names=mech.actuator_names, residual=excess,
+    )  # fmt: skip

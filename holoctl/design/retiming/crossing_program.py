@@ -1,0 +1,233 @@
+"""The fastest motion along a path through type-2 (actuation) singularities, as a convex program.
+
+    min sum 2 h_i r_i      r_i (y_i + y_i+1) >= 1,   y_i^2 <= b_i,   b = 0 at both ends
+    A u = r1 b'/2 + r2 b + r3                      at every node, with u within its limits
+    w' (r1 b'/2 + r2 b + r3) = 0                   at a singularity s*, where w' A = 0
+    w' A_s u = w' (r1 b'/2 + r2 b + r3)_s          there: the limit of u from both sides
+
+b = sd^2 is a cubic spline with a continuous second derivative, so that sdd = b'/2 has a continuous
+first one. The third line is needed for finite efforts; the fourth, its derivative along the path
+with w held, determines u there, and makes it continuous. Forces and limits that change with the
+speed are linearised in b near the last solution.
+Reference: docs/derivations-design.md, "Crossing a type-2 singularity".
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+from holoctl.base.checks import Array, Vector
+from holoctl.design.paths.dynamics import Dynamics
+from holoctl.design.retiming.convex_programs import RETIME_GAPS
+from holoctl.design.retiming.limit_rows import effort_boxes, friction_near, joint_rows
+from holoctl.mechanism.bound_limits import BoundLimits
+
+__all__ = [
+    "EffortTerms",
+    "PathSingularity",
+    "SpeedProfile",
+    "effort_terms",
+    "fastest_through",
+    "least_excess",
+    "usual_speed",
+]
+
+DEGREE = 3
+
+NODES_A_PIECE = 3
+"""Nodes of the path in each polynomial of the spline of b."""
+
+LEAST = 1e-7
+"""b is at least this share of its usual value at the nodes."""
+
+_STENCIL = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
+
+
+class EffortTerms(NamedTuple):
+    """``A u = r1 sdd + r2 b + r3`` at n nodes: (n, p, nu) and three (n, p)."""
+
+    A: Array
+    r1: Array
+    r2: Array
+    r3: Array
+
+
+class PathSingularity(NamedTuple):
+    """A type-2 singularity on a path.
+
+    Attributes
+    ----------
+    node : int
+        Its node.
+    w : (p,) array
+        ``w' A = 0``, of norm one.
+    around : Dynamics
+        At five places, the third of which is the singularity, in equal steps.
+    """
+
+    node: int
+    w: Vector
+    around: Dynamics
+
+    def derivatives(self, sd: float) -> tuple[Vector, float, float, float]:
+        """The derivatives of w' A, w' r1, w' r2, w' r3 by s, at a speed."""
+        terms = effort_terms(self.around, np.full(5, sd))
+        step = float(np.diff(self.around.path.s).mean())
+        A, r1, r2, r3 = (np.tensordot(_STENCIL / step, x, 1) for x in terms)
+        return self.w @ A, float(self.w @ r1), float(self.w @ r2), float(self.w @ r3)
+
+    def along(self, sd: float) -> tuple[float, float, float]:
+        """w' r1, w' r2, w' r3 there, at a speed."""
+        terms = effort_terms(self.around, np.full(5, sd))
+        return float(self.w @ terms.r1[2]), float(self.w @ terms.r2[2]), float(self.w @ terms.r3[2])
+
+
+class SpeedProfile(NamedTuple):
+    """A motion along a path: b, sd^2 by s, and the efforts (n, nu) at the nodes."""
+
+    b: BSpline
+    u: Array
+
+
+def effort_terms(dyn: Dynamics, sd: Vector) -> EffortTerms:
+    """The coefficients of the efforts near the speeds sd, exact there."""
+    friction = friction_near(dyn, sd)
+    at, by_b = _in_b(friction.at, friction.slope, sd)
+    return EffortTerms(dyn.A, dyn.r1, dyn.r2 - by_b, dyn.r3 - at)
+
+
+def _in_b(first: Array, slope: Array, sd: Vector) -> tuple[Array, Array]:
+    """``first + slope sd`` near the speeds sd, as a constant and a coefficient of b = sd^2."""
+    near = np.maximum(sd, 1e-9 * float(sd.max(initial=0.0)) + 1e-300)[:, None]
+    return first + 0.5 * slope * near, 0.5 * slope / near
+
+
+class _Variables(NamedTuple):
+    """b and its two derivatives at the nodes, cvxpy expressions, by coefficients of the spline."""
+
+    knots: Vector
+    c: Any
+    b: Any
+    slope: Any
+    bend: Any
+
+
+def _variables(cp: Any, s: Vector, usual: float) -> _Variables:
+    inner = s[NODES_A_PIECE : s.size - NODES_A_PIECE : NODES_A_PIECE]
+    knots = np.concatenate([s[:1].repeat(DEGREE + 1), inner, s[-1:].repeat(DEGREE + 1)])
+    count = knots.size - DEGREE - 1
+    c, spline = cp.Variable(count), BSpline(knots, usual * np.eye(count), DEGREE)
+    return _Variables(knots, c, *((spline.derivative(k) if k else spline)(s) @ c for k in range(3)))
+
+
+def fastest_through(
+    dyn: Dynamics, bound: BoundLimits, singular: list[PathSingularity], sd: Vector, tight: Vector
+) -> SpeedProfile | None:
+    """The fastest motion near the speeds sd (n,); None if there is none. `tight` (n,) are shares of
+    limits that are not used."""
+    cp: Any = import_module("cvxpy")
+    s, n, usual = dyn.path.s, dyn.path.s.size, usual_speed(dyn, bound)
+    x = _variables(cp, s, usual)
+    U, size, rows = _limited(cp, x, dyn, bound, singular, sd, tight, 0.0)
+    y, rate, share = cp.Variable(n), cp.Variable(n - 1), x.b[1:-1] / usual
+    both, h = y[:-1] + y[1:], np.diff(s) / np.diff(s).mean()
+    rows += [y[0] == 0.0, y[-1] == 0.0, x.b[0] == 0.0, x.b[-1] == 0.0, share >= LEAST]
+    rows.append(cp.SOC(share + 1.0, cp.vstack([2.0 * y[1:-1], share - 1.0])))
+    rows.append(cp.SOC(rate + both, cp.vstack([np.full(n - 1, 2.0), rate - both])))
+    if not _solved(cp, cp.Problem(cp.Minimize(h @ rate), rows)):
+        return None
+    return SpeedProfile(BSpline(x.knots, usual * x.c.value, DEGREE), U.value * size)
+
+
+def least_excess(
+    dyn: Dynamics, bound: BoundLimits, singular: list[PathSingularity], sd: Vector
+) -> float | None:
+    """The least excess over limits of efforts, as a share of them, of any motion near the speeds
+    sd; None if other limits prevent all motions."""
+    cp: Any = import_module("cvxpy")
+    usual, e = usual_speed(dyn, bound), cp.Variable(nonneg=True)
+    x = _variables(cp, dyn.path.s, usual)
+    tight = np.zeros(dyn.path.s.size)
+    _, _, rows = _limited(cp, x, dyn, bound, singular, sd, tight, e)
+    rows += [x.b[0] == 0.0, x.b[-1] == 0.0, x.b[1:-1] / usual >= LEAST]
+    return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
+
+
+def _limited(
+    cp: Any, x: _Variables, dyn: Dynamics, bound: BoundLimits, singular: list[PathSingularity],
+    sd: Vector, tight: Vector, excess: Any,
+) -> tuple[Any, Vector, list[Any]]:  # fmt: skip
+    """The efforts at the nodes (n, nu) over their sizes (nu,), and all rows."""
+    terms, boxes = effort_terms(dyn, sd), effort_boxes(dyn.path, bound, sd)
+    size = _effort_sizes(dyn, bound)
+    (n, p, nu), U = dyn.A.shape, cp.Variable((dyn.A.shape[0], dyn.A.shape[2]))
+    per_row, rows = np.abs(dyn.A * size).max(axis=(0, 2)), []
+    for j in range(p):
+        needed = cp.multiply(0.5 * terms.r1[:, j], x.slope) + cp.multiply(terms.r2[:, j], x.b)
+        delivered = cp.sum(cp.multiply(dyn.A[:, j] * size, U), axis=1)
+        rows.append((delivered - needed - terms.r3[:, j]) / per_row[j] == 0.0)
+    for one in singular:
+        i, (by_A, *by) = one.node, one.derivatives(float(sd[one.node]))
+        r1, r2, r3 = one.along(float(sd[i]))
+        unit = float(np.abs(by_A * size).max())
+        rows.append((0.5 * r1 * x.slope[i] + r2 * x.b[i] + r3) / unit == 0.0)
+        needed = (0.5 * (by[0] * x.slope[i] + r1 * x.bend[i]) + by[1] * x.b[i] + r2 * x.slope[i]
+                  + by[2])  # fmt: skip
+        rows.append((by_A * size @ U[i] - needed) / unit == 0.0)
+    room = 1.0 - tight
+    for box in boxes:
+        for sign, most, slope in ((1.0, box.upper, -box.falls), (-1.0, box.lower, box.rises)):
+            first, by_b = _in_b(most, slope, sd)
+            for j in np.flatnonzero(np.isfinite(most).all(axis=0)).tolist():
+                limit = first[:, j] * room / size[j] + cp.multiply(by_b[:, j] / size[j], x.b)
+                rows.append(sign * (U[:, j] - limit) <= excess)
+    joints = joint_rows(dyn.path, bound)
+    for k in range(joints.a.shape[1]):
+        total = cp.multiply(0.5 * joints.a[:, k], x.slope) + cp.multiply(joints.b[:, k], x.b)
+        rows.append(total + joints.c[:, k] * room <= 0.0)
+    fast = np.flatnonzero(np.isfinite(joints.most[1:-1])) + 1
+    if fast.size:
+        most = joints.most[fast] * room[fast] ** 2
+        rows.append(x.b[fast] / most <= 1.0)
+    return U, size, rows
+
+
+def _effort_sizes(dyn: Dynamics, bound: BoundLimits) -> Vector:
+    """A usual size of each effort: its limit, or the largest at rest."""
+    finite = np.where(np.isfinite(bound.effort), np.abs(bound.effort), 0.0).max(axis=0)
+    known = finite[finite > 0.0]
+    return np.where(finite > 0.0, finite, float(known.max()) if known.size else 1.0)
+
+
+def usual_speed(dyn: Dynamics, bound: BoundLimits) -> float:
+    """A usual value of b: that reached half-way with the median acceleration within the limits of
+    efforts, or of joints, from rest; or the median limit of velocities, if less."""
+    size = _effort_sizes(dyn, bound)
+    joints = joint_rows(dyn.path, bound)
+    span = float(dyn.path.s[-1] - dyn.path.s[0])
+    able = np.linalg.norm(dyn.A * size, axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gains = (able / np.abs(dyn.r1)).min(axis=1) if np.isfinite(bound.effort).any() else np.full(1, np.inf)
+        joint = (1.0 / np.abs(joints.a)).min(axis=1, initial=np.inf)
+    gain = min(float(np.median(gains)), float(np.median(joint)))
+    most = float(np.median(joints.most))
+    found = min(span * gain, most)
+    return found if np.isfinite(found) and found > 0.0 else 1.0
+
+
+def _solved(cp: Any, problem: Any) -> bool:
+    for gap in RETIME_GAPS:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "inaccurate", which the status reports too
+                problem.solve(solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap)
+        except cp.error.SolverError:
+            continue
+        if problem.status == cp.OPTIMAL:
+            return True
+    return False
