@@ -25,6 +25,7 @@ from holoctl.closing.rank import rank_within, scaled_jacobian
 from holoctl.design.paths.path_continuation import Path, System, followed, node_at, system_of
 from holoctl.design.paths.path_system import Coordinates, PathReference
 from holoctl.design.paths.splines import chord_lengths, sampled, through_points
+from holoctl.design.paths.regular_coordinates import regular_coordinates
 from holoctl.design.paths.task_path import is_task_path, task_path
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
@@ -128,8 +129,10 @@ def at_first(start: PathStart, first: Vector, has_start: bool) -> PathStart:
     return replace(start, q=assemble(mech, first)[0])
 
 
-def driven(start: PathStart, width: int) -> Coordinates:
-    """The driven coordinates: those of the motors, or others if motors have no single position.
+def driven(start: PathStart, width: int, across: Array | None = None) -> Coordinates:
+    """The driven coordinates: those of the motors, or others if motors have no single position; for
+    a path across a type-2 singularity, with configurations (n, nq), those that are regular along
+    it.
 
     Raises
     ------
@@ -147,7 +150,18 @@ def driven(start: PathStart, width: int) -> Coordinates:
             turning[model.idx_vs[j] + i] = not flat
     motors = [mech.coordinate_names.index(n) for n in mech.actuated]
     own = [c for c in motors if places[c] >= 0]
-    if mech.actuated and len(own) == count == len(motors):
+    if across is not None:
+        single = [c for c in range(mech.nv) if places[c] >= 0]
+        columns, least = regular_coordinates(mech, part, across, single, count)
+        columns = columns if least > REGULAR else []
+        if not columns:
+            raise InputError(
+                f"{mech.name}: path: no {counted(count, 'single coordinate')} determine its motion "
+                "on the whole way across the singularity; give poses of a frame, (hc.FrameTask(...)"
+                ", poses), or way-points that are nearer to each other"
+            )
+        own = columns
+    elif mech.actuated and len(own) == count == len(motors):
         columns = own
     else:
         others = [c for c in range(mech.nv) if places[c] >= 0 and c not in own]
@@ -211,8 +225,16 @@ class CheckedPath:
 # --------------------------------------------------------------------------- the path of the caller
 
 
-def checked_path(start: PathStart, path: Any, has_start: bool) -> CheckedPath:
-    """A path of `retime`, checked.
+REGULAR = 1e-2  # scaled
+"""Coordinates are driven across a type-2 singularity if the smallest singular value with which they
+determine the motion is at least this at all way-points."""
+
+
+def checked_path(
+    start: PathStart, path: Any, has_start: bool, cross: bool = False
+) -> CheckedPath:
+    """A path of `retime`, checked; with `cross` configurations may lie on both sides of a type-2
+    singularity.
 
     Raises
     ------
@@ -228,9 +250,11 @@ def checked_path(start: PathStart, path: Any, has_start: bool) -> CheckedPath:
     if callable(path):
         return _of_function(start, path, owner)
     points = way_points(start.mech, path, owner)
+    mech = start.mech
     start = at_first(start, points[0], has_start)
-    drive = driven(start, points.shape[1])
-    values = motor_values(start.mech, drive, points)
+    whole = points.shape[1] != mech.nu or not mech.actuated
+    drive = driven(start, points.shape[1], points if cross and whole else None)
+    values = motor_values(mech, drive, points)
     s = chord_lengths(np.linalg.norm(np.diff(values, axis=0) * drive.scale, axis=1), owner)
     system = system_of(start.mech, start.part, drive, start.idle)
     q = reached(system, start.q, values[0], owner)

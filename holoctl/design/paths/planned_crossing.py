@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holoctl.base.checks import Vector, freeze, unpickled
+from holoctl.base.checks import Array, Vector, freeze, unpickled
 
 __all__ = ["PlannedCrossing"]
 
@@ -21,8 +21,9 @@ class PlannedCrossing:
         Configuration there.
     v : (nv,) array
         Velocity there, rad/s or m/s.
-    u : (nu,) array
-        Motor efforts there, N m or N: their limit from both sides.
+    u : (2, nu) array
+        Motor efforts just before and just after it, N m or N: the same, unless the third derivative
+        of the path jumps there, as at a way-point.
     motion : (nv,) array
         The motion that the motors lose, ``gamma w`` with ``w' gamma' B = 0``: a velocity with all
         motors at rest, largest entry 1 (scaled).
@@ -44,7 +45,7 @@ class PlannedCrossing:
     t: float
     q: Vector
     v: Vector
-    u: Vector
+    u: Array
     motion: Vector
     lost_motion: str
 

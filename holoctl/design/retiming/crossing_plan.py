@@ -21,6 +21,7 @@ from scipy.optimize import brentq
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import LimitError, SingularityError
+from holoctl.base.linalg import null_space_by_svd
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.design.paths.closed_path import CURVE_CLOSED, ClosedPath, between, with_nodes
 from holoctl.design.paths.curve import Curve, curve_through
@@ -33,6 +34,7 @@ from holoctl.design.paths.type_2 import Type2
 from holoctl.design.retiming.crossing_program import (
     PathSingularity,
     SpeedProfile,
+    excess_at,
     fastest_through,
     least_excess,
     usual_speed,
@@ -159,10 +161,20 @@ def _prepared(task: RetimingProblem, path: ClosedPath, places: list[float]) -> _
         U, sizes, _ = np.linalg.svd(A)
         if sizes.size > 1 and sizes[-2] < TWO_LOST * sizes[0]:
             raise _refused(path, s, "the motors lose two motions at once")
-        five = _nodes_at(path, (s + 0.1 * near * np.arange(-2, 3)).tolist())
-        around = dynamics_along(five, task.f_ext, at_singular=True)
-        singular.append(PathSingularity(int(np.searchsorted(nodes.s, s)), U[:, -1], around))
+        five = [s + sign * 0.1 * near * np.arange(5) for sign in (-1.0, 1.0)]
+        before, after = (
+            dynamics_along(_nodes_at(nodes, x.tolist()), task.f_ext, at_singular=True) for x in five
+        )
+        sides = _backwards(before), after
+        singular.append(PathSingularity(int(np.searchsorted(nodes.s, s)), U[:, -1], sides))
     return _Plan(dynamics_along(nodes, task.f_ext, at_singular=True), singular, there)
+
+
+def _backwards(dyn: Dynamics) -> Dynamics:
+    p = dyn.path
+    tables = (x[::-1] for x in (p.s, p.q, p.d1, p.d2, p.gamma))
+    path = ClosedPath(p.system, p.path, *tables)
+    return Dynamics(path, dyn.A[::-1], dyn.r1[::-1], dyn.r2[::-1], dyn.r3[::-1], dyn.speedy)
 
 
 def _in_rounds(task: RetimingProblem, plan: _Plan, tight: Vector) -> SpeedProfile | None:
@@ -216,19 +228,21 @@ def _efforts(dyn: Dynamics, b: BSpline) -> Array:
     return np.asarray(found, dtype=float)
 
 
-def _effort_at(plan: _Plan, k: int, b: BSpline) -> Vector:
-    """u at singularity k, from A u = r and its derivative along the path."""
+def _efforts_at(plan: _Plan, k: int, b: BSpline) -> Array:
+    """u (2, nu) just before and after singularity k, from A u = r and its derivative along the
+    path."""
     one, i = plan.singular[k], plan.singular[k].node
     s = float(plan.path.s[i])
-    rate = float(np.sqrt(b(s)))
-    by_A, by_r1, by_r2, by_r3 = one.derivatives(rate)
-    sdd, bend = 0.5 * float(b.derivative()(s)), 0.5 * float(b.derivative(2)(s))
-    r1, r2, _ = one.along(rate)
-    by_s = by_r1 * sdd + r1 * bend + by_r2 * rate**2 + r2 * 2.0 * sdd + by_r3
-    A = np.vstack([plan.dyn.A[i], by_A])
-    right = np.append(_needed(plan.there, b, plan.there.path.s)[k], by_s)
-    size = np.abs(A).max(axis=1)
-    return np.asarray(np.linalg.lstsq(A / size[:, None], right / size, rcond=None)[0])
+    rate, sdd = float(np.sqrt(b(s))), 0.5 * float(b.derivative()(s))
+    (r1, r2, _), bend = one.along(rate), float(b.derivative(2)(s))
+    held = null_space_by_svd(one.w[None], 1)[3].T  # motions that the motors hold
+    given, found = held @ _needed(plan.there, b, plan.there.path.s)[k], []
+    for by_A, by_r1, by_r2, by_r3 in one.derivatives(rate):
+        by_s = by_r1 * sdd + 0.5 * r1 * bend + by_r2 * rate**2 + 2.0 * r2 * sdd + by_r3
+        A = np.vstack([held @ plan.dyn.A[i], by_A])
+        size = np.abs(A).max(axis=1)
+        found.append(np.linalg.solve(A / size[:, None], np.append(given, by_s) / size))
+    return np.array(found)
 
 
 def _excess(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Vector:
@@ -241,7 +255,7 @@ def _excess(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Vector:
         over = np.maximum(over, _over(task, place, b, _efforts(dyn, b)))
     for k, one in enumerate(plan.singular):
         there = plan.path.where(np.arange(plan.path.s.size) == one.node)
-        found = float(_over(task, there, b, _effort_at(plan, k, b)[None])[0])
+        found = [_over(task, there, b, u[None])[0] for u in _efforts_at(plan, k, b)]
         over[one.node - 1 : one.node + 1] = np.maximum(over[one.node - 1 : one.node + 1], found)
     return over
 
@@ -293,14 +307,18 @@ def _timed(path: ClosedPath, b: BSpline) -> tuple[ClosedPath, Curve]:
 
 def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Trajectory:
     b, mech = solved.b, plan.path.system.mech
-    path, curve = _timed(plan.path, b)
+    near = APART * float(plan.path.s[-1] - plan.path.s[0]) * np.array([-4.0, -2.0, -1.0, 1.0, 2.0, 4.0])
+    more = (plan.there.path.s[:, None] + near).ravel()
+    apart = np.abs(plan.path.s - more[:, None]).min(axis=1) > 0.9 * near[3]
+    path, curve = _timed(with_nodes(plan.path, np.sort(more[apart])), b)
     x, slope = np.maximum(b(path.s), 0.0), 0.5 * b.derivative()(path.s)
     places = np.searchsorted(path.s, plan.there.path.s)
     regular = ~np.isin(np.arange(path.s.size), places)
     dyn = dynamics_along(path.where(regular), task.f_ext, at_singular=True)
     u = np.zeros((path.s.size, mech.nu))
     u[regular] = _efforts(dyn, b)
-    u[places] = [_effort_at(plan, k, b) for k in range(places.size)]
+    sides = [_efforts_at(plan, k, b) for k in range(places.size)]
+    u[places] = [two[1] for two in sides]
     v = path.d1 * np.sqrt(x)[:, None]
     a = path.d2 * x[:, None] + path.d1 * slope[:, None]
     v[[0, -1]] = 0.0
@@ -310,10 +328,10 @@ def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Tra
     if excess > RETIME_OVER:
         log.warning("retime: limits are exceeded by %.2g %% between nodes", 100.0 * excess)
     crossings = []
-    for i in places.tolist():
+    for i, two in zip(places.tolist(), sides, strict=True):
         lost = hold_of_motors(mech, path.system.part, path.q[i])
         motion = least_held_motion(mech, path.system.part, scaled_jacobian(mech, path.q[i], 0.0)[0])
-        crossings.append(PlannedCrossing(float(curve.x[i]), path.q[i], v[i], u[i], motion[1], lost.words))
+        crossings.append(PlannedCrossing(float(curve.x[i]), path.q[i], v[i], two, motion[1], lost.words))
     columns, _ = regular_coordinates(mech, path.system.part, path.q, list(range(mech.nv)), mech.nu)
     names = [mech.coordinate_names[i] for i in columns]
     return Trajectory(
@@ -324,27 +342,40 @@ def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Tra
 
 def _impossible(task: RetimingProblem, plan: _Plan) -> LimitError:
     """The error for a path that no motion within the limits crosses: what prevents it."""
-    mech, s = plan.path.system.mech, plan.path.s
-    sd = np.full(s.size, np.sqrt(usual_speed(plan.dyn, task.bound)))
-    places = ", ".join(f"s = {x:.6g}" for x in plan.there.path.s)
-    excess = least_excess(plan.dyn, task.bound, plan.singular, sd)
-    start = (
-        f"{mech.name}: no motion within the limits crosses the type-2 (actuation) singularity at "
-        f"{places}"
-    )
+    mech, usual = plan.path.system.mech, float(np.sqrt(usual_speed(plan.dyn, task.bound)))
+    at = np.full(plan.path.s.size, usual)
+    excess = least_excess(plan.dyn, task.bound, plan.singular, at)
+    alone = [excess_at(plan.dyn, task.bound, one, usual) for one in plan.singular]
+    worst = int(np.argmax([np.inf if e is None else e for e in alone]))
+    there = alone[worst]
+    without = None
+    if plan.dyn.speedy:
+        smooth = replace(plan.dyn, speedy=False)
+        without = least_excess(smooth, task.bound, _smooth(plan.singular), at)
     if excess is None:
-        return LimitError(f"{start}: limits of joints prevent it", residual=np.nan)
-    smooth = replace(plan.dyn, speedy=False)
-    eased = [one._replace(around=replace(one.around, speedy=False)) for one in plan.singular]
-    without = least_excess(smooth, task.bound, eased, sd) if plan.dyn.speedy else excess
-    why = (
-        "friction in passive joints is too large there: without friction it could be crossed"
-        if without is not None and without < RETIME_OVER < excess
-        else "at every speed the motion would need there an effort that the motors cannot deliver"
-    )
+        why = "limits of joints prevent it"
+    elif without is not None and without <= RETIME_OVER < excess:
+        why = "friction is too large: without friction it could be crossed"
+    elif there is None or there > RETIME_OVER:
+        why = "at no speed do the motors deliver the efforts that the motion needs there"
+    else:
+        why = (
+            "the speed that it needs there cannot be reached and left within the limits: a longer "
+            "path, or another place of the crossing on it, may allow it"
+        )
+    more = "" if excess is None else f" (efforts exceed their limits by {100.0 * excess:.3g} %)"
     return LimitError(
-        f"{start}: {why}; efforts would exceed their limits by {100.0 * excess:.3g} % or more; "
-        "take a path that crosses elsewhere or in another direction, a longer run-up, or stronger "
-        "motors",
-        names=mech.actuator_names, residual=excess,
+        f"{mech.name}: no motion within the limits crosses the type-2 (actuation) singularity at "
+        f"s = {plan.there.path.s[worst]:.6g}: {why}{more}; take a path that crosses elsewhere or "
+        "in another direction, or stronger motors",
+        names=mech.actuator_names, residual=np.nan if excess is None else excess,
     )  # fmt: skip
+
+
+def _smooth(singular: list[PathSingularity]) -> list[PathSingularity]:
+    """Singularities without the forces that change with the speed."""
+    found = []
+    for one in singular:
+        before, after = (replace(side, speedy=False) for side in one.sides)
+        found.append(one._replace(sides=(before, after)))
+    return found

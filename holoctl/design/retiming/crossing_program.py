@@ -3,12 +3,12 @@
     min sum 2 h_i r_i      r_i (y_i + y_i+1) >= 1,   y_i^2 <= b_i,   b = 0 at both ends
     A u = r1 b'/2 + r2 b + r3                      at every node, with u within its limits
     w' (r1 b'/2 + r2 b + r3) = 0                   at a singularity s*, where w' A = 0
-    w' A_s u = w' (r1 b'/2 + r2 b + r3)_s          there: the limit of u from both sides
+    w' A_s u = w' (r1 b'/2 + r2 b + r3)_s          on both sides of s*: the limits of u there
 
 b = sd^2 is a cubic spline with a continuous second derivative, so that sdd = b'/2 has a continuous
 first one. The third line is needed for finite efforts; the fourth, its derivative along the path
-with w held, determines u there, and makes it continuous. Forces and limits that change with the
-speed are linearised in b near the last solution.
+with w held, determines u there: one u, if the path has a continuous third derivative. Forces and
+limits that change with the speed are linearised in b near the last solution.
 Reference: docs/derivations-design.md, "Crossing a type-2 singularity".
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 from holoctl.base.checks import Array, Vector
+from holoctl.base.linalg import null_space_by_svd
 from holoctl.design.paths.dynamics import Dynamics
 from holoctl.design.retiming.convex_programs import RETIME_GAPS
 from holoctl.design.retiming.limit_rows import effort_boxes, friction_near, joint_rows
@@ -32,6 +33,7 @@ __all__ = [
     "PathSingularity",
     "SpeedProfile",
     "effort_terms",
+    "excess_at",
     "fastest_through",
     "least_excess",
     "usual_speed",
@@ -45,7 +47,8 @@ NODES_A_PIECE = 3
 LEAST = 1e-7
 """b is at least this share of its usual value at the nodes."""
 
-_STENCIL = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
+_STENCIL = np.array([-25.0, 48.0, -36.0, 16.0, -3.0]) / 12.0
+"""Coefficients of a derivative at the first of five places in equal steps."""
 
 
 class EffortTerms(NamedTuple):
@@ -66,25 +69,29 @@ class PathSingularity(NamedTuple):
         Its node.
     w : (p,) array
         ``w' A = 0``, of norm one.
-    around : Dynamics
-        At five places, the third of which is the singularity, in equal steps.
+    sides : two of Dynamics
+        At five places, of which the first is the singularity, in equal steps: backwards, and
+        forwards.
     """
 
     node: int
     w: Vector
-    around: Dynamics
-
-    def derivatives(self, sd: float) -> tuple[Vector, float, float, float]:
-        """The derivatives of w' A, w' r1, w' r2, w' r3 by s, at a speed."""
-        terms = effort_terms(self.around, np.full(5, sd))
-        step = float(np.diff(self.around.path.s).mean())
-        A, r1, r2, r3 = (np.tensordot(_STENCIL / step, x, 1) for x in terms)
-        return self.w @ A, float(self.w @ r1), float(self.w @ r2), float(self.w @ r3)
+    sides: tuple[Dynamics, Dynamics]
 
     def along(self, sd: float) -> tuple[float, float, float]:
         """w' r1, w' r2, w' r3 there, at a speed."""
-        terms = effort_terms(self.around, np.full(5, sd))
-        return float(self.w @ terms.r1[2]), float(self.w @ terms.r2[2]), float(self.w @ terms.r3[2])
+        terms = effort_terms(self.sides[1], np.full(5, sd))
+        return float(self.w @ terms.r1[0]), float(self.w @ terms.r2[0]), float(self.w @ terms.r3[0])
+
+    def derivatives(self, sd: float) -> list[tuple[Vector, float, float, float]]:
+        """The derivatives of w' A, w' r1, w' r2, w' r3 by s, at a speed, on both sides."""
+        found = []
+        for side, sign in zip(self.sides, (-1.0, 1.0), strict=True):
+            step = sign * float(np.abs(np.diff(side.path.s)).mean())
+            terms = effort_terms(side, np.full(5, sd))
+            A, r1, r2, r3 = (np.tensordot(_STENCIL / step, x, 1) for x in terms)
+            found.append((self.w @ A, float(self.w @ r1), float(self.w @ r2), float(self.w @ r3)))
+        return found
 
 
 class SpeedProfile(NamedTuple):
@@ -158,6 +165,33 @@ def least_excess(
     return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
 
 
+def excess_at(
+    dyn: Dynamics, bound: BoundLimits, one: PathSingularity, sd: float
+) -> float | None:
+    """The least excess over limits of efforts, as a share of them, at a singularity alone, whatever
+    the speed and its two derivatives."""
+    cp: Any = import_module("cvxpy")
+    i, usual, size = one.node, usual_speed(dyn, bound), _effort_sizes(dyn, bound)
+    b, slope, bend = usual * cp.Variable(nonneg=True), usual * cp.Variable(), usual * cp.Variable()
+    e, nu, rows = cp.Variable(nonneg=True), dyn.A.shape[2], []
+    terms, (r1, r2, r3) = effort_terms(one.sides[1], np.full(5, sd)), one.along(sd)
+    unit = np.abs(dyn.A[i] * size).max()
+    boxes = effort_boxes(dyn.path, bound, np.full(dyn.path.s.size, sd))
+    for by_A, *by in one.derivatives(sd):
+        u = cp.Variable(nu)
+        needed = terms.r1[0] * (0.5 * slope) + terms.r2[0] * b + terms.r3[0]
+        held = null_space_by_svd(one.w[None], 1)[3].T
+        rows += [held @ (dyn.A[i] * size) @ u / unit == held @ needed / unit]
+        rows += [(0.5 * r1 * slope + r2 * b + r3) / unit == 0.0]
+        by_s = 0.5 * (by[0] * slope + r1 * bend) + by[1] * b + r2 * slope + by[2]
+        rows += [(by_A * size @ u - by_s) / np.abs(by_A * size).max() == 0.0]
+        for box in boxes:
+            finite = np.isfinite(box.upper[i]), np.isfinite(box.lower[i])
+            rows += [u[j] <= box.upper[i, j] / size[j] + e for j in np.flatnonzero(finite[0])]
+            rows += [u[j] >= box.lower[i, j] / size[j] - e for j in np.flatnonzero(finite[1])]
+    return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
+
+
 def _limited(
     cp: Any, x: _Variables, dyn: Dynamics, bound: BoundLimits, singular: list[PathSingularity],
     sd: Vector, tight: Vector, excess: Any,
@@ -171,14 +205,18 @@ def _limited(
         needed = cp.multiply(0.5 * terms.r1[:, j], x.slope) + cp.multiply(terms.r2[:, j], x.b)
         delivered = cp.sum(cp.multiply(dyn.A[:, j] * size, U), axis=1)
         rows.append((delivered - needed - terms.r3[:, j]) / per_row[j] == 0.0)
+    at_singular = []
     for one in singular:
-        i, (by_A, *by) = one.node, one.derivatives(float(sd[one.node]))
-        r1, r2, r3 = one.along(float(sd[i]))
-        unit = float(np.abs(by_A * size).max())
-        rows.append((0.5 * r1 * x.slope[i] + r2 * x.b[i] + r3) / unit == 0.0)
-        needed = (0.5 * (by[0] * x.slope[i] + r1 * x.bend[i]) + by[1] * x.b[i] + r2 * x.slope[i]
-                  + by[2])  # fmt: skip
-        rows.append((by_A * size @ U[i] - needed) / unit == 0.0)
+        i, (r1, r2, r3) = one.node, one.along(float(sd[one.node]))
+        for k, (by_A, *by) in enumerate(one.derivatives(float(sd[i]))):
+            u = cp.Variable(nu) if k else U[i]
+            unit = float(np.abs(by_A * size).max())
+            rows.append((0.5 * r1 * x.slope[i] + r2 * x.b[i] + r3) / unit == 0.0)
+            needed = 0.5 * (by[0] * x.slope[i] + r1 * x.bend[i]) + by[1] * x.b[i]
+            rows.append((by_A * size @ u - needed - r2 * x.slope[i] - by[2]) / unit == 0.0)
+            if k:
+                rows.append(dyn.A[i] * size / per_row[:, None] @ (u - U[i]) == 0.0)
+                at_singular.append((i, u))
     room = 1.0 - tight
     for box in boxes:
         for sign, most, slope in ((1.0, box.upper, -box.falls), (-1.0, box.lower, box.rises)):
@@ -186,6 +224,7 @@ def _limited(
             for j in np.flatnonzero(np.isfinite(most).all(axis=0)).tolist():
                 limit = first[:, j] * room / size[j] + cp.multiply(by_b[:, j] / size[j], x.b)
                 rows.append(sign * (U[:, j] - limit) <= excess)
+                rows += [sign * (u[j] - limit[i]) <= excess for i, u in at_singular]
     joints = joint_rows(dyn.path, bound)
     for k in range(joints.a.shape[1]):
         total = cp.multiply(0.5 * joints.a[:, k], x.slope) + cp.multiply(joints.b[:, k], x.b)

@@ -183,7 +183,7 @@ def retime(
     whole_range = bound_limits(mech, given)
     _check_bounded(mech, bound)
     begin = start_of(mech, start, partition)
-    wanted = checked_path(begin, path, start is not None)
+    wanted = checked_path(begin, path, start is not None, cross)
     nodes = closed_path(wanted, grid_of(wanted.knots, points))
     if mech.bound_forces:  # friction changes fast near rest, and its sign at turning points
         nodes = with_nodes(nodes, near_ends(nodes.s))
