@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from holoctl.design.equilibria.equilibrium import equilibrium
     from holoctl.design.feedback.gains import gains_for
     from holoctl.design.feedback.lqr import lqr
+    from holoctl.design.feedback.crossing_control import CrossingControl
     from holoctl.design.feedback.lqr_along import lqr_along
     from holoctl.design.linear.linearize import linearize
     from holoctl.design.maps.motor_map import motor_map
@@ -179,6 +180,7 @@ _HOMES = {
     "design.feedback.gains": ["gains_for"],
     "design.linear.linearize": ["linearize"],
     "design.feedback.lqr": ["lqr"],
+    "design.feedback.crossing_control": ["CrossingControl"],
     "design.feedback.lqr_along": ["lqr_along"],
     "design.retiming.retime": ["retime"],
     "design.paths.trajectory": ["Trajectory"],

@@ -17,11 +17,13 @@ from holoctl.control.loop_memory import TaskReport
 from holoctl.control.realtime import LoopStatistics
 from holoctl.control.tasks.task_terms import TaskTerms
 from holoctl.design.equilibria.equilibrium import Equilibrium
+from holoctl.design.feedback.crossing_control import CrossingReport
 from holoctl.design.feedback.gains import Gains
 from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.linear.model import Linearization
 from holoctl.design.linear.modes import Mode
 from holoctl.design.maps.result import MotorMap
+from holoctl.design.paths.planned_crossing import PlannedCrossing
 from holoctl.design.sweeps.sweep import Sweep
 from holoctl.doctor.assembly_mode_paths import JoinedModes
 from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes
