@@ -18,17 +18,13 @@ import numpy as np
 
 from holoctl.base.checks import Vector, finite, instant, listing, number, quiet, stored
 from holoctl.base.errors import InputError, SingularityError
-from holoctl.base.tolerances import GAIN_LIMIT
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.motor_feedback import check_finite
+from holoctl.design.feedback.crossing_sensors import CrossingSensors
 from holoctl.design.feedback.lqr_along import lqr_along
 from holoctl.design.feedback.state_feedback import StateFeedback
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.dynamics.actuation_side import actuation_side
-from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
-from holoctl.estimation.measurement_model import measurement_model
-from holoctl.estimation.observability import noise_gain, observability
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.default_limits import requested_limits
@@ -93,12 +89,13 @@ class CrossingControl:
     measured : iterable of str, optional
         Joints with encoders, as `ClosedStateEstimator` takes them; q and v are then their readings.
         Motors alone do not determine the state at a type-2 singularity, and are refused: add a
-        passive joint, or give `blind`. Default: the whole state is measured.
+        passive joint, or give `blind`. Default: the whole state is measured; the motors, if `blind`
+        is given.
     blind : float, optional
         Time about each crossing, s, half of it before and half after, in which the efforts are
         those of the plan without feedback, and sensors are not used. It assumes that the robot then
-        is on the planned side, near the plan, which no motor encoder can tell; 0.006 to 0.02 are
-        usual. Default: 0.
+        is on the planned side, near the plan, which no motor encoder can tell; an error names the
+        least time that noise allows. Default: 0.
     Q, R, Qf : optional
         Weights, as `lqr_along` takes them. Default: a deviation of 0.005 (scaled: rad, or lengths
         over the size of a loop) costs as much as the largest effort of each motor, and so does the
@@ -175,8 +172,8 @@ class CrossingControl:
                 "trajectory must be a Trajectory, such as hc.retime(..., cross=True); got "
                 f"{type(trajectory).__name__}"
             )
-        self._blind = number("blind", blind, "s")
-        if not 0.0 <= self._blind < trajectory.duration:
+        blind = number("blind", blind, "s")
+        if not 0.0 <= blind < trajectory.duration:
             raise InputError(f"blind must be from 0 to below the duration, s; got {blind:g}")
         self.trajectory = trajectory
         self._bound = bound_limits(mech, requested_limits(mech, limits, "limits") or Limits())
@@ -193,13 +190,11 @@ class CrossingControl:
         )
         self._side = actuation_side(mech, self.feedback.partition)
         self._first = self._side(scaled_jacobian(mech, trajectory.q[0], 0.0)[0]).sign
-        self._estimator: ClosedStateEstimator | None = None
-        self.measured = ()
-        if measured is not None:
-            self._estimator = ClosedStateEstimator(mech, measured, start=trajectory.q[0])
-            self.measured = self._estimator.measured
-            if not self._blind:
-                _check_measured(trajectory, self.feedback, self.measured)
+        self._sensors = None
+        if measured is not None or blind:
+            names = mech.actuated if measured is None else measured
+            self._sensors = CrossingSensors(trajectory, part, names, blind)
+        self.measured = () if self._sensors is None else self._sensors.names
         self.reset()
 
     def __repr__(self) -> str:
@@ -209,10 +204,10 @@ class CrossingControl:
 
     def reset(self) -> None:
         """Begin another run: the mechanism is at the start of the trajectory."""
-        if self._estimator is not None:
-            self._estimator.reset(self.trajectory.q[0])
+        if self._sensors is not None:
+            self._sensors.reset()
         self._judged = [c.t for c in self.trajectory.crossings]
-        self._was_blind, self._last = False, (0.0, True, np.zeros(0), np.zeros(0))
+        self._last = 0.0, True, np.zeros(0), np.zeros(0)
 
     @quiet
     def torque(self, q: Any, v: Any, t: float = 0.0, out: Vector | None = None) -> Vector:
@@ -243,13 +238,11 @@ class CrossingControl:
             With `measured`, as `ClosedStateEstimator.state`.
         """
         t = instant(t)
-        mech, blind = self.feedback.mech, self._is_blind(t)
-        if blind:
-            check_finite(q=np.asarray(q, dtype=float), v=np.asarray(v, dtype=float))
-            there = self.trajectory.state(t)
-            q, v = there.q, there.v
-        elif self._estimator is not None:
-            q, v = self._estimated(self._estimator, q, v, t)
+        mech, blind = self.feedback.mech, False
+        if self._sensors is not None:
+            state = self._sensors.state(q, v, t)
+            blind = state is None
+            q, v = self.trajectory.state(t)[:2] if state is None else state
         q, v, t = state_in_a_tick(mech, q, v, t)
         wanted = self.feedback.torque(q, v, t)
         lower, upper = effort_bounds(self._bound, v @ mech.B)
@@ -258,7 +251,7 @@ class CrossingControl:
             raise InputError("the torque is not finite: q or v is out of range")
         if not blind and self._judged and t > self._judged[0] + JUDGED:
             self._judge(q)
-        self._was_blind, self._last = blind, (t, blind, q.copy(), u != wanted)
+        self._last = t, blind, q.copy(), u != wanted
         return u if out is None else stored("out", out, u)
 
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
@@ -276,19 +269,6 @@ class CrossingControl:
         here = self._side(scaled_jacobian(self.feedback.mech, q, 0.0)[0])
         return CrossingReport(t, blind, saturated, here.sigma, int(here.sign * self._first))
 
-    def _is_blind(self, t: float) -> bool:
-        return any(abs(t - c.t) < 0.5 * self._blind for c in self.trajectory.crossings)
-
-    def _estimated(
-        self, estimator: ClosedStateEstimator, q: Any, v: Any, t: float
-    ) -> tuple[Vector, Vector]:
-        """The state from readings; after a blind time from the planned configuration on."""
-        if self._was_blind:
-            estimator.reset(self.trajectory.state(t).q, t)
-            estimator.resynchronise(q, t)
-            estimator.state(q, None, t)
-        return estimator.state(q, v, t)
-
     def _judge(self, q: Vector) -> None:
         """Raise `SingularityError` if the robot is on the wrong side."""
         time = self._judged.pop(0)
@@ -304,28 +284,3 @@ class CrossingControl:
             "plan with margin= or with more friction",
             kind="type 2", value=here.sigma, time=time, q=q.copy(),
         )  # fmt: skip
-
-
-def _check_measured(trajectory: Trajectory, feedback: StateFeedback, names: tuple[str, ...]) -> None:
-    """Raise `InputError` if these sensors do not determine the state at a crossing."""
-    mech, part = feedback.mech, feedback.partition
-
-    def gain(measured: tuple[str, ...], q: Vector) -> float:
-        sensors = measurement_model(mech, measured)
-        here = observability(mech, part, sensors, q, 0.0)
-        if here.observed.shape[1] < part.independent.size:
-            return np.inf
-        return noise_gain(here, np.ones(sensors.unit.size))
-
-    for crossing in trajectory.crossings:
-        if gain(names, crossing.q) <= GAIN_LIMIT:
-            continue
-        others = [name for name in mech.coordinate_names if name not in names]
-        gains = {name: gain((*names, name), crossing.q) for name in others}
-        good = [name for name in sorted(gains, key=gains.__getitem__) if gains[name] <= GAIN_LIMIT]
-        raise InputError(
-            f"{mech.name}: the sensors {listing(names, 6)} do not determine the state at the "
-            f"type-2 singularity at t = {crossing.t:.4g} s, where {crossing.lost_motion}; measure "
-            f"a passive joint too ({listing(good, 4)}: any of these), or give blind=0.02, s, which "
-            "assumes that the robot crosses as planned"
-        )

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from holoctl.base.checks import Array, Vector, counted, listing, numbers
+from holoctl.base.checks import Array, Indices, Vector, counted, listing, numbers
 from holoctl.base.errors import HoloctlError, InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import null_space_by_svd, pivoted_qr
 from holoctl.base.tolerances import UNSEEN_MOTION
@@ -38,6 +39,7 @@ __all__ = [
     "PathStart",
     "at_first",
     "checked_path",
+    "coordinates_at",
     "driven",
     "motor_values",
     "reached",
@@ -141,13 +143,7 @@ def driven(start: PathStart, width: int, across: Array | None = None) -> Coordin
     """
     mech, part = start.mech, start.part
     count = mech.nv - part.rank - start.idle.shape[1]
-    model, places = plain(mech.model), np.full(mech.nv, -1)
-    turning = np.zeros(mech.nv, dtype=bool)
-    for j in range(1, model.njoints):
-        flat, at = model.nqs[j] == model.nvs[j], range(model.nvs[j])
-        for i in at if flat or model.nvs[j] == 1 else ():
-            places[model.idx_vs[j] + i] = model.idx_qs[j] + i
-            turning[model.idx_vs[j] + i] = not flat
+    places, _ = _places(mech)
     motors = [mech.coordinate_names.index(n) for n in mech.actuated]
     own = [c for c in motors if places[c] >= 0]
     if across is not None:
@@ -178,11 +174,38 @@ def driven(start: PathStart, width: int, across: Array | None = None) -> Coordin
                 f"{mech.name}: path: no {count} single coordinates determine its motion; a "
                 "floating base that moves freely, for example, has none; give poses of a frame"
             )
-    c = np.array(sorted(columns) if columns != own else columns, dtype=np.intp)
+    return coordinates_at(mech, sorted(columns) if columns != own else columns)
+
+
+def coordinates_at(mech: Mechanism, columns: list[int]) -> Coordinates:
+    """Driven coordinates by their columns; each must have one position.
+
+    Raises
+    ------
+    InputError
+        If one has none.
+    """
+    (places, turning), c = _places(mech), np.array(columns, dtype=np.intp)
+    names = tuple(mech.coordinate_names[i] for i in columns)
+    if (places[c] < 0).any():
+        none = [name for name, place in zip(names, places[c].tolist(), strict=True) if place < 0]
+        raise InputError(f"{mech.name}: {listing(none, 4)} have no single position")
     D = np.zeros((c.size, mech.nv))
     D[range(c.size), c] = 1.0
-    names = tuple(mech.coordinate_names[i] for i in c.tolist())
     return Coordinates(names, c, places[c], turning[c], 1.0 / mech.column_scale[c], D)
+
+
+def _places(mech: Mechanism) -> tuple[Indices, NDArray[np.bool_]]:
+    """The index in q of each coordinate, -1 if it has no single position; and whether it is that of
+    a continuous joint."""
+    model, places = plain(mech.model), np.full(mech.nv, -1)
+    turning = np.zeros(mech.nv, dtype=bool)
+    for j in range(1, model.njoints):
+        flat, at = model.nqs[j] == model.nvs[j], range(model.nvs[j])
+        for i in at if flat or model.nvs[j] == 1 else ():
+            places[model.idx_vs[j] + i] = model.idx_qs[j] + i
+            turning[model.idx_vs[j] + i] = not flat
+    return places, turning
 
 
 def _independent(start: PathStart, columns: list[int], count: int) -> list[int]:
