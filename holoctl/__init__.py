@@ -79,9 +79,9 @@ if TYPE_CHECKING:
     from holoctl.control.tasks.posture_task import PostureTask
     from holoctl.control.tasks.task_terms import task_terms
     from holoctl.design.equilibria.equilibrium import equilibrium
+    from holoctl.design.feedback.crossing_control import CrossingControl
     from holoctl.design.feedback.gains import gains_for
     from holoctl.design.feedback.lqr import lqr
-    from holoctl.design.feedback.crossing_control import CrossingControl
     from holoctl.design.feedback.lqr_along import lqr_along
     from holoctl.design.linear.linearize import linearize
     from holoctl.design.maps.motor_map import motor_map

@@ -195,6 +195,10 @@ def test_a_simulation_agrees_where_the_limit_is(lin, delay):
         track = ctl.track(lambda t: (home, rest, rest))
         try:
             run = hc.simulate(mech, track, q0, v0, 0.06, sensors=late)
+        except hc.SingularityError:  # it swings to the other side of a type-2 singularity
+            if factor < 1.0:
+                raise
+            continue
         except hc.InconsistentError as error:  # too fast to integrate
             if factor < 1.0 or "is the loop unstable, with gains too high" not in str(error):
                 raise

@@ -28,13 +28,13 @@ from holoctl.dynamics.actuation_side import actuation_side
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.default_limits import requested_limits
-from holoctl.mechanism.limits import MODEL, Limits
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import partition
 
 __all__ = ["CrossingControl", "CrossingReport"]
 
-ERROR = 5e-3  # scaled
+ERROR = 4e-3  # scaled
 """By default the largest effort of a motor counts as much as this deviation of a coordinate."""
 
 TICKS_OF_RATE = 20.0
@@ -83,9 +83,10 @@ class CrossingControl:
     mech : Mechanism
     trajectory : Trajectory
         ``hc.retime(..., cross=True)``.
-    limits : "model", Limits or None, optional
-        Limits of the efforts, as `retime` takes them. They should exceed those of the plan by 10 to
-        20 %: feedback needs room.
+    limits : Limits, "model" or None, optional
+        Limits of the efforts. ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a
+        `Limits`; None: no limits. They should exceed those of the plan by 10 to 20 %, for feedback
+        needs room: plan with ``margin=0.15``.
     measured : iterable of str, optional
         Joints with encoders, as `ClosedStateEstimator` takes them; q and v are then their readings.
         Motors alone do not determine the state at a type-2 singularity, and are refused: add a
@@ -97,7 +98,7 @@ class CrossingControl:
         is on the planned side, near the plan, which no motor encoder can tell; an error names the
         least time that noise allows. Default: 0.
     Q, R, Qf : optional
-        Weights, as `lqr_along` takes them. Default: a deviation of 0.005 (scaled: rad, or lengths
+        Weights, as `lqr_along` takes them. Default: a deviation of 0.004 (scaled: rad, or lengths
         over the size of a loop) costs as much as the largest effort of each motor, and so does the
         rate that makes it in 20 ticks.
     dt : float, optional
@@ -157,7 +158,7 @@ class CrossingControl:
         self,
         mech: Mechanism,
         trajectory: Trajectory,
-        limits: Any = MODEL,
+        limits: Any = None,
         *,
         measured: Iterable[str] | None = None,
         blind: float = 0.0,

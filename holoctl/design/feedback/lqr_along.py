@@ -50,7 +50,7 @@ MOST_MODELS = 101
 AT_END = 1e-6  # 1/s, scaled
 """A motion ends at rest if its last velocity is below this times (1 + its mean speed)."""
 
-JUMPS = 1e-3
+JUMPS = 0.02
 """Accelerations jump within a tick if their mean differs from that of Simpson's rule by this share
 of (1 + the acceleration)."""
 
@@ -245,9 +245,7 @@ def _efforts_at(mech: Mechanism, part: Partition, trajectory: Any, t: float) -> 
     return np.asarray(0.5 * sum(sides))
 
 
-def _model(
-    mech: Mechanism | Compiled, trajectory: Any, t: float, part: Partition
-) -> Linearization:
+def _model(mech: Mechanism | Compiled, trajectory: Any, t: float, part: Partition) -> Linearization:
     """The linear model at an instant of the motion, under the efforts of the motion."""
     plant = mech.mech if isinstance(mech, Compiled) else mech
     (q, v, a), u = _state(plant, trajectory, t), _efforts_at(plant, part, trajectory, t)

@@ -25,8 +25,8 @@ from holoctl.closing.idle.basis import idle_basis
 from holoctl.closing.rank import rank_within, scaled_jacobian
 from holoctl.design.paths.path_continuation import Path, System, followed, node_at, system_of
 from holoctl.design.paths.path_system import Coordinates, PathReference
-from holoctl.design.paths.splines import chord_lengths, sampled, through_points
 from holoctl.design.paths.regular_coordinates import regular_coordinates
+from holoctl.design.paths.splines import chord_lengths, sampled, through_points
 from holoctl.design.paths.task_path import is_task_path, task_path
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.mechanism import Mechanism
@@ -35,6 +35,7 @@ from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
+    "REGULAR",
     "CheckedPath",
     "PathStart",
     "at_first",
@@ -253,9 +254,7 @@ REGULAR = 1e-2  # scaled
 determine the motion is at least this at all way-points."""
 
 
-def checked_path(
-    start: PathStart, path: Any, has_start: bool, cross: bool = False
-) -> CheckedPath:
+def checked_path(start: PathStart, path: Any, has_start: bool, cross: bool = False) -> CheckedPath:
     """A path of `retime`, checked; with `cross` configurations may lie on both sides of a type-2
     singularity.
 

@@ -26,6 +26,7 @@ from holoctl.closing.rank import scaled_jacobian
 from holoctl.design.paths.closed_path import CURVE_CLOSED, ClosedPath, between, with_nodes
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
+from holoctl.design.paths.inputs import REGULAR
 from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.design.paths.planned_crossing import PlannedCrossing
 from holoctl.design.paths.regular_coordinates import regular_coordinates
@@ -56,6 +57,16 @@ __all__ = ["planned_crossing"]
 APART = 1e-3
 """Nodes of the plan are at least this share of the path away from a singularity; two singularities
 are at least ten times as far apart."""
+
+LEAST_INTERVALS = 100
+"""The plan has at least this number of intervals between nodes."""
+
+MOST_INTERVALS = 400
+"""If no motion is found with fewer intervals than this, twice as many are tried."""
+
+BESIDE = np.array([-4.0, -2.0, -1.0, 1.0, 2.0, 4.0])
+"""Places of more nodes of the trajectory beside a singularity, in units of `APART`: the third
+derivative of its curve must be right there."""
 
 CHECKED = (0.25, 0.5, 0.75)
 """Shares of the intervals between nodes at which limits are checked."""
@@ -96,9 +107,15 @@ def planned_crossing(task: RetimingProblem, path: ClosedPath, found: Type2) -> T
         If no motion within the limits crosses it.
     """
     plan = _prepared(task, path, _places(path, found))
+    while plan.path.s.size <= LEAST_INTERVALS:
+        plan = _finer(task, plan)
     tight, best, over = np.zeros(plan.path.s.size), None, np.inf
     for _ in range(TIGHTENED):
         solved = _in_rounds(task, plan, tight)
+        if solved is None and best is None and plan.path.s.size <= MOST_INTERVALS:
+            plan = _finer(task, plan)
+            tight = np.zeros(plan.path.s.size)
+            solved = _in_rounds(task, plan, tight)
         if solved is None:
             break
         excess = _excess(task, plan, solved)
@@ -111,6 +128,15 @@ def planned_crossing(task: RetimingProblem, path: ClosedPath, found: Type2) -> T
     if best is None:
         raise _impossible(task, plan)
     return _trajectory(task, plan, best)
+
+
+def _finer(task: RetimingProblem, plan: _Plan) -> _Plan:
+    """The plan with a node half-way between two others of the path."""
+    places = plan.there.path.s.tolist()
+    away = np.abs(plan.path.s[:, None] - np.array(places)).min(axis=1) > 0.0
+    nodes = plan.path.where(away)
+    halves = 0.5 * (nodes.s[1:] + nodes.s[:-1])
+    return _prepared(task, with_nodes(nodes, halves), places)
 
 
 def _places(path: ClosedPath, found: Type2) -> list[float]:
@@ -181,22 +207,28 @@ def _in_rounds(task: RetimingProblem, plan: _Plan, tight: Vector) -> SpeedProfil
     """The fastest motion, with forces and limits linearised near the last one."""
     s, usual = plan.path.s, np.sqrt(usual_speed(plan.dyn, task.bound))
     changes = plan.dyn.speedy or any(curve is not None for curve in task.bound.curves)
-    sd, solved, last = np.full(s.size, usual), None, np.inf
-    for _ in range(3):
-        solved = fastest_through(plan.dyn, task.bound, plan.singular, sd, tight)
-        if solved is not None or not changes:
-            break
+
+    def solved_near(sd: Vector) -> SpeedProfile | None:
+        return fastest_through(plan.dyn, task.bound, plan.singular, sd, tight)
+
+    sd = np.full(s.size, usual)
+    solved = solved_near(sd)
+    while solved is None and changes and sd[0] > RETIME_SLOW**2 * usual:
         sd = RETIME_SLOW * sd
-    for turn in range(RETIME_ROUNDS if changes and solved is not None else 0):
+        solved = solved_near(sd)
+    if solved is None:
+        return None
+    last = np.inf
+    for turn in range(RETIME_ROUNDS if changes else 0):
         new, duration = np.sqrt(np.maximum(solved.b(s), 0.0)), float(_times(solved.b, s)[-1])
         if abs(duration - last) < RETIME_SETTLED * duration:
             break
         sd, last = (new if turn < RETIME_ROUNDS // 2 else 0.5 * (sd + new)), duration
-        better = fastest_through(plan.dyn, task.bound, plan.singular, sd, tight)
+        better = solved_near(sd)
         if better is None:
             break
         solved = better
-    return None if solved is None else _exact(plan, solved)
+    return _exact(plan, solved)
 
 
 def _needed(dyn: Dynamics, b: BSpline, s: Vector) -> Array:
@@ -306,37 +338,36 @@ def _timed(path: ClosedPath, b: BSpline) -> tuple[ClosedPath, Curve]:
 
 
 def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Trajectory:
-    b, mech = solved.b, plan.path.system.mech
-    near = APART * float(plan.path.s[-1] - plan.path.s[0]) * np.array([-4.0, -2.0, -1.0, 1.0, 2.0, 4.0])
-    more = (plan.there.path.s[:, None] + near).ravel()
-    apart = np.abs(plan.path.s - more[:, None]).min(axis=1) > 0.9 * near[3]
+    b, mech, part = solved.b, plan.path.system.mech, plan.path.system.part
+    near = APART * float(plan.path.s[-1] - plan.path.s[0])
+    more = (plan.there.path.s[:, None] + near * BESIDE).ravel()
+    apart = np.abs(plan.path.s - more[:, None]).min(axis=1) > 0.9 * near
     path, curve = _timed(with_nodes(plan.path, np.sort(more[apart])), b)
-    x, slope = np.maximum(b(path.s), 0.0), 0.5 * b.derivative()(path.s)
+    x, slope = np.maximum(b(path.s), 0.0)[:, None], 0.5 * b.derivative()(path.s)[:, None]
+    v, a = path.d1 * np.sqrt(x), path.d2 * x + path.d1 * slope
     places = np.searchsorted(path.s, plan.there.path.s)
     regular = ~np.isin(np.arange(path.s.size), places)
-    dyn = dynamics_along(path.where(regular), task.f_ext, at_singular=True)
-    u = np.zeros((path.s.size, mech.nu))
-    u[regular] = _efforts(dyn, b)
-    sides = [_efforts_at(plan, k, b) for k in range(places.size)]
+    u, sides = (
+        np.zeros((path.s.size, mech.nu)),
+        [_efforts_at(plan, k, b) for k in range(places.size)],
+    )
+    u[regular] = _efforts(dynamics_along(path.where(regular), task.f_ext, at_singular=True), b)
     u[places] = [two[1] for two in sides]
-    v = path.d1 * np.sqrt(x)[:, None]
-    a = path.d2 * x[:, None] + path.d1 * slope[:, None]
-    v[[0, -1]] = 0.0
-    over = _over(task, path, b, u)
-    over[[0, -1]] = np.maximum(0.0, over[[1, -2]])  # b is zero there
     excess = max(0.0, float(_excess(task, plan, solved).max()))
     if excess > RETIME_OVER:
         log.warning("retime: limits are exceeded by %.2g %% between nodes", 100.0 * excess)
     crossings = []
     for i, two in zip(places.tolist(), sides, strict=True):
-        lost = hold_of_motors(mech, path.system.part, path.q[i])
-        motion = least_held_motion(mech, path.system.part, scaled_jacobian(mech, path.q[i], 0.0)[0])
-        crossings.append(PlannedCrossing(float(curve.x[i]), path.q[i], v[i], two, motion[1], lost.words))
-    columns, _ = regular_coordinates(mech, path.system.part, path.q, list(range(mech.nv)), mech.nu)
+        q, words = path.q[i], hold_of_motors(mech, part, path.q[i]).words
+        motion = least_held_motion(mech, part, scaled_jacobian(mech, q, 0.0)[0])[1]
+        crossings.append(PlannedCrossing(float(curve.x[i]), q, v[i], two, motion, words))
+    columns, least = regular_coordinates(mech, part, path.q, list(range(mech.nv)), mech.nu)
     names = [mech.coordinate_names[i] for i in columns]
+    chosen = partition(mech, path.q[0], independent=names) if least > REGULAR else part
+    value, place = least_of_task(path, curve.x)
     return Trajectory(
-        mech, curve.x, path.q, v, a, u, partition(mech, path.q[0], independent=names), (),
-        excess, curve, None, True, *least_of_task(path, curve.x), tuple(crossings),
+        mech, curve.x, path.q, v, a, u, chosen, excess=excess, curve=curve, cross=True,
+        task_value=value, task_place=place, crossings=tuple(crossings),
     )  # fmt: skip
 
 

@@ -22,10 +22,9 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 from holoctl.base.checks import Array, Vector
-from holoctl.base.linalg import null_space_by_svd
 from holoctl.design.paths.dynamics import Dynamics
 from holoctl.design.retiming.convex_programs import RETIME_GAPS
-from holoctl.design.retiming.limit_rows import effort_boxes, friction_near, joint_rows
+from holoctl.design.retiming.limit_rows import Box, effort_boxes, friction_near, joint_rows
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = [
@@ -46,6 +45,9 @@ NODES_A_PIECE = 3
 
 LEAST = 1e-7
 """b is at least this share of its usual value at the nodes."""
+
+AT_REST = 1e-6
+"""Speeds below this share of the largest count as rest."""
 
 _STENCIL = np.array([-25.0, 48.0, -36.0, 16.0, -3.0]) / 12.0
 """Coefficients of a derivative at the first of five places in equal steps."""
@@ -109,9 +111,13 @@ def effort_terms(dyn: Dynamics, sd: Vector) -> EffortTerms:
 
 
 def _in_b(first: Array, slope: Array, sd: Vector) -> tuple[Array, Array]:
-    """``first + slope sd`` near the speeds sd, as a constant and a coefficient of b = sd^2."""
-    near = np.maximum(sd, 1e-9 * float(sd.max(initial=0.0)) + 1e-300)[:, None]
-    return first + 0.5 * slope * near, 0.5 * slope / near
+    """``first + slope sd`` near the speeds sd, as a constant and a coefficient of b = sd^2; at rest
+    the constant alone."""
+    moves = (sd > AT_REST * float(sd.max(initial=0.0)))[:, None]
+    near = np.where(moves, sd[:, None], 1.0)
+    return first + np.where(moves, 0.5 * slope * near, 0.0), np.where(
+        moves, 0.5 * slope / near, 0.0
+    )
 
 
 class _Variables(NamedTuple):
@@ -165,31 +171,79 @@ def least_excess(
     return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
 
 
-def excess_at(
-    dyn: Dynamics, bound: BoundLimits, one: PathSingularity, sd: float
-) -> float | None:
+def excess_at(dyn: Dynamics, bound: BoundLimits, one: PathSingularity, sd: float) -> float | None:
     """The least excess over limits of efforts, as a share of them, at a singularity alone, whatever
-    the speed and its two derivatives."""
+    the speed and its two derivatives, with forces and limits as near the speed sd."""
     cp: Any = import_module("cvxpy")
-    i, usual, size = one.node, usual_speed(dyn, bound), _effort_sizes(dyn, bound)
-    b, slope, bend = usual * cp.Variable(nonneg=True), usual * cp.Variable(), usual * cp.Variable()
-    e, nu, rows = cp.Variable(nonneg=True), dyn.A.shape[2], []
-    terms, (r1, r2, r3) = effort_terms(one.sides[1], np.full(5, sd)), one.along(sd)
-    unit = np.abs(dyn.A[i] * size).max()
-    boxes = effort_boxes(dyn.path, bound, np.full(dyn.path.s.size, sd))
-    for by_A, *by in one.derivatives(sd):
-        u = cp.Variable(nu)
-        needed = terms.r1[0] * (0.5 * slope) + terms.r2[0] * b + terms.r3[0]
-        held = null_space_by_svd(one.w[None], 1)[3].T
-        rows += [held @ (dyn.A[i] * size) @ u / unit == held @ needed / unit]
-        rows += [(0.5 * r1 * slope + r2 * b + r3) / unit == 0.0]
-        by_s = 0.5 * (by[0] * slope + r1 * bend) + by[1] * b + r2 * slope + by[2]
-        rows += [(by_A * size @ u - by_s) / np.abs(by_A * size).max() == 0.0]
-        for box in boxes:
-            finite = np.isfinite(box.upper[i]), np.isfinite(box.lower[i])
-            rows += [u[j] <= box.upper[i, j] / size[j] + e for j in np.flatnonzero(finite[0])]
-            rows += [u[j] >= box.lower[i, j] / size[j] - e for j in np.flatnonzero(finite[1])]
+    usual, e, there = usual_speed(dyn, bound), cp.Variable(nonneg=True), np.array([one.node])
+    x = _Variables(
+        np.zeros(0), None, usual * cp.Variable(1, nonneg=True), usual * cp.Variable(1),
+        usual * cp.Variable(1),
+    )  # fmt: skip
+    at, size = np.full(1, sd), _effort_sizes(dyn, bound)
+    terms = EffortTerms(*(r[:1] for r in effort_terms(one.sides[1], np.full(5, sd))))
+    path = dyn.path.where(np.isin(np.arange(dyn.path.s.size), there))
+    boxes = [_EffortBox(box, at) for box in effort_boxes(path, bound, at)]
+    U = cp.Variable((1, dyn.A.shape[2]))
+    per_row = np.abs(dyn.A[there] * size).max(axis=(0, 2))
+    rows = _balance(cp, x, terms, U, size, np.where(per_row > 0.0, per_row, 1.0))
+    both, u = _at_singularity(cp, x, one._replace(node=0), terms.A[0], U[0], size, at)
+    rows += both + [row for v in (U[0], u) for box in boxes for row in box.rows(v, 0, x, size, e)]
     return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
+
+
+class _EffortBox(NamedTuple):
+    """Bounds of efforts near the speeds sd, with those that change with the speed linear in b."""
+
+    box: Box
+    sd: Vector
+
+    def rows(
+        self, u: Any, i: Any, x: _Variables, size: Vector, excess: Any, room: Any = 1.0
+    ) -> Any:
+        """Rows of the efforts u over their sizes at node i, or (n, nu) at all nodes, i = None."""
+        box, found = self.box, []
+        for sign, most, slope in ((1.0, box.upper, -box.falls), (-1.0, box.lower, box.rises)):
+            first, by_b = (y / size for y in _in_b(most, slope, self.sd))
+            for j in np.flatnonzero(np.isfinite(most).all(axis=0)).tolist():
+                if i is None:
+                    limit = first[:, j] * room + _times(by_b[:, j], x.b)
+                    found.append(sign * (u[:, j] - limit) <= excess)
+                else:
+                    found.append(sign * (u[j] - first[i, j] - by_b[i, j] * x.b[i]) <= excess)
+        return found
+
+
+def _times(coefficients: Vector, expression: Any) -> Any:
+    return import_module("cvxpy").multiply(coefficients, expression)
+
+
+def _balance(
+    cp: Any, x: _Variables, terms: EffortTerms, U: Any, size: Vector, per_row: Vector
+) -> list[Any]:
+    """``A u = r1 b'/2 + r2 b + r3`` at all nodes, each row over its size."""
+    rows = []
+    for j in range(terms.A.shape[1]):
+        needed = _times(0.5 * terms.r1[:, j], x.slope) + _times(terms.r2[:, j], x.b)
+        delivered = cp.sum(_times(terms.A[:, j] * size, U), axis=1)
+        rows.append((delivered - needed - terms.r3[:, j]) / per_row[j] == 0.0)
+    return rows
+
+
+def _at_singularity(
+    cp: Any, x: _Variables, one: PathSingularity, A: Array, before: Any, size: Vector, sd: Vector
+) -> tuple[list[Any], Any]:
+    """The rows at a singularity, of the efforts just before it and just after it; and the
+    latter."""
+    i, after = one.node, cp.Variable(A.shape[1])
+    r1, r2, r3 = one.along(float(sd[i]))
+    rows = [A * size / max(float(np.abs(A * size).max()), 1e-300) @ (after - before) == 0.0]
+    for u, (by_A, *by) in zip((before, after), one.derivatives(float(sd[i])), strict=True):
+        unit = float(np.abs(by_A * size).max())
+        needed = 0.5 * (by[0] * x.slope[i] + r1 * x.bend[i]) + by[1] * x.b[i] + r2 * x.slope[i]
+        rows.append((by_A * size @ u - needed - by[2]) / unit == 0.0)
+    rows.append((0.5 * r1 * x.slope[i] + r2 * x.b[i] + r3) / unit == 0.0)
+    return rows, after
 
 
 def _limited(
@@ -197,42 +251,22 @@ def _limited(
     sd: Vector, tight: Vector, excess: Any,
 ) -> tuple[Any, Vector, list[Any]]:  # fmt: skip
     """The efforts at the nodes (n, nu) over their sizes (nu,), and all rows."""
-    terms, boxes = effort_terms(dyn, sd), effort_boxes(dyn.path, bound, sd)
-    size = _effort_sizes(dyn, bound)
-    (n, p, nu), U = dyn.A.shape, cp.Variable((dyn.A.shape[0], dyn.A.shape[2]))
-    per_row, rows = np.abs(dyn.A * size).max(axis=(0, 2)), []
-    for j in range(p):
-        needed = cp.multiply(0.5 * terms.r1[:, j], x.slope) + cp.multiply(terms.r2[:, j], x.b)
-        delivered = cp.sum(cp.multiply(dyn.A[:, j] * size, U), axis=1)
-        rows.append((delivered - needed - terms.r3[:, j]) / per_row[j] == 0.0)
-    at_singular = []
+    size, U = _effort_sizes(dyn, bound), cp.Variable((dyn.A.shape[0], dyn.A.shape[2]))
+    boxes = [_EffortBox(box, sd) for box in effort_boxes(dyn.path, bound, sd)]
+    per_row, room = np.abs(dyn.A * size).max(axis=(0, 2)), 1.0 - tight
+    rows = _balance(cp, x, effort_terms(dyn, sd), U, size, per_row)
     for one in singular:
-        i, (r1, r2, r3) = one.node, one.along(float(sd[one.node]))
-        for k, (by_A, *by) in enumerate(one.derivatives(float(sd[i]))):
-            u = cp.Variable(nu) if k else U[i]
-            unit = float(np.abs(by_A * size).max())
-            rows.append((0.5 * r1 * x.slope[i] + r2 * x.b[i] + r3) / unit == 0.0)
-            needed = 0.5 * (by[0] * x.slope[i] + r1 * x.bend[i]) + by[1] * x.b[i]
-            rows.append((by_A * size @ u - needed - r2 * x.slope[i] - by[2]) / unit == 0.0)
-            if k:
-                rows.append(dyn.A[i] * size / per_row[:, None] @ (u - U[i]) == 0.0)
-                at_singular.append((i, u))
-    room = 1.0 - tight
-    for box in boxes:
-        for sign, most, slope in ((1.0, box.upper, -box.falls), (-1.0, box.lower, box.rises)):
-            first, by_b = _in_b(most, slope, sd)
-            for j in np.flatnonzero(np.isfinite(most).all(axis=0)).tolist():
-                limit = first[:, j] * room / size[j] + cp.multiply(by_b[:, j] / size[j], x.b)
-                rows.append(sign * (U[:, j] - limit) <= excess)
-                rows += [sign * (u[j] - limit[i]) <= excess for i, u in at_singular]
+        more, after = _at_singularity(cp, x, one, dyn.A[one.node], U[one.node], size, sd)
+        rows += more
+        rows += [row for box in boxes for row in box.rows(after, one.node, x, size, excess)]
+    rows += [row for box in boxes for row in box.rows(U, None, x, size, excess, room)]
     joints = joint_rows(dyn.path, bound)
     for k in range(joints.a.shape[1]):
-        total = cp.multiply(0.5 * joints.a[:, k], x.slope) + cp.multiply(joints.b[:, k], x.b)
+        total = _times(0.5 * joints.a[:, k], x.slope) + _times(joints.b[:, k], x.b)
         rows.append(total + joints.c[:, k] * room <= 0.0)
     fast = np.flatnonzero(np.isfinite(joints.most[1:-1])) + 1
     if fast.size:
-        most = joints.most[fast] * room[fast] ** 2
-        rows.append(x.b[fast] / most <= 1.0)
+        rows.append(x.b[fast] / (joints.most[fast] * room[fast] ** 2) <= 1.0)
     return U, size, rows
 
 
@@ -245,17 +279,16 @@ def _effort_sizes(dyn: Dynamics, bound: BoundLimits) -> Vector:
 
 def usual_speed(dyn: Dynamics, bound: BoundLimits) -> float:
     """A usual value of b: that reached half-way with the median acceleration within the limits of
-    efforts, or of joints, from rest; or the median limit of velocities, if less."""
-    size = _effort_sizes(dyn, bound)
-    joints = joint_rows(dyn.path, bound)
-    span = float(dyn.path.s[-1] - dyn.path.s[0])
-    able = np.linalg.norm(dyn.A * size, axis=2)
+    efforts and of joints, from rest; or the median limit of velocities, if less."""
+    joints, size = joint_rows(dyn.path, bound), _effort_sizes(dyn, bound)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gains = (able / np.abs(dyn.r1)).min(axis=1) if np.isfinite(bound.effort).any() else np.full(1, np.inf)
-        joint = (1.0 / np.abs(joints.a)).min(axis=1, initial=np.inf)
-    gain = min(float(np.median(gains)), float(np.median(joint)))
-    most = float(np.median(joints.most))
-    found = min(span * gain, most)
+        of_efforts = (np.linalg.norm(dyn.A * size, axis=2) / np.abs(dyn.r1)).min(axis=1)
+        of_joints = (1.0 / np.abs(joints.a)).min(axis=1, initial=np.inf)
+    gains = [np.median(of_joints)]
+    if np.isfinite(bound.effort).any():
+        gains.append(np.median(of_efforts))
+    span = float(dyn.path.s[-1] - dyn.path.s[0])
+    found = min(span * float(min(gains)), float(np.median(joints.most)))
     return found if np.isfinite(found) and found > 0.0 else 1.0
 
 
