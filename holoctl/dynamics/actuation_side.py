@@ -18,9 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Array, Vector, listing
+from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import null_space_by_svd
+from holoctl.closing.rank import scaled_jacobian
 from holoctl.dynamics.actuation import scaled_motors
+from holoctl.dynamics.lost_motion import LostMotion, lost_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -30,16 +32,13 @@ __all__ = [
     "ActuationSide",
     "actuation_side",
     "has_sides",
-    "in_words",
+    "hold_of_motors",
     "least_held_motion",
     "same_side",
 ]
 
 AT_SINGULARITY = 1e-12
 """Below this smallest singular value the sign of the determinant is not determined."""
-
-SHARE = 0.1
-"""A coordinate belongs to a motion if its rate is at least this share of the largest (scaled)."""
 
 
 class ActuationSide(NamedTuple):
@@ -115,11 +114,12 @@ def least_held_motion(mech: Mechanism, part: Partition, G: Array) -> tuple[float
     return float(sizes[last]), v
 
 
-def in_words(mech: Mechanism, v: Vector) -> str:
-    """The coordinates that a motion moves, largest first."""
-    sizes = np.abs(v / mech.column_scale)
-    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] >= SHARE * sizes.max()]
-    return listing([mech.coordinate_names[i] for i in order], 4)
+def hold_of_motors(mech: Mechanism, part: Partition, q: Vector, t: float = 0.0) -> LostMotion:
+    """The motion on which the motors have the least hold; inf without motors or motions."""
+    if not part.actuation_rank:
+        return LostMotion(float("inf"), (), "")
+    value, v = least_held_motion(mech, part, scaled_jacobian(mech, q, t)[0])
+    return lost_motion(mech, value, v / mech.column_scale, "all motors hold")
 
 
 def _basis(G: Array, part: Partition) -> Array:
