@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Array, Vector
+from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.dynamics.actuation import scaled_motors
@@ -31,6 +32,8 @@ __all__ = [
     "NO_MOTORS",
     "ActuationSide",
     "actuation_side",
+    "check_margin",
+    "check_margin_of",
     "has_sides",
     "hold_of_motors",
     "least_held_motion",
@@ -120,6 +123,29 @@ def hold_of_motors(mech: Mechanism, part: Partition, q: Vector, t: float = 0.0) 
         return LostMotion(float("inf"), (), "")
     value, v = least_held_motion(mech, part, scaled_jacobian(mech, q, t)[0])
     return lost_motion(mech, value, v / mech.column_scale, "all motors hold")
+
+
+def check_margin_of(mech: Mechanism, part: Partition) -> None:
+    """Raise `InputError` for a mechanism without type-2 singularities that separate sides."""
+    if not has_sides(mech, part):
+        raise InputError(
+            f"{mech.name}: margin is for as many motors as motions, which drive all of them; it "
+            f"has {mech.nu} motors, which drive {part.actuation_rank} of "
+            f"{mech.nv - part.rank} motions"
+        )
+
+
+def check_margin(mech: Mechanism, part: Partition, margin: float, q: Vector, t: float) -> None:
+    """Raise `SingularityError` if the smallest singular value of gamma' B is below the margin."""
+    lost = hold_of_motors(mech, part, q, t)
+    if not lost.value >= margin:
+        raise SingularityError(
+            f"{mech.name}: close to a type-2 (actuation) singularity: the smallest singular value "
+            f"of gamma' B is {lost.value:.2g} (scaled), below margin = {margin:g}, where "
+            f"{lost.words}; no torque is given. Keep the motion farther away, or take a smaller "
+            "margin",
+            names=lost.names, kind="type 2", value=lost.value, q=q.copy(), motion=lost.words,
+        )  # fmt: skip
 
 
 def _basis(G: Array, part: Partition) -> Array:

@@ -149,7 +149,7 @@ class Compiled:
         put("_inverse", None)
         if "inverse_dynamics" in self.functions:
             options = self.partition, self.weights, self.inconsistent
-            limits = self.limits.closure, self.limits.velocity
+            limits = self.limits.closure, self.limits.velocity, self.limits.margin
             put("_inverse", PreparedInverseDynamics(self.mech, *options, *limits))
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_fallbacks", Fallbacks(self.mech.name))
