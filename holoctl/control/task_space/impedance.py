@@ -70,8 +70,7 @@ class Impedance:
         Gains of the posture, 1/s^2 and 1/s.
     at_singular : str, optional
         As in `TaskSpaceControl`.
-    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt,
-    margin
+    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt, margin
         As in `ComputedTorque`. Friction is compensated at the rates of the reference of the task.
 
     Raises

@@ -72,8 +72,7 @@ class TaskSpaceControl:
         If a task is singular, or contradicts the previous ones: ``"raise"``, or ``"damp"`` for the
         damped inverse near such a state, whose damping is reported in ``last`` of a loop or
         tracking.
-    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt,
-    margin
+    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt, margin
         As in `ComputedTorque`. Friction is compensated at the rates of the references of the tasks.
 
     Raises
