@@ -13,12 +13,13 @@ Transactions on Robotics and Automation, 1990.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.closing.rank import scaled_jacobian
@@ -77,7 +78,10 @@ def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], Actuat
         return lambda G: NO_MOTORS
     if not has_sides(mech, part):
         return lambda G: ActuationSide(_held(_basis(G, part).T @ motors, part), 0.0)
-    K, right, places = np.zeros((nv, nv), order="F"), np.zeros((nv, nu), order="F"), np.arange(nv)
+    driven, alone = np.argmax(np.abs(motors), axis=0), np.count_nonzero(motors) == nu
+    if rank and alone and np.unique(driven).size == nu:
+        return _of_own_coordinates(part, motors, driven)
+    K, right = np.zeros((nv, nv), order="F"), np.zeros((nv, nu), order="F")
     right[rank:] = np.eye(nu)
 
     def side(G: Array) -> ActuationSide:
@@ -86,16 +90,47 @@ def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], Actuat
         if singular:
             return ActuationSide(0.0, 0.0)
         X = lapack.dgetrs(lu, pivots, right)[0]
-        largest = float(X.reshape(-1).dot(X.reshape(-1)))
-        if nu > 1:
-            largest = float(lapack.dsyev(X.T.dot(X), 0)[0][-1])
-        sigma = largest**-0.5
-        if not sigma >= AT_SINGULARITY:
-            return ActuationSide(sigma if sigma > 0.0 else 0.0, 0.0)  # 0 for nan
-        odd = np.count_nonzero(pivots != places) + np.count_nonzero(lu.diagonal() < 0.0)
-        return ActuationSide(sigma, -1.0 if odd % 2 else 1.0)
+        return _side_of(X.T.dot(X), lu, pivots, 1.0)
 
     return side
+
+
+def _of_own_coordinates(
+    part: Partition, motors: Array, driven: Indices
+) -> Callable[[Array], ActuationSide]:
+    """`actuation_side` if each motor drives a coordinate of its own, in half of the time:
+    ``K = [A D; 0 1]`` with the driven columns last, and ``X = [-A^-1 D; 1]``."""
+    nv, nu = motors.shape
+    others = np.setdiff1d(np.arange(nv), driven)
+    of_A, of_D = (part.rows * nv + columns[:, None] for columns in (others, driven))
+    one = np.eye(nu)
+    turn = float(np.linalg.det(np.eye(nv)[np.concatenate([others, driven])]))
+    turn = float(np.sign(turn * np.prod(motors[driven, np.arange(nu)])))
+
+    def side(G: Array) -> ActuationSide:
+        flat = G.reshape(-1)
+        lu, pivots, singular = lapack.dgetrf(flat.take(of_A).T, 1)
+        if singular:
+            return ActuationSide(0.0, 0.0)
+        X = lapack.dgetrs(lu, pivots, flat.take(of_D).T, 0, 1)[0]
+        return _side_of(X.T.dot(X) + one, lu, pivots, turn)
+
+    return side
+
+
+def _side_of(S: Array, lu: Array, pivots: Indices, turn: float) -> ActuationSide:
+    """From S = X' X and the factors of K, or of A; `turn` is the sign of det K / det A."""
+    sigma = float(lapack.dsyev(S, 0)[0][-1]) ** -0.5
+    if not sigma >= AT_SINGULARITY:
+        return ActuationSide(sigma if sigma > 0.0 else 0.0, 0.0)  # 0 for nan
+    swapped = np.count_nonzero(pivots != _places(pivots.size))
+    odd = (swapped + np.count_nonzero(lu.diagonal() < 0.0)) % 2
+    return ActuationSide(sigma, -turn if odd else turn)
+
+
+@cache
+def _places(n: int) -> Indices:
+    return np.arange(n)
 
 
 def same_side(mech: Mechanism, part: Partition, G: Array, other: Array) -> bool:

@@ -17,6 +17,8 @@ from support import shared
 from zoo import add_body, at, bar, vertical
 
 import holoctl as hc
+from holoctl.dynamics.actuation_side import actuation_side
+from holoctl.rows.evaluate import scaled_rows_at
 
 SIZES = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]
 MARGIN = 3e-3
@@ -196,6 +198,21 @@ def test_whatever_the_coordinates_and_the_motors_are(independent):
             law = hc.PreparedInverseDynamics(of, part, margin=(1.0 + 1e-6) * value)
             with pytest.raises(hc.SingularityError):
                 law.torque(*asked)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_value_and_sign_are_those_of_the_determinant(name):
+    """Of all rows and motors, whether motors drive coordinates of their own or not."""
+    mech, part, _, states = near(name)
+    turned = np.triu(np.ones((mech.nu, mech.nu)))
+    turned[0, 0] = -1.0
+    for of in (mech, dataclasses.replace(mech, actuated=(), actuation=mech.B @ turned)):
+        side = actuation_side(of, part)
+        for q in states.values():
+            found = side(scaled_rows_at(of, q, np.zeros(of.nv), 0.0).jacobian)
+            value = signed(of, part.rows, q)
+            assert found.sign == np.sign(value) != 0.0
+            assert found.sigma == pytest.approx(abs(value), rel=1e-7, abs=1e-13)
 
 
 def test_in_loops_and_runs():
