@@ -24,6 +24,7 @@ from holoctl.codegen.exported import c_sources, self_test_states, self_test_tick
 STATUSES = (
     "OK", "NOT_FINITE", "NOT_NORMALISED", "OPEN", "SINGULAR", "PIVOT_GROWTH", "OVERFLOW",
     "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY", "LIMITED", "EXPIRED",
+    "NEAR_SINGULAR",
 )  # fmt: skip
 STRICT = (
     "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror",
@@ -108,6 +109,9 @@ class Exported:
             (x, ctypes.c_double)
             for x in ("closure", "velocity_residual", "acceleration", "missed", "guard", "pivot")
         ]
+        if self.has_sides:
+            limits.append(("margin", ctypes.c_double))
+            certificate += [("sigma", ctypes.c_double), ("side", ctypes.c_double)]
         within = [("scale", ctypes.c_double), ("rates", ctypes.c_double * mech.nu)]
         certificate += within if self.has_limits else []
         fields = [
@@ -140,6 +144,11 @@ class Exported:
     def has_limits(self):
         """Whether it keeps limits."""
         return "double scale;" in self.paths[0].read_text()
+
+    @property
+    def has_sides(self):
+        """Whether it tells the sides of type-2 singularities."""
+        return "double margin;" in self.paths[0].read_text()
 
     @property
     def has_state(self):

@@ -30,10 +30,12 @@ __all__ = [
     "freeze",
     "instant",
     "is_float",
+    "joined",
     "known_name",
     "listing",
     "made_again",
     "name_list",
+    "named",
     "number",
     "numbers",
     "one_of",
@@ -48,6 +50,7 @@ __all__ = [
     "suggestion",
     "unpickled",
     "vector",
+    "verb",
     "whole",
 ]
 
@@ -298,6 +301,25 @@ def listing(names: Sequence[str], most: int = 40) -> str:
 def counted(n: int, what: str, many: str | None = None) -> str:
     """A number of things for a message: ``1 row``, ``2 rows``."""
     return f"{n} {what if n == 1 else many or what + 's'}"
+
+
+def joined(parts: Sequence[str], most: int = 12, rest: str = "more") -> str:
+    """a, b and c; of many the first ones, and the number of the others."""
+    left = len(parts) - most
+    shown = list(parts[:most])
+    if left > 0:
+        shown.append(counted(left, rest, "more" if rest == "more" else None))
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def named(names: Sequence[str], most: int = 12, rest: str = "more") -> str:
+    """Names in a sentence, likewise."""
+    return joined([f"'{name}'" for name in names], most, rest)
+
+
+def verb(of: int | Sequence[object], one: str = "is", many: str = "are") -> str:
+    """The singular or the plural word."""
+    return one if (of if isinstance(of, int) else len(of)) == 1 else many
 
 
 def read_only(x: NDArray[_T]) -> NDArray[_T]:

@@ -130,6 +130,11 @@ class ComputedTorque:
         motors than motions.
     dt : float, optional
         The tick, s: of the integral, and over which limits of joints are kept.
+    margin : float, optional
+        A tick in which the smallest singular value of gamma' B, scaled, is below this number, as
+        near a type-2 (actuation) singularity, raises a `SingularityError`, as
+        `PreparedInverseDynamics`. No slower motion helps there: gravity alone needs efforts that
+        grow as one over it. `limits` bound the efforts. Default: no margin.
 
     Raises
     ------
@@ -173,6 +178,7 @@ class ComputedTorque:
     policy: str = "nearest"
     ki: Any = 0.0
     dt: float = 1e-3
+    margin: float | None = None
     _remembers: bool = field(init=False, repr=False)
     _limited: LimitedTick | None = field(init=False, repr=False)
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
@@ -199,8 +205,9 @@ class ComputedTorque:
         put("_remembers", bool(self.ki.any()))
         put("dt", positive("dt", self.dt, "s"))
         prepared = PreparedInverseDynamics(
-            mech, self.partition, self.weights, "project", self.closure_limit, self.velocity_limit
-        )
+            mech, self.partition, self.weights, "project", self.closure_limit, self.velocity_limit,
+            self.margin,
+        )  # fmt: skip
         put("partition", prepared.partition)
         put("weights", prepared.weights)
         put("_prepared", prepared)
@@ -221,7 +228,7 @@ class ComputedTorque:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
             self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
-            self.policy, self.ki, self.dt,
+            self.policy, self.ki, self.dt, self.margin,
         )  # fmt: skip
 
     def torque(
@@ -452,7 +459,7 @@ def state_limits_of(
             "a controller brings its own closure_limit and velocity_limit; give them to "
             "hc.ComputedTorque"
         )
-    return StateLimits(controller.closure_limit, controller.velocity_limit)
+    return StateLimits(controller.closure_limit, controller.velocity_limit, controller.margin)
 
 
 def check_memory(ki: Vector) -> None:

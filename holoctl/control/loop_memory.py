@@ -124,11 +124,12 @@ class LoopReport:
         The report of the estimator; None if the state was given, or estimated by machine code.
     smallest_singular_value : float
         The smallest singular value of gamma' B at the state of the tick, scaled as in a
-        `Trajectory`: 0 at a type-2 (actuation) singularity; nan before the first tick, and if it
-        was computed by machine code only.
+        `Trajectory`: 0 at a type-2 (actuation) singularity; nan before the first tick. A loop of a
+        compiled controller judges its last configuration; nan if rows depend on time.
     side : int
-        1 on the side of type-2 singularities on which the first tick was, -1 on the other one; 0
-        if that is not known, or the number of motors is not that of the motions.
+        1 on the side of type-2 singularities on which the first tick was (in a loop of a compiled
+        controller: its start), -1 on the other one; 0 if that is not known, or the number of motors
+        is not that of the motions.
     """
 
     saturated: tuple[str, ...]
@@ -160,11 +161,12 @@ class TaskReport:
         The report of the estimator; None if the state was given, or estimated by machine code.
     smallest_singular_value : float
         The smallest singular value of gamma' B at the state of the tick, scaled as in a
-        `Trajectory`: 0 at a type-2 (actuation) singularity; nan before the first tick, and if it
-        was computed by machine code only.
+        `Trajectory`: 0 at a type-2 (actuation) singularity; nan before the first tick. A loop of a
+        compiled controller judges its last configuration; nan if rows depend on time.
     side : int
-        1 on the side of type-2 singularities on which the first tick was, -1 on the other one; 0
-        if that is not known, or the number of motors is not that of the motions.
+        1 on the side of type-2 singularities on which the first tick was (in a loop of a compiled
+        controller: its start), -1 on the other one; 0 if that is not known, or the number of motors
+        is not that of the motions.
 
     See Also
     --------

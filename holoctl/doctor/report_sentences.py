@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from holoctl.base.checks import counted
+from holoctl.base.checks import counted, joined, named, verb
 from holoctl.base.tolerances import CLOSED_ALREADY, GAIN_LIMIT
 from holoctl.doctor.acting_forces import ActingForces
 from holoctl.doctor.contradiction import ClosingResult
@@ -34,12 +34,10 @@ __all__ = [
     "joints",
     "margins",
     "mobility",
-    "named",
     "redundancy",
     "rounded",
     "sensors",
     "size",
-    "verb",
     "wanted",
     "wrapped",
 ]
@@ -272,8 +270,8 @@ def _trivial(rows: Sequence[str]) -> str:
     means = []
     for said, group in _row_groups(rows):
         of = [_MEANINGS.get(row.rsplit(".", 1)[-1], "a row without effect") for row in group]
-        means.append(f"{said} ({_joined(list(dict.fromkeys(of)))})")
-    return f"{_joined(means)} {verb(rows)} satisfied by the joints of the tree alone."
+        means.append(f"{said} ({joined(list(dict.fromkeys(of)))})")
+    return f"{joined(means)} {verb(rows)} satisfied by the joints of the tree alone."
 
 
 def _group(g: RowGroup) -> str:
@@ -398,7 +396,7 @@ def sensors(s: SensorReport, motors: Sequence[str], bifurcation: bool) -> Iterat
     who = named(s.measured)
     if own:
         driven = verb(motors, "the motor", "the motors")
-        who = _joined([*(f"'{name}'" for name in rest), driven])
+        who = joined([*(f"'{name}'" for name in rest), driven])
     they = verb(s.measured, "it observes", "they observe")
     idle = f" ({s.idle} more {verb(s.idle)} idle)" if s.idle else ""
     if s.unseen:
@@ -540,7 +538,7 @@ def margins(g: Margins) -> str:
 
 def _rows(names: Sequence[str]) -> str:
     """Names of rows in a sentence: of many, those with the same labels together."""
-    return _joined([said for said, _ in _row_groups(names)])
+    return joined([said for said, _ in _row_groups(names)])
 
 
 def _row_groups(names: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -556,7 +554,7 @@ def _row_groups(names: Sequence[str]) -> list[tuple[str, list[str]]]:
         alike.setdefault(tuple(found), []).append(constraint)
     return [
         (
-            f"{_joined(found)} of {_range(constraints)}",
+            f"{joined(found)} of {_range(constraints)}",
             [f"{c}.{label}" for c in constraints for label in found],
         )
         for found, constraints in alike.items()
@@ -576,25 +574,6 @@ def _range(names: Sequence[str]) -> str:
         if len(same) == 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
             return f"'{names[0]}' ... '{names[-1]}'"
     return named(names)
-
-
-def named(names: Sequence[str], most: int = 12, rest: str = "more") -> str:
-    """Names in a sentence; of many the first ones, and the number of the others."""
-    return _joined([f"'{name}'" for name in names], most, rest)
-
-
-def _joined(parts: Sequence[str], most: int = 12, rest: str = "more") -> str:
-    """a, b and c."""
-    left = len(parts) - most
-    shown = list(parts[:most])
-    if left > 0:
-        shown.append(counted(left, rest, "more" if rest == "more" else None))
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def verb(of: int | Sequence[object], one: str = "is", many: str = "are") -> str:
-    """The singular or the plural word."""
-    return one if (of if isinstance(of, int) else len(of)) == 1 else many
 
 
 def _number(x: float) -> str:

@@ -17,6 +17,7 @@ from holoctl.base.checks import Array, Vector, listing, read_only, vector
 from holoctl.base.errors import InputError, NotActuatedError, SingularityError
 from holoctl.base.linalg import PivotedQR, orthonormal_columns, pivoted_qr
 from holoctl.base.tolerances import ACTUATION_SINGULAR, MOST_UNEQUAL, UNIT
+from holoctl.dynamics.lost_motion import lost_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 
@@ -108,15 +109,21 @@ def actuation(P: Projection, weights: Vector | None = None) -> Actuation:
     u_scale, cost = effort_scales(mech, weights)
     c = mech.column_scale[:, None]
     basis = c * orthonormal_columns(P.gamma * P.scale / c)
-    factors = pivoted_qr(basis.T.dot(mech.B) * u_scale, rho, size=UNIT)
+    E = basis.T.dot(mech.B) * u_scale
+    factors = pivoted_qr(E, rho, size=UNIT)
     condition = factors.condition
     if condition > ACTUATION_SINGULAR:
+        motions, sizes, _ = np.linalg.svd(E)
+        lost = lost_motion(
+            mech, float(sizes[rho - 1]), (basis / c) @ motions[:, rho - 1], "all motors hold"
+        )
         raise SingularityError(
             f"{mech.name}: the motors {listing(mech.actuator_names)} do not determine the "
             f"motion at this configuration (condition number of gamma' B "
-            f"{condition:.1e}): an actuation singularity, such as a dead point; no torque is "
-            "given there",
-            condition=condition, names=mech.actuator_names,
+            f"{condition:.1e}): an actuation singularity, such as a dead point, where "
+            f"{lost.words}; no torque is given there",
+            condition=condition, names=mech.actuator_names, kind="type 2", value=lost.value,
+            q=P.q.copy(), motion=lost.words,
         )  # fmt: skip
     driven = basis.dot(factors.q[:, :rho])
     return Actuation(basis, factors, driven, u_scale, cost, rho, condition)

@@ -13,14 +13,18 @@ Transactions on Robotics and Automation, 1990.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
-from holoctl.base.checks import Array, Vector, listing
+from holoctl.base.checks import Array, Indices, Vector
+from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import null_space_by_svd
+from holoctl.closing.rank import scaled_jacobian
 from holoctl.dynamics.actuation import scaled_motors
+from holoctl.dynamics.lost_motion import LostMotion, lost_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -29,17 +33,16 @@ __all__ = [
     "NO_MOTORS",
     "ActuationSide",
     "actuation_side",
+    "check_margin",
+    "check_margin_of",
     "has_sides",
-    "in_words",
+    "hold_of_motors",
     "least_held_motion",
     "same_side",
 ]
 
 AT_SINGULARITY = 1e-12
 """Below this smallest singular value the sign of the determinant is not determined."""
-
-SHARE = 0.1
-"""A coordinate belongs to a motion if its rate is at least this share of the largest (scaled)."""
 
 
 class ActuationSide(NamedTuple):
@@ -75,7 +78,10 @@ def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], Actuat
         return lambda G: NO_MOTORS
     if not has_sides(mech, part):
         return lambda G: ActuationSide(_held(_basis(G, part).T @ motors, part), 0.0)
-    K, right, places = np.zeros((nv, nv), order="F"), np.zeros((nv, nu), order="F"), np.arange(nv)
+    driven, alone = np.argmax(np.abs(motors), axis=0), np.count_nonzero(motors) == nu
+    if rank and alone and np.unique(driven).size == nu:
+        return _of_own_coordinates(part, motors, driven)
+    K, right = np.zeros((nv, nv), order="F"), np.zeros((nv, nu), order="F")
     right[rank:] = np.eye(nu)
 
     def side(G: Array) -> ActuationSide:
@@ -84,16 +90,47 @@ def actuation_side(mech: Mechanism, part: Partition) -> Callable[[Array], Actuat
         if singular:
             return ActuationSide(0.0, 0.0)
         X = lapack.dgetrs(lu, pivots, right)[0]
-        largest = float(X.reshape(-1).dot(X.reshape(-1)))
-        if nu > 1:
-            largest = float(lapack.dsyev(X.T.dot(X), 0)[0][-1])
-        sigma = largest**-0.5
-        if not sigma >= AT_SINGULARITY:
-            return ActuationSide(sigma if sigma > 0.0 else 0.0, 0.0)  # 0 for nan
-        odd = np.count_nonzero(pivots != places) + np.count_nonzero(lu.diagonal() < 0.0)
-        return ActuationSide(sigma, -1.0 if odd % 2 else 1.0)
+        return _side_of(X.T.dot(X), lu, pivots, 1.0)
 
     return side
+
+
+def _of_own_coordinates(
+    part: Partition, motors: Array, driven: Indices
+) -> Callable[[Array], ActuationSide]:
+    """`actuation_side` if each motor drives a coordinate of its own, in half of the time:
+    ``K = [A D; 0 1]`` with the driven columns last, and ``X = [-A^-1 D; 1]``."""
+    nv, nu = motors.shape
+    others = np.setdiff1d(np.arange(nv), driven)
+    of_A, of_D = (part.rows * nv + columns[:, None] for columns in (others, driven))
+    one = np.eye(nu)
+    turn = float(np.linalg.det(np.eye(nv)[np.concatenate([others, driven])]))
+    turn = float(np.sign(turn * np.prod(motors[driven, np.arange(nu)])))
+
+    def side(G: Array) -> ActuationSide:
+        flat = G.reshape(-1)
+        lu, pivots, singular = lapack.dgetrf(flat.take(of_A).T, 1)
+        if singular:
+            return ActuationSide(0.0, 0.0)
+        X = lapack.dgetrs(lu, pivots, flat.take(of_D).T, 0, 1)[0]
+        return _side_of(X.T.dot(X) + one, lu, pivots, turn)
+
+    return side
+
+
+def _side_of(S: Array, lu: Array, pivots: Indices, turn: float) -> ActuationSide:
+    """From S = X' X and the factors of K, or of A; `turn` is the sign of det K / det A."""
+    sigma = float(lapack.dsyev(S, 0)[0][-1]) ** -0.5
+    if not sigma >= AT_SINGULARITY:
+        return ActuationSide(sigma if sigma > 0.0 else 0.0, 0.0)  # 0 for nan
+    swapped = np.count_nonzero(pivots != _places(pivots.size))
+    odd = (swapped + np.count_nonzero(lu.diagonal() < 0.0)) % 2
+    return ActuationSide(sigma, -turn if odd else turn)
+
+
+@cache
+def _places(n: int) -> Indices:
+    return np.arange(n)
 
 
 def same_side(mech: Mechanism, part: Partition, G: Array, other: Array) -> bool:
@@ -115,11 +152,35 @@ def least_held_motion(mech: Mechanism, part: Partition, G: Array) -> tuple[float
     return float(sizes[last]), v
 
 
-def in_words(mech: Mechanism, v: Vector) -> str:
-    """The coordinates that a motion moves, largest first."""
-    sizes = np.abs(v / mech.column_scale)
-    order = [i for i in np.argsort(-sizes).tolist() if sizes[i] >= SHARE * sizes.max()]
-    return listing([mech.coordinate_names[i] for i in order], 4)
+def hold_of_motors(mech: Mechanism, part: Partition, q: Vector, t: float = 0.0) -> LostMotion:
+    """The motion on which the motors have the least hold; inf without motors or motions."""
+    if not part.actuation_rank:
+        return LostMotion(float("inf"), (), "")
+    value, v = least_held_motion(mech, part, scaled_jacobian(mech, q, t)[0])
+    return lost_motion(mech, value, v / mech.column_scale, "all motors hold")
+
+
+def check_margin_of(mech: Mechanism, part: Partition) -> None:
+    """Raise `InputError` for a mechanism without type-2 singularities that separate sides."""
+    if not has_sides(mech, part):
+        raise InputError(
+            f"{mech.name}: margin is for as many motors as motions, which drive all of them; it "
+            f"has {mech.nu} motors, which drive {part.actuation_rank} of "
+            f"{mech.nv - part.rank} motions"
+        )
+
+
+def check_margin(mech: Mechanism, part: Partition, margin: float, q: Vector, t: float) -> None:
+    """Raise `SingularityError` if the smallest singular value of gamma' B is below the margin."""
+    lost = hold_of_motors(mech, part, q, t)
+    if not lost.value >= margin:
+        raise SingularityError(
+            f"{mech.name}: close to a type-2 (actuation) singularity: the smallest singular value "
+            f"of gamma' B is {lost.value:.2g} (scaled), below margin = {margin:g}, where "
+            f"{lost.words}; no torque is given. Keep the motion farther away, or take a smaller "
+            "margin",
+            names=lost.names, kind="type 2", value=lost.value, q=q.copy(), motion=lost.words,
+        )  # fmt: skip
 
 
 def _basis(G: Array, part: Partition) -> Array:

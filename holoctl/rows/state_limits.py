@@ -4,6 +4,7 @@
     velocity      max |r rate| / (1 + max |r G| |v|)                             velocity_limit
     acceleration  max |r (G a + drift)| / (1 + max |r G| |a| + max |r drift|)    see below
     condition     of the factored matrix                                            MOST_CONDITION
+    sigma         the smallest singular value of gamma' B, scaled, from below               margin
 
 r scales the rows, and all rows count, including redundant ones. These are the residuals of the
 certificate. Its tolerances decide what is certified; the limits here are wider and decide which
@@ -53,10 +54,12 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True)
 class StateLimits:
-    """Largest closure and velocity errors of a state at which a torque is given; None: no limit."""
+    """Largest closure and velocity errors, and the least smallest singular value of gamma' B, of a
+    state at which a torque is given; None: no limit."""
 
     closure: float | None = CLOSURE_LIMIT
     velocity: float | None = VELOCITY_LIMIT
+    margin: float | None = None
 
     def allow(self, closure: float, velocity: float) -> bool:
         """Whether these errors of a state are within the limits."""
@@ -85,12 +88,16 @@ class StateLimits:
             )
 
 
-def state_limits(closure_limit: Any, velocity_limit: Any) -> StateLimits:
-    """Limits from arguments of these names: above zero, or None."""
-    return StateLimits(
-        None if closure_limit is None else positive("closure_limit", closure_limit),
-        None if velocity_limit is None else positive("velocity_limit", velocity_limit),
-    )
+def state_limits(closure_limit: Any, velocity_limit: Any, margin: Any = None) -> StateLimits:
+    """Limits from arguments of these names: above zero, the margin below one, or None."""
+    given = {"closure_limit": closure_limit, "velocity_limit": velocity_limit, "margin": margin}
+    found = [None if x is None else positive(name, x) for name, x in given.items()]
+    if found[2] is not None and found[2] >= 1.0:
+        raise InputError(
+            "margin must be below 1, the largest value of the smallest singular value of gamma' B; "
+            f"got {margin:g}"
+        )
+    return StateLimits(*found)
 
 
 def check_tolerance(owner: str, limits: StateLimits, tolerance: float) -> None:

@@ -86,10 +86,12 @@ class ActuationMonitor:
     side: float = 0.0
     least: tuple[float, float] = (float("inf"), 0.0)
     _evaluate: Callable[[Array], ActuationSide] = field(init=False)
+    _sided: bool = field(init=False)
     _turned: float = 1.0
 
     def __post_init__(self) -> None:
         self._evaluate = actuation_side(self.plant, self.part)
+        self._sided = has_sides(self.plant, self.part) and self.plant.row_scale.size > 0
         self.here = self._evaluate(self.G)
         self.side = self.here.sign
         self.least = min(self.least, (self.here.sigma, self.t))
@@ -121,7 +123,7 @@ class ActuationMonitor:
         self._keep_rows(piece.part)
         found = self._evaluate(G)
         least = min(self.least, (found.sigma, piece.stop.t))
-        if not has_sides(self.plant, self.part) or not self.plant.row_scale.size:
+        if not self._sided:
             return SidesOfStep((), piece.stop.t, G, found, least)
         if passed is not None:
             same = same_side(self.plant, self.part, self.G, G)
@@ -160,12 +162,10 @@ class ActuationMonitor:
     ) -> tuple[tuple[float, ...], tuple[float, float]]:
         """The changes of side within a step, and its smallest sigma with its instant."""
         start, stop = piece.start.t, piece.stop.t
-        signs = [sign for sign in (self.side, here.sign) if sign]
-        change = self._may_change(piece, G, kept)
-        differ = len(set(signs)) > 1
-        none = (float("inf"), start)
-        if not signs or (not differ and min(self.here.sigma, here.sigma) > change):
-            return (), none
+        change, differ = self._may_change(piece, G, kept), self.side * here.sign < 0.0
+        known = self.side or here.sign
+        if not known or (not differ and min(self.here.sigma, here.sigma) > change):
+            return (), (float("inf"), start)
 
         def signed(t: float) -> float:
             found = self._at(t, *piece.at(t))
@@ -213,11 +213,12 @@ class ActuationMonitor:
 
     def _may_change(self, piece: StepSolution, G: Array, kept: float) -> float:
         """A bound of the change of sigma within a step."""
-        c, h = self.plant.column_scale, piece.stop.t - piece.start.t
-        change = (G - self.G).reshape(-1)
-        moved = h * sqrt(max(float(x.dot(x)) for x in (piece.start.v / c, piece.stop.v / c)))
-        most = max(sqrt(change.dot(change)), moved)
-        return SAFETY * sqrt(self.plant.nu) * most / kept if kept > 0.0 else float("inf")
+        if not kept > 0.0:
+            return float("inf")
+        c, h, change = self.plant.column_scale, piece.stop.t - piece.start.t, G - self.G
+        before, after = piece.start.v / c, piece.stop.v / c
+        most = max(np.vdot(change, change), h * h * max(before.dot(before), after.dot(after)))
+        return SAFETY * sqrt(self.plant.nu * most) / kept
 
 
 def _around(f: list[float], i: int) -> list[float]:

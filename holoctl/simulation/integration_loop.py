@@ -15,7 +15,7 @@ from holoctl.base.tolerances import CLOSED, CLOSEST
 from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.control.loop import Tracking
 from holoctl.design.feedback.state_feedback import Feedback
-from holoctl.dynamics.actuation_side import in_words, least_held_motion
+from holoctl.dynamics.actuation_side import hold_of_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
@@ -261,9 +261,7 @@ def _other_side(run: RunInProgress, at: State) -> SingularityError:
     plant, sides = run.motion.plant, run.sides
     run.motion.tally.type_2.append(at.t)
     sides.least = (0.0, at.t)
-    G = scaled_rows_at(plant, at.q, at.v, at.t).jacobian
-    moved = in_words(plant, least_held_motion(plant, sides.part, G)[1])
-    lost = f"{moved} can move while all motors hold"
+    lost = hold_of_motors(plant, sides.part, at.q, at.t).words
     weak = [plant.actuator_names[i] for i in sorted(run.saturation.since)]
     limits = f" The motors {listing(weak, 4)} are at their limits." if weak else ""
     return SingularityError(

@@ -22,8 +22,8 @@ from holoctl.app.view.shown_quantities import singularity
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.paths.closed_path import closed_path, grid_of
 from holoctl.design.paths.inputs import checked_path, start_of
-from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.design.paths.type_2 import smallest_along, type_2_along
+from holoctl.dynamics.actuation_side import hold_of_motors
 
 LIMITS = hc.Limits(effort=2.0)
 

@@ -214,7 +214,7 @@ def test_standing_near_one_with_weak_motors_ends_in_a_sentence():
     assert error.run.ended == "an error"
     assert (error.kind, error.value) == ("type 2", 0.0)
     assert error.q.tolist() == error.run.q[-1].tolist()
-    assert error.motion.startswith("'left_rod', 'right_rod'")
+    assert error.motion.startswith("'left_rod' and 'right_rod' move (1 : ")
     until = error.time + 0.002
     run = hc.simulate(mech, follow, q, np.zeros(4), until, plant=plant, integrator=RECORD)
     assert run.t[-1] == until

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Vector
+from holoctl.base.checks import Vector, named
 from holoctl.base.linalg import singular_values
 from holoctl.base.tolerances import DRAG_LOCKED
 from holoctl.closing.body_graph import Bodies
 from holoctl.design.paths.path_continuation import System
 from holoctl.doctor.mobility_analysis import mobility
-from holoctl.doctor.report_sentences import named
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import rows_at

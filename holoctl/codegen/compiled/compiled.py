@@ -54,6 +54,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
+from holoctl.rows.evaluate import may_depend_on_time
 from holoctl.rows.state_limits import StateLimits
 from holoctl.rows.terms import terms
 
@@ -149,7 +150,7 @@ class Compiled:
         put("_inverse", None)
         if "inverse_dynamics" in self.functions:
             options = self.partition, self.weights, self.inconsistent
-            limits = self.limits.closure, self.limits.velocity
+            limits = self.limits.closure, self.limits.velocity, self.limits.margin
             put("_inverse", PreparedInverseDynamics(self.mech, *options, *limits))
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         put("_fallbacks", Fallbacks(self.mech.name))
@@ -624,7 +625,8 @@ class Compiled:
             return found.with_torque(module.pointer(), usual, tick, self._torque_in_python)
 
         silent = controller.limits is not None and not integral
-        return loop_functions(python, tick, self._estimators, silent, at_once)
+        timed = may_depend_on_time(self.mech)
+        return loop_functions(python, tick, self._estimators, silent, at_once, 3, timed)
 
     def _estimator(self) -> ClosedStateEstimator:
         """The estimator of the measured joints, with the rows of the partition."""

@@ -41,6 +41,7 @@ from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.rows.evaluate import may_depend_on_time
 
 __all__ = ["CompiledTasks", "compiled_tasks"]
 
@@ -226,7 +227,7 @@ class CompiledTasks:
         python: LoopFunctions = controller._loop_functions(memory)
         return loop_functions(
             python, self.torque, self._estimators, controller._own.law.damped,
-            lambda found: estimated(found, self.torque, 1),
+            lambda found: estimated(found, self.torque, 1), 1, may_depend_on_time(self.mech),
         )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -36,7 +35,7 @@ tick."""
 
 def loop_functions(
     python: LoopFunctions, tick: Tick, estimator: Callable[[], CompiledEstimator], silent: bool,
-    at_once: Callable[[CompiledEstimator], Tick],
+    at_once: Callable[[CompiledEstimator], Tick], count: int, timed: bool,
 ) -> LoopFunctions:  # fmt: skip
     """The loop functions of a compiled controller.
 
@@ -52,23 +51,35 @@ def loop_functions(
         Whether a tick may be limited or damped without a report.
     at_once : function (estimator) -> function
         State and torque in one call.
+    count : int
+        The number of reference arguments.
+    timed : bool
+        Whether rows may depend on time.
     """
     memory, answer = python.memory, cast(Tick, python.torque)
-    unknown = False
+    followed: CompiledEstimator | None = None
 
     def torque(q: Any, v: Any, *reference: Any, **more: Any) -> Vector:
         u = tick(q, v, *reference, **more)
-        more.pop("out", None)
-        memory.unreported = tuple(map(_kept, (q, v, *reference))), more
+        t = reference[count] if len(reference) > count else more.get("t", 0.0)
+        memory.note(q if type(q) is np.ndarray else np.array(q, dtype=float), t)
+        if silent:
+            more.pop("out", None)
+            memory.unreported = tuple(map(_kept, (q, v, *reference))), more
         return u
 
     def torque_with_estimator(found: CompiledEstimator) -> Tick:
-        nonlocal unknown
-        unknown = silent
+        nonlocal followed
+        followed = found
+        note_estimate()
         return at_once(found)
 
+    def note_estimate() -> None:
+        if followed is not None and not timed:  # else the time of the last tick is not known
+            memory.note(followed.q, 0.0)
+
     def report(estimator: Any) -> Any:
-        if unknown:
+        if followed is not None and silent:
             raise InputError(
                 "machine code does not report what limits or damps a tick of a loop; a loop of the "
                 "controller in Python does, and what track(reference) makes"
@@ -77,12 +88,11 @@ def loop_functions(
             given, more = memory.unreported
             answer(*given, **more)
             memory.unreported = None
-        found = python.report(estimator)
-        sigma = found.smallest_singular_value if silent else float("nan")
-        return replace(found, smallest_singular_value=sigma, side=0)  # of ticks in machine code
+        note_estimate()
+        return python.report(estimator)
 
     return python._replace(
-        torque=torque if silent else tick, torque_with_estimator=torque_with_estimator,
+        torque=torque, torque_with_estimator=torque_with_estimator,
         estimator=lambda _: estimator(), report=report,
     )  # fmt: skip
 

@@ -38,6 +38,7 @@ from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
 from holoctl.codegen.tree_dynamics import tree_efforts
+from holoctl.dynamics.actuation_side import AT_SINGULARITY, has_sides
 from holoctl.rows.state_limits import StateLimits
 
 __all__ = ["Library", "library_files"]
@@ -137,6 +138,7 @@ def _kinds(lib: Library) -> dict[str, object]:
         "scaled": laws.limits is not None and laws.limits.policy == "scale",
         "moving": laws.limits is not None and laws.limits.fast,
         "forces": E.mech.forces, "guarded": E.forces.guard, "unit_parts": E.tree.unit_parts,
+        "sided": has_sides(E.mech, E.partition),
         "rounded": E.partition.tolerance > 0.0, "left_out": in_header(lib.left_out),
     }  # fmt: skip
 
@@ -167,8 +169,20 @@ def _contract(lib: Library) -> dict[str, object]:
         "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
         "velocity_limit": number(np.inf if lib.limits.velocity is None else lib.limits.velocity),
         "pivot_limit": number(PIVOT_LIMIT), "earlier": number(earlier(lib.E)),
+        "margin": number(-1.0 if lib.limits.margin is None else lib.limits.margin),
+        "at_singularity": number(AT_SINGULARITY), "side_sign": number(_side_at_export(lib)),
+        "width": mech.nv + mech.nu,
         "POLICY": lib.in_trouble.upper(), "hold_limit": f"{lib.hold_limit}UL",
     }  # fmt: skip
+
+
+def _side_at_export(lib: Library) -> float:
+    """The sign of the determinant of `Laws.matrix` at the configuration of the export; 1 where
+    there are no sides, or at a singularity."""
+    if not has_sides(lib.E.mech, lib.E.partition):
+        return 1.0
+    K = np.array(lib.laws.matrix.call([lib.E.samples[0], *([0.0] if lib.laws.timed else [])])[0])
+    return float(np.linalg.slogdet(K)[0]) or 1.0
 
 
 def _code(lib: Library, symbols: Any) -> dict[str, object]:

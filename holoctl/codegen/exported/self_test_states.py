@@ -73,7 +73,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
     limit, slow = limits.closure or CLOSURE_LIMIT, limits.velocity or VELOCITY_LIMIT
     mech, rng = E.mech, np.random.default_rng(64)
     python = PreparedInverseDynamics(
-        mech, E.partition, weights, "project", limits.closure, limits.velocity
+        mech, E.partition, weights, "project", limits.closure, limits.velocity, limits.margin
     )
     unlimited = None if laws.controller is None else replace(laws.controller, limits=None)
     rows: list[tuple[Any, ...]] = []

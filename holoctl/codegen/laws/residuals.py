@@ -17,8 +17,10 @@ from holoctl.base.checks import Indices
 from holoctl.base.tolerances import ALLOWANCE
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.constraints_and_tree import motor_constraints
 from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised_drift import stabilised_drift
+from holoctl.dynamics.actuation import effort_scales
 from holoctl.rows.stabilisation import stiffness
 from holoctl.rows.state_limits import StateLimits, least_acceleration
 
@@ -112,7 +114,18 @@ def state_guard(E: Expressions, limits: StateLimits) -> list[SX]:
         found += [(e / limits.closure) ** 2 for e in off.errors]
     if limits.velocity is not None:
         found += [(r / (limits.velocity * off.speed)) ** 2 for r in off.rates]
+    if limits.margin is not None:
+        found += [(limits.margin**2 * x) ** 2 for x in scalars(_inverse_squares(E))]
     return found
+
+
+def _inverse_squares(E: Expressions) -> SX:
+    """X' X, whose largest eigenvalue is one over the square of the smallest singular value of
+    gamma' B; its Frobenius norm is not less. See dynamics/tick/margin.py."""
+    ca, mech = casadi_module(), E.mech
+    X = ca.SX(np.diag(1.0 / mech.column_scale)) @ motor_constraints(E).basis()
+    X = X @ ca.SX(np.diag(1.0 / effort_scales(mech)[0]))
+    return ca.vec(X.T @ X)
 
 
 def redundant_guard(E: Expressions, a: SX) -> list[SX]:

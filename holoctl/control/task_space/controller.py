@@ -216,6 +216,7 @@ class LoopOptions(NamedTuple):
     limits: Limits | None
     policy: str
     dt: float
+    margin: float | None
 
 
 def loop_options(controller: Any) -> LoopOptions:
@@ -250,7 +251,7 @@ def task_controller(
     motions."""
     prepared = PreparedInverseDynamics(
         mech, options.partition, options.weights, "project", options.closure_limit,  # type: ignore[arg-type]
-        options.velocity_limit,
+        options.velocity_limit, options.margin,
     )  # fmt: skip
     part = prepared.partition
     pairs = zip(described, law.tasks, strict=True)

@@ -70,7 +70,7 @@ class Impedance:
         Gains of the posture, 1/s^2 and 1/s.
     at_singular : str, optional
         As in `TaskSpaceControl`.
-    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt
+    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt, margin
         As in `ComputedTorque`. Friction is compensated at the rates of the reference of the task.
 
     Raises
@@ -123,6 +123,7 @@ class Impedance:
     limits: Limits | str | None = None
     policy: str = "nearest"
     dt: float = 1e-3
+    margin: float | None = None
     _own: TaskController = field(init=False, repr=False)
 
     @quiet
@@ -165,7 +166,7 @@ class Impedance:
             self.mech, self.task, self.stiffness, self.damping, self.inertia, self.posture,
             self.partition, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
             self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
-            self.policy, self.dt,
+            self.policy, self.dt, self.margin,
         )  # fmt: skip
 
     general = property(general)

@@ -72,7 +72,7 @@ class TaskSpaceControl:
         If a task is singular, or contradicts the previous ones: ``"raise"``, or ``"damp"`` for the
         damped inverse near such a state, whose damping is reported in ``last`` of a loop or
         tracking.
-    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt
+    weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt, margin
         As in `ComputedTorque`. Friction is compensated at the rates of the references of the tasks.
 
     Raises
@@ -124,6 +124,7 @@ class TaskSpaceControl:
     limits: Limits | str | None = None
     policy: str = "nearest"
     dt: float = 1e-3
+    margin: float | None = None
     _own: TaskController = field(init=False, repr=False)
 
     @quiet
@@ -160,7 +161,7 @@ class TaskSpaceControl:
             self.mech, self.tasks, self.kp, self.kd, self.posture, self.partition,
             self.task_weights, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
             self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
-            self.policy, self.dt,
+            self.policy, self.dt, self.margin,
         )  # fmt: skip
 
     general = property(general)

@@ -32,8 +32,8 @@ from holoctl.control.tasks.task_protocol import BoundTask
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.design.maps.grid_coordinates import MapChart, lengths_of
 from holoctl.design.maps.neighbour_continuation import PartitionedConfiguration
-from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.actuation_side import hold_of_motors
 from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.limited_coordinates import coordinates_at

@@ -11,7 +11,6 @@ meets of type 2 is seen by `type_2_along`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -22,13 +21,13 @@ from holoctl.base.errors import SingularityError
 from holoctl.base.linalg import largest, null_space_by_svd, singular_values
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.doctor.report_sentences import named, verb
 from holoctl.dynamics.actuation import scaled_motors
-from holoctl.dynamics.actuation_side import has_sides, least_held_motion
+from holoctl.dynamics.actuation_side import has_sides, hold_of_motors
+from holoctl.dynamics.lost_motion import lost_motion
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["ADVICE", "LostMotion", "check_sides", "hold_of_motors", "singular_end"]
+__all__ = ["ADVICE", "check_sides", "singular_end"]
 
 PATH_ENDS = 0.02  # scaled
 """A path that cannot be followed further ends at a singularity if the smallest singular value of
@@ -38,39 +37,10 @@ ROWS_HOLD = 1e-3  # scaled
 """Where the smallest singular value of the kept rows G is below this, they may be singular
 themselves, and nothing is said of motors or tasks."""
 
-LOST_SHARE = 0.3
-"""Coordinates are named whose scaled rate is more than this fraction of the largest."""
-
 ADVICE = (
     "lead the path around it, or stay on one side; another start may lie on a branch without it"
 )
 """What to do about a path that meets a singularity."""
-
-
-class LostMotion(NamedTuple):
-    """The motion on which the motors, or a task, have the least hold.
-
-    Attributes
-    ----------
-    value : float
-        The smallest singular value, scaled.
-    names : tuple of str
-        The coordinates that move most, with the largest first.
-    words : str
-        A sentence part, ``"'a' and 'b' move while ..."``.
-    """
-
-    value: float
-    names: tuple[str, ...]
-    words: str
-
-
-def hold_of_motors(mech: Mechanism, part: Partition, q: Vector) -> LostMotion:
-    """The motion on which the motors have the least hold; inf without motors or motions."""
-    if not part.actuation_rank:
-        return LostMotion(np.inf, (), "")
-    value, v = least_held_motion(mech, part, scaled_jacobian(mech, q, 0.0)[0])
-    return _lost(mech, value, v / mech.column_scale, "all motors hold")
 
 
 def singular_end(
@@ -103,7 +73,7 @@ def singular_end(
         text = "a type-2 (actuation) singularity"
     else:
         held = f"the task ({', '.join(task)}) holds"
-        lost, kind = _lost(mech, float(sizes[-1]), N @ turned[-1], held), "type 1"
+        lost, kind = lost_motion(mech, float(sizes[-1]), N @ turned[-1], held), "type 1"
         text, of = "a type-1 (serial) singularity of the task", "the task"
         if motors.value < PATH_ENDS:
             kind, text = "type 1 and type 2", f"{text}, and a type-2 (actuation) one at once"
@@ -145,16 +115,3 @@ def check_sides(
         f"gamma' B vanishes between them, near s = {s:.4g}: {lost.words}; {ADVICE}",
         names=lost.names, kind="type 2", value=0.0, place=s, q=q, motion=lost.words,
     )  # fmt: skip
-
-
-def _lost(mech: Mechanism, value: float, moving: Vector, held: str) -> LostMotion:
-    """A motion in words, from its scaled rates."""
-    size = np.abs(moving)
-    which = [i for i in np.argsort(-size).tolist() if size[i] > LOST_SHARE * size.max()]
-    names = tuple(mech.coordinate_names[i] for i in which)
-    rates = mech.column_scale[which] * moving[which]
-    ratio = " : ".join(f"{x:.2g}" for x in (rates / rates[0]).tolist())
-    at = f" ({ratio})" if 1 < len(which) <= 4 else ""
-    return LostMotion(
-        value, names, f"{named(names, 4, 'other')} {verb(names, 'moves', 'move')}{at} while {held}"
-    )

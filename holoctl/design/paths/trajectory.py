@@ -32,10 +32,10 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.design.paths.curve import Curve, CurveMotion, MotorCurve, motor_curve
-from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.design.paths.planned_crossing import PlannedCrossing
 from holoctl.design.paths.timed_paths import curve_of_nodes, nodes_through
 from holoctl.design.paths.type_2 import type_2_along, type_2_error
+from holoctl.dynamics.actuation_side import hold_of_motors
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition

@@ -22,10 +22,10 @@ from scipy.optimize import brentq, minimize_scalar
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import SingularityError
 from holoctl.design.paths.curve import Curve
-from holoctl.design.paths.path_singularity import ADVICE, hold_of_motors
+from holoctl.design.paths.path_singularity import ADVICE
 from holoctl.design.paths.path_system import partition_rows
 from holoctl.dynamics.actuation import scaled_motors
-from holoctl.dynamics.actuation_side import has_sides
+from holoctl.dynamics.actuation_side import has_sides, hold_of_motors
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at

@@ -27,7 +27,6 @@ from holoctl.design.paths.closed_path import CURVE_CLOSED, ClosedPath, between, 
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
 from holoctl.design.paths.inputs import REGULAR
-from holoctl.design.paths.path_singularity import hold_of_motors
 from holoctl.design.paths.planned_crossing import PlannedCrossing
 from holoctl.design.paths.regular_coordinates import regular_coordinates
 from holoctl.design.paths.trajectory import Trajectory
@@ -49,7 +48,7 @@ from holoctl.design.retiming.solve import (
     RETIME_SLOW,
     RetimingProblem,
 )
-from holoctl.dynamics.actuation_side import least_held_motion
+from holoctl.dynamics.actuation_side import hold_of_motors, least_held_motion
 from holoctl.projector.partition import partition
 
 __all__ = ["planned_crossing"]

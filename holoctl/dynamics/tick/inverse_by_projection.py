@@ -15,6 +15,7 @@ import numpy as np
 from holoctl.base.checks import Vector, vector
 from holoctl.base.errors import InputError
 from holoctl.dynamics.actuation import actuation
+from holoctl.dynamics.actuation_side import check_margin
 from holoctl.dynamics.certificate import off_dynamics, off_rows
 from holoctl.dynamics.forward import accelerate
 from holoctl.dynamics.friction_velocity import velocity_at_reference
@@ -62,6 +63,8 @@ def general_efforts(
     check_finite(T)
     off = constraint_residuals(T)
     options.limits.check(mech.name, *off)
+    if options.limits.margin is not None:
+        check_margin(mech, part, options.limits.margin, q, t)
     if target is None and v.any():  # the state is checked with its v, and held at rest
         T = terms_at(mech, q, np.zeros(mech.nv), t)
     P = projection_of(T, part)

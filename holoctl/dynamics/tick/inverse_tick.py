@@ -21,6 +21,7 @@ from holoctl.base.checks import Array, Indices, Vector, listing
 from holoctl.base.tolerances import INVERSE_DOUBT
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask, Context
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
+from holoctl.dynamics.tick.margin import near_singularity
 from holoctl.estimation.estimator_system import EstimatorSystem
 from holoctl.estimation.measurement_model import MeasurementModel
 from holoctl.laws.forward import mobility, response
@@ -177,6 +178,7 @@ def _tick(
     K = numeric_constraints(mech, part, split, here, own, options.weights, options.inconsistent)
     tree = numeric_tree(mech, split.data, motion, here)
     constrain, factor, undriven = split.constrain, K.factor, K.undriven
+    near = near_singularity(mech, split, K, own, options.limits.margin)
     of_motors, of_rates = K.of_motors, K.of_rates
     motion_of, a, at = None, None, None
     pushed: Vector | None = None
@@ -191,6 +193,8 @@ def _tick(
     ) -> Vector | None:
         nonlocal a, at, pushed
         if not constrain(q, v, t) or (factor is not None and not factor()):
+            return None
+        if near is not None and near():
             return None
         if motion_of is None or target is None or type(target) is np.ndarray:
             return efforts_here(q, v, target, t, efforts, rates)

@@ -16,6 +16,7 @@ from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.dynamics.actuation import effort_weights
+from holoctl.dynamics.actuation_side import check_margin_of
 from holoctl.dynamics.inverse import POLICIES
 from holoctl.dynamics.tick.acceleration_task import AccelerationTask
 from holoctl.dynamics.tick.inverse_tick import Options, why_general
@@ -53,17 +54,21 @@ class PreparedInverseDynamics:
     closure_limit, velocity_limit : float or None, optional
         No torque is given if the closure or velocity error of the state is larger: `closure` and
         `velocity_residual` of the certificate, over all rows. None: no limit.
+    margin : float, optional
+        No torque is given if the smallest singular value of gamma' B, scaled, is below this number
+        between 0 and 1: near a type-2 (actuation) singularity, where it is 0 and torques grow as
+        one over it. For as many motors as motions, which drive all of them. Default: no margin.
 
     Attributes
     ----------
     limits : StateLimits
-        These two.
+        These three.
 
     Raises
     ------
     InputError
         For a partition of another mechanism, weights of the wrong shape, an unknown word, limits
-        that are not above zero.
+        that are not above zero, a margin that is not below 1 or not for this mechanism.
     NotActuatedError
         If the mechanism has no motors.
     AssemblyError
@@ -91,6 +96,7 @@ class PreparedInverseDynamics:
     inconsistent: str = "raise"
     closure_limit: float | None = CLOSURE_LIMIT
     velocity_limit: float | None = VELOCITY_LIMIT
+    margin: float | None = None
     limits: StateLimits = field(init=False, repr=False)
     _paths: InversePaths = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False, default_factory=threading.local)
@@ -104,13 +110,15 @@ class PreparedInverseDynamics:
         if mech.nu == 0:
             raise NotActuatedError(f"{mech.name} has no motors, so there are no torques")
         object.__setattr__(self, "weights", effort_weights(mech, self.weights))
-        limits = state_limits(self.closure_limit, self.velocity_limit)
+        limits = state_limits(self.closure_limit, self.velocity_limit, self.margin)
         object.__setattr__(self, "limits", limits)
         if self.partition is None:
             object.__setattr__(self, "partition", partition(mech, assemble(mech)[0]))
         check_partition(mech, self.partition)
         check_motors(mech, self.partition)
         check_tolerance(mech.name, limits, self.partition.tolerance)
+        if limits.margin is not None:
+            check_margin_of(mech, self.partition)
         check_ticks(mech)
         options = Options(self.weights, self.inconsistent, limits)
         object.__setattr__(self, "_paths", InversePaths(mech, self.partition, options))
@@ -123,7 +131,7 @@ class PreparedInverseDynamics:
             )
         return PreparedInverseDynamics, (
             self.mech, self.partition, self.weights, self.inconsistent, self.closure_limit,
-            self.velocity_limit,
+            self.velocity_limit, self.margin,
         )  # fmt: skip
 
     @property
@@ -176,7 +184,8 @@ class PreparedInverseDynamics:
             For wrong shapes, or numbers that are not finite.
         SingularityError
             If the split or the actuation is singular, or nearly: from a tenth of the condition
-            number that the certificate allows no torque is given.
+            number that the certificate allows no torque is given. With a margin: if the smallest
+            singular value of gamma' B is below it; then with `kind`, `value`, `q` and `motion`.
         InconsistentError
             If the state exceeds `closure_limit` or `velocity_limit`; if rows left out as redundant
             do not allow the motion at this state; if the constraints do not allow the target and
