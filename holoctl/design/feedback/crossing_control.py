@@ -37,7 +37,7 @@ __all__ = ["CrossingControl", "CrossingReport"]
 ERROR = 4e-3  # scaled
 """By default the largest effort of a motor counts as much as this deviation of a coordinate."""
 
-TICKS_OF_RATE = 20.0
+TICKS_OF_RATE = 10.0
 """By default a rate counts as much as the deviation that it makes in this number of ticks."""
 
 MODEL_EVERY = 2e-3  # s
@@ -100,7 +100,7 @@ class CrossingControl:
     Q, R, Qf : optional
         Weights, as `lqr_along` takes them. Default: a deviation of 0.004 (scaled: rad, or lengths
         over the size of a loop) costs as much as the largest effort of each motor, and so does the
-        rate that makes it in 20 ticks.
+        rate that makes it in 10 ticks.
     dt : float, optional
         Tick, s.
 
