@@ -83,7 +83,7 @@ with hc.style():
     ax.axvline(when, color="tab:red", linewidth=0.8)
     ax.set(xlim=(0.0, plan.duration + 0.05), xlabel="time, s", ylabel="effort, N m")
     ax.set_title("efforts: run, plan (dotted)")
-    ax.legend()
+    ax.legend(loc="lower right")
     sides = ax.twinx()
     sides.plot(run.t, run.smallest_singular_value, color="0.6")
     sides.set(ylabel="smallest singular value", ylim=(0.0, None))

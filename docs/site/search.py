@@ -90,7 +90,7 @@ WORDS = {
     "trajectories.html": "fastest trajectory along a path, retime, time-optimal, pick and place, "
     "way points, spline",
     "singularities.html": "path through a singularity, cross a singularity, avoid singularities, "
-    "singular path, dead point on the way",
+    "singular path, dead point on the way, change assembly mode, control through a singularity",
     "sweeps.html": "parallel, cores, cluster, Monte Carlo, parameter study, multiprocessing, "
     "design optimization, optimize link lengths",
     "equilibria.html": "static equilibrium, statics",

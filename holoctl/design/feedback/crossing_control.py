@@ -63,6 +63,21 @@ class CrossingReport(NamedTuple):
         Of gamma' B, scaled; nan in a blind tick.
     side : int
         1 on the side of the start, -1 on the other; 0 in a blind tick.
+
+    See Also
+    --------
+    CrossingControl : makes it.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> here = mech.motor_positions(hc.assemble(mech)[0])
+    >>> there = hc.Trajectory.through(mech, [here, here + 0.1], [0.0, 0.1])
+    >>> control = hc.CrossingControl(mech, there)
+    >>> u = control(0.0, there.q[0], there.v[0])
+    >>> control.last.side, control.last.saturated
+    (1, ())
     """
 
     t: float
@@ -146,7 +161,7 @@ class CrossingControl:
     >>> there = hc.Trajectory.through(mech, [here, here + 0.1], [0.0, 0.1])
     >>> control = hc.CrossingControl(mech, there)
     >>> control(0.0, there.q[0], there.v[0]).round(2).tolist()
-    [-2.29, 2.29]
+    [-2.07, 2.53]
     """
 
     trajectory: Trajectory

@@ -138,11 +138,13 @@ class Trajectory:
     law : TimeLaw, optional
         The place on the curve by time. Default: the parameter of the curve is the time.
     cross : bool, optional
-        Accept a path that meets a type-2 singularity, with a warning, instead of an error. Motions
-        that can be controlled through one are not planned yet: efforts have no bound near it.
+        Accept a path that meets a type-2 singularity, with a warning if `crossings` were not
+        planned, instead of an error: efforts have no bound near it then.
     task_value, task_place : float, optional
         For a path of a task: the smallest singular value of the task at the nodes, scaled, which is
         0 at a type-1 singularity, and its time, s. `retime` gives them.
+    crossings : tuple of PlannedCrossing, optional
+        The type-2 singularities that are crossed as planned, by ``retime(cross=True)``.
 
     Attributes
     ----------

@@ -116,9 +116,9 @@ def retime(
     partition : Partition, optional
         Its rows determine the motion. Default: the one chosen at the start.
     cross : bool, optional
-        Accept a path of poses that meets a type-2 singularity, with a warning, instead of an error.
-        Motions that can be controlled through one are not planned yet: efforts are within limits at
-        the nodes, and have no bound between them. `type_2_at` has the times.
+        Plan a motion through the type-2 singularities that a path of poses or of configurations
+        crosses, instead of an error: efforts are within limits and continuous there too, and
+        ``trajectory.crossings`` has them. `CrossingControl` controls it.
 
     Returns
     -------
@@ -132,13 +132,14 @@ def retime(
     NotActuatedError
         For a mechanism with motions that no motor drives, which cannot follow a path.
     LimitError
-        If the limits allow no motion along the path, however slow: the message states where, which
-        limit, and by how much; if a position is past its limit.
+        If the limits allow no motion along the path, however slow, or none through a singularity:
+        the message states where, which limit, and by how much; if a position is past its limit.
     SingularityError
-        If the path meets a type-2 singularity, at which motors do not determine the motion (not
-        with ``cross=True`` for poses); if it ends at one, as a path of motors does at the end of
-        the workspace; if a path of poses ends at a type-1 singularity, at which the task does not
-        determine the motion. The error has the place, the value and the motion that is lost.
+        If the path meets a type-2 singularity, at which motors do not determine the motion (with
+        ``cross=True``: if it does not cross it from one side to the other); if it ends at one, as a
+        path of motors does at the end of the workspace; if a path of poses ends at a type-1
+        singularity, at which the task does not determine the motion. The error has the place, the
+        value and the motion that is lost.
     BranchError, AssemblyError
         If the path cannot be followed for another reason; if the start does not close.
 
@@ -147,13 +148,15 @@ def retime(
     Trajectory : the result, or one through given nodes.
     ComputedTorque : tracks it.
     lqr_along : a regulator along it.
+    CrossingControl : controls it through a singularity, with ``cross=True``.
     motor_map : the workspace.
 
     Notes
     -----
     With more motors than motions the efforts are within their limits, with the least sum of squares
     of efforts over limits; a controller then needs `limits` too. Friction is that at the speed of
-    the motion. Forces that depend on time are taken at t = 0.
+    the motion. Forces that depend on time are taken at t = 0. Crossings are planned by cvxpy with
+    either method; the squared speed is then a smooth function of s, and the motion a little slower.
 
     References
     ----------
