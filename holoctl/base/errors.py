@@ -167,8 +167,8 @@ class BranchError(HoloctlError):
         For `connect`: the configuration nearest to the other end that was reached.
     distance : float
         For `connect`: the distance that is left, scaled; nan otherwise.
-    nodes : int
-        For `connect`: the number of configurations that were searched.
+    steps : int
+        For `connect`: the number of steps of the search.
     apart : tuple of str
         For `connect`: signs that prove that there is no path without a singularity.
 
@@ -195,12 +195,12 @@ class BranchError(HoloctlError):
         why: str = "",
         q: NDArray[np.float64] | None = None,
         distance: float = float("nan"),
-        nodes: int = 0,
+        steps: int = 0,
         apart: Iterable[str] = (),
     ) -> None:
         super().__init__(message)
         self.why, self.q, self.distance = why, q, distance
-        self.nodes, self.apart = nodes, tuple(apart)
+        self.steps, self.apart = steps, tuple(apart)
 
 
 class SingularityError(HoloctlError):

@@ -18,7 +18,17 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import (
-    Array, Mask, Vector, counted, listing, number, one_of, quiet, read_only, unpickled, whole,
+    Array,
+    Mask,
+    Vector,
+    counted,
+    listing,
+    number,
+    one_of,
+    quiet,
+    read_only,
+    unpickled,
+    whole,
 )  # fmt: skip
 from holoctl.base.errors import BranchError, InputError, LimitError, SingularityError
 from holoctl.base.linalg import largest
@@ -53,14 +63,19 @@ AWAY_FROM_LIMITS = 1e-3  # scaled
 """Distance from limits of positions, except where start or goal are nearer: a spline through
 way-points may be this far from the path."""
 
-CROSSINGS, BEFORE_CROSSING = 12, 300
-"""Ways across a singularity that are tried; the nodes of both trees before."""
+MOST_STRAIGHT, BEFORE_CROSSING, AFTER_CROSSING, ACROSS_COUNTS = 1000, 300, 3000, 100
+"""Most steps of a straight walk, of a search before ways across a singularity are tried, and of one
+after each of them; the number of steps that a way counts."""
+
+ROOM = (1.2, 2.5)
+"""A search keeps this many margins; the second, if its path falls below the margin between its
+places."""
 
 BEYOND = 1.5
 """A way across a singularity ends where the smallest singular value is this many margins."""
 
 PAST_LIMIT = 1e-9  # scaled
-"""Start and goal may be past a limit by this much."""
+"""A configuration may be past a limit by this much, as in `retime`."""
 
 THROUGH = ("type 2",)
 
@@ -81,8 +96,8 @@ class ConnectedPath:
         are not as many as the motions.
     crossing : int or None
         The index of the way-point nearest to the singularity that the path passes.
-    nodes : int
-        The number of configurations that were searched; 2 for a straight walk.
+    steps : int
+        The number of steps of the search.
     name : str
         The name of the mechanism.
 
@@ -105,16 +120,17 @@ class ConnectedPath:
     sigma: Vector
     sides: tuple[int, ...]
     crossing: int | None
-    nodes: int
+    steps: int
     name: str
 
     __setstate__ = unpickled
 
     def __repr__(self) -> str:
-        through = "" if self.crossing is None else ", through a type-2 singularity"
+        least = f"smallest singular value {self.sigma.min():.2g}"
+        what = least if self.crossing is None else "through a type-2 singularity"
         return (
-            f"<ConnectedPath of {self.name!r}: {counted(len(self.q), 'way-point')}{through}; "
-            f"smallest singular value {self.sigma.min():.2g}, {counted(self.nodes, 'node')}>"
+            f"<ConnectedPath of {self.name!r}: {counted(len(self.q), 'way-point')}, {what}; "
+            f"{counted(self.steps, 'step')}>"
         )
 
 
@@ -127,7 +143,7 @@ def connect(
     *,
     through: str | None = None,
     margin: float = 0.02,
-    nodes: int = 20_000,
+    steps: int = 15_000,
     seed: int = 0,
 ) -> ConnectedPath:
     """A path of closed configurations from one to another, without a singularity of the motors.
@@ -151,9 +167,8 @@ def connect(
     margin : float, optional
         The least smallest singular value of gamma' B on the path, scaled, above 0; beside the
         singularity if the path passes one.
-    nodes : int, optional
-        The number of configurations after which a search ends, about 0.3 ms each for a planar
-        robot.
+    steps : int, optional
+        The largest number of steps of the search.
     seed : int, optional
         The seed of the random search; the same seed gives the same path.
 
@@ -166,7 +181,7 @@ def connect(
     ------
     BranchError
         If no path is found. It has the nearest configuration (`q`), the distance that is left, the
-        number of nodes, and `apart`: what proves that there is none, empty if nothing does.
+        number of steps, and `apart`: what proves that there is none, empty if nothing does.
     SingularityError
         If start or goal are closer to a type-2 singularity than the margin.
     LimitError
@@ -203,7 +218,7 @@ def connect(
     (0.5, (-1,))
     """
     ends = [check_configuration(mech, start, "start"), check_configuration(mech, goal, "goal")]
-    margin, nodes = number("margin", margin), whole("nodes", nodes, 2)
+    margin, steps = number("margin", margin), whole("steps", steps, 1)
     seed = whole("seed", seed, 0)
     if not margin > 0.0:
         raise InputError(f"margin must be above 0; got {margin:g}")
@@ -215,21 +230,25 @@ def connect(
     bound = bound_limits(mech, requested_limits(mech, limits, "connect") or Limits())
     with one_thread():
         turning = _turning(mech, bound, ends[0])
-        steps = manifold_steps(mech, sheet_partition(mech), bound, turning, margin)
-        one, two = (_end(steps, q, name, margin) for q, name in zip(ends, ("start", "goal"), strict=True))
-        kept = replace(_within(steps, one, two), margin=margin)
+        rule = manifold_steps(mech, sheet_partition(mech), bound, turning, margin)
+        one, two = _end(rule, ends[0], "start"), _end(rule, ends[1], "goal")
+        rule = _within(rule, one, two)
         signs = sheet(mech, one.q), sheet(mech, two.q)
         rng, crosses = np.random.default_rng(seed), one.signed * two.signed < 0.0
         if crosses and through:
-            return _through(kept, one, two, nodes, rng)
-        proof = signs[0].apart(signs[1]) if signs[0].proof else ()
-        if proof or crosses:
-            raise _not_found(kept, one, two, 2, proof, through)
-        trees = Trees(kept, one, two, rng)
-        found = trees.search(nodes)
-        if found is None:
-            raise _not_found(kept, *trees.nearest(), trees.nodes, (), through)
-        return _finished(kept, [found], trees.nodes, rng)
+            return _through(rule, one, two, steps, rng)
+        apart = signs[0].apart(signs[1]) if signs[0].proof else ()
+        if apart or crosses:
+            raise _not_found(rule, (one, two), 0, apart, through)
+        for room in ROOM:
+            trees = Trees(_with_room(rule, one, two, room), one, two, rng)
+            found = trees.search(steps)
+            if found is None:
+                break
+            path = _finished(rule, [found], trees.tried, rng)
+            if path is not None:
+                return path
+        raise _not_found(rule, trees.nearest(), trees.tried, (), through)
 
 
 # -------------------------------------------------------------------------------------- arguments
@@ -255,7 +274,7 @@ def _turning(mech: Mechanism, bound: BoundLimits, q: Vector) -> Mask:
     return found
 
 
-def _end(steps: ManifoldSteps, q: Vector, name: str, margin: float) -> ManifoldPlace:
+def _end(steps: ManifoldSteps, q: Vector, name: str) -> ManifoldPlace:
     """The place of the start or the goal, checked."""
     mech = steps.mech
     if not largest(scaled_jacobian(mech, q, 0.0)[1]) <= max(CLOSED, steps.part.tolerance):
@@ -266,11 +285,11 @@ def _end(steps: ManifoldSteps, q: Vector, name: str, margin: float) -> ManifoldP
             f"{mech.name}: connect: the constraints are singular at {name}, so it may continue on "
             "several branches", q=q,
         )  # fmt: skip
-    if not place.sigma > margin:
+    if not place.sigma > steps.margin:
         raise SingularityError(
             f"{mech.name}: connect: {name} is at a type-2 singularity, or close to one: the "
             f"smallest singular value of gamma' B is {place.sigma:.2g} (scaled), not above the "
-            f"margin of {margin:g}; give another {name}, or a smaller margin",
+            f"margin of {steps.margin:g}; give another {name}, or a smaller margin",
             kind="type 2", value=place.sigma, q=q,
         )  # fmt: skip
     return place
@@ -284,27 +303,37 @@ def _within(steps: ManifoldSteps, one: ManifoldPlace, two: ManifoldPlace) -> Man
     here = np.array([steps.positions(one.q), steps.positions(two.q)])
     for name, x in zip(("start", "goal"), here, strict=True):
         over = np.maximum(x - bound.position[1], bound.position[0] - x) / bound.units
-        if over.max() > PAST_LIMIT:
-            names = [f"{bound.names[i]}.position" for i in np.flatnonzero(over > PAST_LIMIT)]
+        if over.max() > 0.5 * PAST_LIMIT:
+            names = [f"{bound.names[i]}.position" for i in np.flatnonzero(over > 0.5 * PAST_LIMIT)]
             raise LimitError(
                 f"{steps.mech.name}: connect: {name} is past {listing(names)}; limits=None leaves "
                 "all limits out",
                 names=names, residual=float(over.max()), q=(one if name == "start" else two).q,
             )  # fmt: skip
-    room = AWAY_FROM_LIMITS * bound.units
-    lower = np.minimum(bound.position[0] + room, here.min(axis=0))
-    upper = np.maximum(bound.position[1] - room, here.max(axis=0))
+    room, least = AWAY_FROM_LIMITS * bound.units, 0.5 * PAST_LIMIT * bound.units
+    lower = np.minimum(bound.position[0] + room, here.min(axis=0) - least)
+    upper = np.maximum(bound.position[1] - room, here.max(axis=0) + least)
     return replace(steps, position=np.array([lower, upper]))
 
 
+def _with_room(
+    rule: ManifoldSteps, one: ManifoldPlace, two: ManifoldPlace, room: float = ROOM[0]
+) -> ManifoldSteps:
+    """The rule with a larger margin, except where the ends are nearer: the smallest singular value
+    falls between places."""
+    return replace(rule, margin=min(room * rule.margin, 0.999 * one.sigma, 0.999 * two.sigma))
+
+
 def _not_found(
-    steps: ManifoldSteps, near: ManifoldPlace, other: ManifoldPlace, nodes: int,
+    rule: ManifoldSteps, nearest: tuple[ManifoldPlace, ManifoldPlace], tried: int,
     apart: tuple[str, ...], through: str | None,
 ) -> BranchError:  # fmt: skip
-    name, distance = steps.mech.name, float(np.linalg.norm(steps.left(near.q, other.q)))
+    """The error for a search that found no path."""
+    name, (near, other) = rule.mech.name, nearest
+    distance = float(np.linalg.norm(rule.left(near.q, other.q)))
     text = (
-        f"{name}: no path from start to goal was found with {counted(nodes, 'configuration')}: the "
-        f"nearest ones from both ends are {distance:.3g} apart (scaled). "
+        f"{name}: no path from start to goal was found in {counted(tried, 'step')}: the nearest "
+        f"configurations that were reached from both ends are {distance:.3g} apart (scaled). "
     )
     if apart:
         text += (
@@ -318,83 +347,82 @@ def _not_found(
         )
     else:
         text += (
-            "There may be one: equal signs prove nothing. Try more nodes, another seed, a smaller "
+            "There may be one: equal signs prove nothing. Try more steps, another seed, a smaller "
             "margin or wider limits"
         )
-    return BranchError(
-        text, why="reach", q=near.q, distance=distance, nodes=nodes, apart=apart
-    )
+    return BranchError(text, why="reach", q=near.q, distance=distance, steps=tried, apart=apart)
 
 
 # ------------------------------------------------------------------------------------ the two ways
 
 
 def _through(
-    kept: ManifoldSteps, one: ManifoldPlace, two: ManifoldPlace, nodes: int,
+    rule: ManifoldSteps, one: ManifoldPlace, two: ManifoldPlace, steps: int,
     rng: np.random.Generator,
 ) -> ConnectedPath:  # fmt: skip
     """The path across one type-2 singularity."""
-    free, beyond = replace(kept, margin=-1.0), BEYOND * kept.margin
-    straight, there = free.walk(one, two.q, 1000)
-    if there and crosses_once([one, *straight], kept.margin):
-        return _finished(kept, [[one, *straight]], 2, rng)
+    free, kept = replace(rule, margin=-1.0), _with_room(rule, one, two)
+    walk = free.walk(one, two.q, MOST_STRAIGHT)
+    if walk.arrived and crosses_once([one, *walk.stops], rule.margin):
+        found = _finished(rule, [[one, *walk.stops]], walk.tried, rng)
+        if found is not None:
+            return found
     trees = Trees(kept, one, two, rng)
-    trees.search(min(nodes, BEFORE_CROSSING))
-    count, nearest = trees.nodes, trees.nearest()
-    for tree, root in ((trees.one, two), (trees.two, one)) * CROSSINGS:
-        at = 0 if tree.tried == 0 else int(rng.integers(len(tree.places)))
-        tree.tried += 1
-        way = across(free, tree.places[at], beyond)
+    trees.search(min(steps, BEFORE_CROSSING))
+    tried, ways = trees.tried, [(trees.one, two, 0), (trees.two, one, 0)]
+    while tried < steps:
+        tree, root, at = ways.pop(0)
+        ways.append((tree, root, int(rng.integers(len(tree.places)))))
+        tried += ACROSS_COUNTS
+        way = across(free, tree.places[at], BEYOND * rule.margin)
         if way is None:
             continue
         more = Trees(kept, way[-1], root, rng)
-        rest = more.search(min(nodes, 2000))
-        count += more.nodes
-        if rest is None:
-            continue
-        parts = [tree.path(at), way, rest]
-        if tree is trees.two:
-            parts = [part[::-1] for part in parts[::-1]]
-        return _finished(kept, parts, count, rng)
-    raise _not_found(kept, *nearest, count, (), "type 2")
+        rest = more.search(min(steps - tried, AFTER_CROSSING))
+        tried += more.tried
+        if rest is not None:
+            parts = [tree.path(at), way, rest]
+            if tree is trees.two:
+                parts = [part[::-1] for part in parts[::-1]]
+            found = _finished(rule, parts, tried, rng)
+            if found is not None:
+                return found
+    raise _not_found(rule, trees.nearest(), tried, (), "type 2")
 
 
 def _finished(
-    kept: ManifoldSteps, parts: list[list[ManifoldPlace]], nodes: int, rng: np.random.Generator
-) -> ConnectedPath:
-    """The result: parts are made short, joined, made smooth and proved again. A part that crosses a
-    singularity is left as it is."""
-    mech, free = kept.mech, replace(kept, margin=-1.0)
-    crosses = parts[0][0].signed * parts[-1][-1].signed < 0.0
-    path = parts[0][:1]
+    rule: ManifoldSteps, parts: list[list[ManifoldPlace]], tried: int, rng: np.random.Generator
+) -> ConnectedPath | None:
+    """The result: parts are made short, joined, made smooth and proved again in small steps; None
+    if they are not. A part that crosses a singularity is left as it is."""
+    ends = parts[0][0], parts[-1][-1]
+    crosses = ends[0].signed * ends[1].signed < 0.0
+    kept, path = _with_room(rule, *ends), parts[0][:1]
     for part in parts:
         same = part[0].signed * part[-1].signed >= 0.0
         path += (shortened(kept, part, rng, SHORTCUTS) if same else part)[1:]
-    rule = free if crosses else kept
-    count = max(FEWEST_POINTS, int(np.ceil(lengths(kept, path).sum() / SPACING)) + 1)
-    level = even(rule, path, count)
-    for passes in (PASSES, PASSES // 4, 0):
-        found = chained(rule, smoothed(rule, level, passes))
-        if found is not None and _proved(kept, found, crosses):
+    step = replace(rule, margin=-1.0) if crosses else rule
+    count = max(FEWEST_POINTS, int(np.ceil(lengths(rule, path).sum() / SPACING)) + 1)
+    level = even(step, path, count)
+    for choice in (smoothed(step, level, PASSES), smoothed(step, level, 2), level, path):
+        found = chained(step, choice)
+        if found is not None and (not crosses or _crosses_once(rule, found)):
             break
     else:
-        found = chained(rule, path)
-        if found is None or not _proved(kept, found, crosses):
-            raise BranchError(f"{mech.name}: the path that was found is not proved", why="reach")
+        return None
     sigma = np.array([place.sigma for place in found])
-    ends = [found[0].signed] + [found[-1].signed] * crosses
-    sides = tuple(int(np.sign(x)) for x in ends if found[0].driven is not None)
+    sides = tuple(int(np.sign(x.signed)) for x in (ends if crosses else ends[:1]))
     crossing = int(np.argmin(sigma)) if crosses else None
     q = read_only(np.array([place.q for place in found]))
-    return ConnectedPath(q, read_only(sigma), sides, crossing, nodes, mech.name)
+    square = ends[0].driven is not None
+    name = rule.mech.name
+    return ConnectedPath(q, read_only(sigma), sides if square else (), crossing, tried, name)
 
 
-def _proved(kept: ManifoldSteps, path: list[ManifoldPlace], crosses: bool) -> bool:
-    """Whether a path whose steps are proved passes singularities as it should."""
-    if not crosses:
-        return True
-    within = crosses_once(path, kept.margin)
+def _crosses_once(rule: ManifoldSteps, path: list[ManifoldPlace]) -> bool:
+    """Whether a path passes one singularity, once, and keeps the margin before and after it."""
+    within = crosses_once(path, rule.margin)
     if within is None:
         return False
     ends = path[: within[0] + 1], path[within[1] :]
-    return all(chained(kept, end) is not None for end in ends)
+    return all(chained(rule, end) is not None for end in ends)

@@ -32,7 +32,7 @@ from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["ManifoldPlace", "ManifoldSteps", "manifold_steps"]
+__all__ = ["ManifoldPlace", "ManifoldSteps", "ManifoldWalk", "manifold_steps"]
 
 SEARCH_STEP = 0.15  # scaled
 """Longest step of a search for a path."""
@@ -42,6 +42,9 @@ STEP_HALVED = 4
 
 CLOSER = 0.1
 """A step towards a target must come closer by this share of its length."""
+
+FLAT = 0.01
+"""A walk ends where less than this share of the way to its target is along the manifold."""
 
 ARRIVED = 1e-9  # scaled
 """Largest distance of two configurations that are the same."""
@@ -82,6 +85,15 @@ class ManifoldPlace(NamedTuple):
     def signed(self) -> float:
         """`sigma` with the sign of det [G; B']."""
         return self.sigma if self.driven is None else self.sigma * self.driven.sign
+
+
+class ManifoldWalk(NamedTuple):
+    """A walk towards a target: its places after the start, whether the last one is there, and the
+    number of steps that were tried."""
+
+    stops: list[ManifoldPlace]
+    arrived: bool
+    tried: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +184,10 @@ class ManifoldSteps:
                 return "singular"
             return right, largest(right)
 
-        steps = Steps(lambda x: last.lu.solve(x), largest, self.moved, STEP_STALLED)
+        def solved(right: Vector) -> Vector:
+            return last.lu.solve(right)
+
+        steps = Steps(solved, largest, self.moved, STEP_STALLED)
         why, q, *_ = corrected(steps, linearised, here.q, N @ z)
         if why or not worst <= max(CLOSED, self.part.tolerance):
             return None
@@ -185,36 +200,31 @@ class ManifoldSteps:
             return there
         return there if there.sigma > self.margin and self._one_side(here, there) else None
 
-    def walk(
-        self, here: ManifoldPlace, target: Vector, most: int
-    ) -> tuple[list[ManifoldPlace], bool]:
-        """The places on the way to a target as far as steps come closer to it, and whether the last
-        one is there."""
-        stops, left, before = list[ManifoldPlace](), self.left(here.q, target), np.inf
-        while len(stops) < most:
+    def walk(self, here: ManifoldPlace, target: Vector, most: int) -> ManifoldWalk:
+        """Go towards a target as far as steps come closer to it, with `most` steps tried."""
+        stops, left, tried = list[ManifoldPlace](), self.left(here.q, target), 0
+        while tried < most:
             z, away = here.N.T @ left, float(np.linalg.norm(left))
             if away <= ARRIVED:
-                return stops or [here], True
-            size = float(np.linalg.norm(z))
-            length, there = min(size, SEARCH_STEP), None
-            near = size <= SEARCH_STEP and away <= 2.0 * SEARCH_STEP
-            if near:
-                there = self.step(here, z, target)
+                return ManifoldWalk(stops, True, tried)
+            size, there = float(np.linalg.norm(z)), None
+            length = min(size, SEARCH_STEP)
+            if size <= SEARCH_STEP and away <= 2.0 * SEARCH_STEP:
+                there, tried = self.step(here, z, target), tried + 1
                 if there is not None and not largest(self.left(there.q, target)) <= ARRIVED:
                     there = None  # another configuration with the same coordinates in the chart
-            for _ in range(STEP_HALVED if there is None and length > CLOSER**2 * away else 0):
-                there = self.step(here, (length / size) * z)
+            for _ in range(STEP_HALVED if there is None and length > FLAT * away else 0):
+                there, tried = self.step(here, (length / size) * z), tried + 1
                 if there is not None:
                     break
                 length *= 0.5
             if there is None:
-                return stops, False
+                break
             here, left = there, self.left(there.q, target)
-            before = away - float(np.linalg.norm(left))
             stops.append(here)
-            if before < CLOSER * length:
-                return stops, largest(left) <= ARRIVED
-        return stops, largest(left) <= ARRIVED
+            if away - float(np.linalg.norm(left)) < CLOSER * length:
+                break
+        return ManifoldWalk(stops, largest(left) <= ARRIVED, tried)
 
     def _one_side(self, here: ManifoldPlace, there: ManifoldPlace) -> bool:
         """Whether no type-2 singularity lies between two neighbours."""
@@ -225,8 +235,8 @@ class ManifoldSteps:
         return not turned_over(here.driven.lu.solve(np.vstack([there.G, self.motors.T])))
 
     def _at(self, q: Vector, G: Array) -> ManifoldPlace | None:
-        mech, r, rank = self.mech, self.part.rank, self.part.actuation_rank
-        N = null_space_by_svd(G, r)[3]
+        rank = self.part.actuation_rank
+        N = null_space_by_svd(G, self.part.rank)[3]
         chart = factored(np.vstack([G, N.T]))
         if not chart.sign:
             return None

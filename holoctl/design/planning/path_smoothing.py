@@ -21,6 +21,9 @@ __all__ = ["chained", "even", "shortened", "smoothed"]
 SHORTER = 0.99
 """A stretch is replaced by one of less than this share of its length."""
 
+CHAIN_STEPS = 8
+"""Most steps from half-way to the next place of a path."""
+
 
 def lengths(steps: ManifoldSteps, path: list[ManifoldPlace]) -> Vector:
     """The scaled distances between neighbours."""
@@ -40,9 +43,9 @@ def shortened(
         length = float(lengths(steps, path[i : j + 1]).sum())
         if not np.linalg.norm(steps.left(path[i].q, path[j].q)) < SHORTER * length:
             continue
-        stops, there = steps.walk(path[i], path[j].q, 2 * (j - i) + 4)
-        if there and lengths(steps, [path[i], *stops]).sum() < SHORTER * length:
-            path = path[: i + 1] + stops[:-1] + path[j:]
+        walk = steps.walk(path[i], path[j].q, 2 * (j - i) + 4)
+        if walk.arrived and lengths(steps, [path[i], *walk.stops]).sum() < SHORTER * length:
+            path = path[: i + 1] + walk.stops[:-1] + path[j:]
     return path
 
 
@@ -73,12 +76,17 @@ def smoothed(steps: ManifoldSteps, path: list[ManifoldPlace], passes: int) -> li
 
 
 def chained(steps: ManifoldSteps, path: list[ManifoldPlace]) -> list[ManifoldPlace] | None:
-    """The path with whole turns counted from its start on, each place by steps from the one before;
-    None if one does not get there."""
+    """The path with whole turns counted from its start on, each place by steps from the one before,
+    by way of a place half-way; None if one does not get there."""
     found = [path[0]]
     for target in path[1:]:
-        stops, there = steps.walk(found[-1], target.q, 8)
-        if not there:
+        here = found[-1]
+        middle = steps.step(here, 0.5 * (here.N.T @ steps.left(here.q, target.q)))
+        if middle is None:
             return None
-        found.append(stops[-1]._replace(q=steps.moved(found[-1].q, steps.left(found[-1].q, stops[-1].q))))
+        walk = steps.walk(middle, target.q, CHAIN_STEPS)
+        if not (walk.arrived and walk.stops):
+            return None
+        q = steps.moved(here.q, steps.left(here.q, walk.stops[-1].q))
+        found.append(walk.stops[-1]._replace(q=q))
     return found

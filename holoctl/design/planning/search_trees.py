@@ -52,7 +52,6 @@ class SearchTree:
     steps: ManifoldSteps
     places: list[ManifoldPlace] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
-    tried: int = 0
     _features: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def add(self, parent: int, stops: list[ManifoldPlace]) -> int:
@@ -99,34 +98,29 @@ class Trees:
     ----------
     one, two : SearchTree
         From the start and from the goal.
+    tried : int
+        The number of steps that were tried.
     """
 
     def __init__(
         self, steps: ManifoldSteps, start: ManifoldPlace, goal: ManifoldPlace,
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
-        self.steps, self.rng = steps, rng
+        self.steps, self.rng, self.tried = steps, rng, 0
         self.one, self.two = SearchTree(steps), SearchTree(steps)
         self.one.add(-1, [start])
         self.two.add(-1, [goal])
 
-    @property
-    def nodes(self) -> int:
-        """The number of nodes."""
-        return len(self.one.places) + len(self.two.places)
-
     def search(self, most: int) -> list[ManifoldPlace] | None:
-        """The path; None if there is none after `most` nodes."""
-        a, b, idle = self.one, self.two, 0
+        """The path; None if there is none after so many steps."""
+        a, b = self.one, self.two
         found = self._joined(a, 0, b, 0)
-        while found is None and self.nodes < most and idle < most:
-            before = self.nodes
+        while found is None and self.tried < most:
             target = self._random(a)
             i = a.nearest(target)
-            new = a.add(i, self.steps.walk(a.places[i], target, RUN)[0])
+            new = self._grown(a, i, target, RUN)[0]
             if new != i:
                 found = self._joined(a, new, b, b.nearest(a.places[new].q))
-            idle += self.nodes == before
             a, b = b, a
         return found
 
@@ -138,14 +132,19 @@ class Trees:
 
     def _joined(self, a: SearchTree, i: int, b: SearchTree, j: int) -> list[ManifoldPlace] | None:
         """Grow tree a from node i towards node j of b: the path, if it gets there."""
-        stops, there = self.steps.walk(a.places[i], b.places[j].q, MEET)
-        end = a.add(i, stops)
+        end, there = self._grown(a, i, b.places[j].q, MEET)
         if not there:
             return None
         ahead, back = a.path(end), b.path(j)[::-1]
         if a is self.one:
             return ahead + back[1:]
         return back[::-1] + ahead[::-1][1:]
+
+    def _grown(self, tree: SearchTree, i: int, target: Vector, most: int) -> tuple[int, bool]:
+        """Grow a tree from a node towards a target: the last new node, and whether it is there."""
+        walk = self.steps.walk(tree.places[i], target, most)
+        self.tried += max(walk.tried, 1)
+        return tree.add(i, walk.stops), walk.arrived
 
     def _random(self, tree: SearchTree) -> Vector:
         """A random configuration, not closed, within the limits of the tree's coordinates."""
