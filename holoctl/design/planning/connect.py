@@ -29,7 +29,7 @@ from holoctl.base.checks import (
     read_only,
     unpickled,
     whole,
-)  # fmt: skip
+)
 from holoctl.base.errors import BranchError, InputError, LimitError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.single_threaded_blas import one_thread
@@ -82,7 +82,7 @@ THROUGH = ("type 2",)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConnectedPath:
-    """A path of closed configurations, at rest nowhere in particular: `retime` gives it times.
+    """A path of closed configurations, without times: `retime` finds them.
 
     Attributes
     ----------
@@ -337,8 +337,8 @@ def _not_found(
     )
     if apart:
         text += (
-            f"There is none without a singularity, because signs differ ({'; '.join(apart)})"
-            + ("" if through else '; through="type 2" allows one of type 2')
+            f"There is none without a singularity, because signs differ ({'; '.join(apart)}); "
+            'through="type 2" allows one of type 2, at which one sign changes'
         )
     elif near.signed * other.signed < 0.0 and not through:
         text += (

@@ -37,7 +37,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition, partition
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Sheet", "sheet", "sheet_partition", "sides_at"]
+__all__ = ["Sheet", "sheet", "sheet_partition"]
 
 BLOCK_SINGULAR = 1e-9  # scaled
 """A block whose smallest singular value is below this has no sign."""
@@ -185,11 +185,11 @@ def sheet(mech: Mechanism, q: Any, task: Any = None) -> Sheet:
     for kind, last in (("type 2", None), ("type 1", task)):
         if kind == "type 1" and task is None:
             continue
-        for name, sign in sides_at(mech, part, q, last):
+        for name, sign in _signs(mech, part, q, last):
             signs.append(sign)
             names.append(f"{kind}: {name}")
     labels = [mech.row_names[i] for i in part.rows]
-    proof = proven_by_rows(mech, labels, 0.0)
+    proof: bool = mech.per_thread("sheet proof", lambda: proven_by_rows(mech, labels, 0.0))
     return Sheet(tuple(signs), tuple(names), int(side.sign), float(side.sigma), proof)
 
 
@@ -201,17 +201,18 @@ def sheet_partition(mech: Mechanism) -> Partition:
     return found
 
 
-def sides_at(
-    mech: Mechanism, part: Partition, q: Vector, task: Any = None
-) -> list[tuple[str, int]]:
+def _signs(mech: Mechanism, part: Partition, q: Vector, task: Any = None) -> list[tuple[str, int]]:
     """The name and the sign of each block of [G; J], or of [G; B'] without a task; empty if the
     motors are not as many as the motions."""
     if task is None and mech.nu != mech.nv - part.rank:
         return []
-    key = f"sheet blocks {part.rows.tolist()} {task!r}"
-    blocks: list[SignBlock] = mech.per_thread(key, lambda: _blocks(mech, part, task))
-    K = _matrix(mech, part, q, task)
-    found = []
+    key = f"sheet blocks {part.rows.tolist()}"
+    blocks: list[SignBlock] = (
+        mech.per_thread(key, lambda: _blocks(mech, part, None))
+        if task is None
+        else _blocks(mech, part, task)
+    )
+    K, found = _matrix(mech, part, q, task), []
     for block in blocks:
         own = K[np.ix_(block.rows, block.columns)]
         regular = singular_values(own)[-1] > BLOCK_SINGULAR
