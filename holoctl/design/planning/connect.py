@@ -159,8 +159,8 @@ def connect(
         Closed configurations, on any branch, as of `assemble`, `inverse_kinematics` or
         `assembly_modes`. Whole turns of passive joints without limits do not count.
     limits : "model", Limits or None, optional
-        Position limits to keep, of any joint, also of cut ones: those of the mechanism, a `Limits`,
-        or none. Its other limits are for `retime`.
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Positions are kept, of any joint, also of cut ones; the others are for `retime`.
     through : str, optional
         ``"type 2"``: the path may pass a type-2 singularity once, if start and goal are on
         different sides. It does so at a generic point, transversally.
@@ -215,7 +215,7 @@ def connect(
     >>> goal, _ = hc.assemble(mech, [1.9, -1.0, 1.2, 1.0], locked=["motor_left", "motor_right"])
     >>> path = hc.connect(mech, start, goal)
     >>> round(float(path.sigma.min()), 1), path.sides
-    (0.5, (-1,))
+    (0.5, (1,))
     """
     ends = [check_configuration(mech, start, "start"), check_configuration(mech, goal, "goal")]
     margin, steps = number("margin", margin), whole("steps", steps, 1)
@@ -404,8 +404,8 @@ def _finished(
     step = replace(rule, margin=-1.0) if crosses else rule
     count = max(FEWEST_POINTS, int(np.ceil(lengths(rule, path).sum() / SPACING)) + 1)
     level = even(step, path, count)
-    for choice in (smoothed(step, level, PASSES), smoothed(step, level, 2), level, path):
-        found = chained(step, choice)
+    for passes in (PASSES, 2, 0, None):
+        found = chained(step, path if passes is None else smoothed(step, level, passes))
         if found is not None and (not crosses or _crosses_once(rule, found)):
             break
     else:

@@ -37,7 +37,7 @@ from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition, partition
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["Sheet", "sheet", "sheet_partition"]
+__all__ = ["SheetSigns", "sheet", "sheet_partition"]
 
 BLOCK_SINGULAR = 1e-9  # scaled
 """A block whose smallest singular value is below this has no sign."""
@@ -50,7 +50,7 @@ PATTERNS = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sheet:
+class SheetSigns:
     """The signs of a configuration that tell its sheet from others.
 
     Attributes
@@ -91,14 +91,14 @@ class Sheet:
 
     def __repr__(self) -> str:
         each = "; ".join(f"{name}: {x:+d}" for name, x in zip(self.names, self.signs, strict=True))
-        return f"<Sheet: {each or 'no signs'}; smallest singular value {self.sigma:.2g}>"
+        return f"<SheetSigns: {each or 'no signs'}; smallest singular value {self.sigma:.2g}>"
 
-    def apart(self, other: Sheet) -> tuple[str, ...]:
+    def apart(self, other: SheetSigns) -> tuple[str, ...]:
         """The names of the signs that differ from those of another configuration.
 
         Parameters
         ----------
-        other : Sheet
+        other : SheetSigns
             Of the same mechanism and task.
 
         Returns
@@ -111,7 +111,7 @@ class Sheet:
         InputError
             For signs of something else.
         """
-        if not isinstance(other, Sheet) or other.names != self.names:
+        if not isinstance(other, SheetSigns) or other.names != self.names:
             raise InputError("other must be what hc.sheet returns for the same mechanism and task")
         pairs = zip(self.names, self.signs, other.signs, strict=True)
         return tuple(name for name, one, two in pairs if one * two < 0)
@@ -126,7 +126,7 @@ class SignBlock(NamedTuple):
 
 
 @quiet
-def sheet(mech: Mechanism, q: Any, task: Any = None) -> Sheet:
+def sheet(mech: Mechanism, q: Any, task: Any = None) -> SheetSigns:
     """The signs that tell the sheet of a configuration from others.
 
     A path on which no sign passes zero meets no singularity, so it keeps them all. Configurations
@@ -145,7 +145,7 @@ def sheet(mech: Mechanism, q: Any, task: Any = None) -> Sheet:
 
     Returns
     -------
-    Sheet
+    SheetSigns
 
     Raises
     ------
@@ -190,7 +190,7 @@ def sheet(mech: Mechanism, q: Any, task: Any = None) -> Sheet:
             names.append(f"{kind}: {name}")
     labels = [mech.row_names[i] for i in part.rows]
     proof: bool = mech.per_thread("sheet proof", lambda: proven_by_rows(mech, labels, 0.0))
-    return Sheet(tuple(signs), tuple(names), int(side.sign), float(side.sigma), proof)
+    return SheetSigns(tuple(signs), tuple(names), int(side.sign), float(side.sigma), proof)
 
 
 def sheet_partition(mech: Mechanism) -> Partition:
