@@ -155,7 +155,9 @@ class ManifoldSteps:
         """The coordinates of `bound`."""
         if self.bound is None:
             return np.zeros(0)
-        return coordinates_at(self.mech, self.bound, q, np.zeros(self.mech.nv), 0.0).positions
+        rest = np.zeros(self.mech.nv)
+        found: Vector = coordinates_at(self.mech, self.bound, q, rest, 0.0).positions
+        return found
 
     def place(self, q: Vector) -> ManifoldPlace | None:
         """The place of a nearly closed configuration; None if its constraints are singular, or not

@@ -126,9 +126,9 @@ class Trees:
 
     def nearest(self) -> tuple[ManifoldPlace, ManifoldPlace]:
         """The places of both trees that are nearest to each other."""
-        far, j = KDTree(self.two.features).query(self.one.features)
+        far, ends = KDTree(self.two.features).query(self.one.features)
         i = int(np.argmin(far))
-        return self.one.places[i], self.two.places[int(j[i])]
+        return self.one.places[i], self.two.places[int(np.asarray(ends)[i])]
 
     def _joined(self, a: SearchTree, i: int, b: SearchTree, j: int) -> list[ManifoldPlace] | None:
         """Grow tree a from node i towards node j of b: the path, if it gets there."""
@@ -152,7 +152,7 @@ class Trees:
         base = tree.places[int(self.rng.integers(len(tree.places)))].q
         lengths = np.isin(np.arange(mech.nv), mech.lengths[1])
         reach = np.where(lengths, SPREAD_LENGTHS * mech.column_scale, SPREAD_TURNS)
-        q = pin.integrate(mech.model, base, self.rng.uniform(-1.0, 1.0, mech.nv) * reach)
+        q: Vector = pin.integrate(mech.model, base, self.rng.uniform(-1.0, 1.0, mech.nv) * reach)
         if steps.bound is not None:
             places = steps.bound.places
             known = places >= 0

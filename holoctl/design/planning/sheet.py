@@ -248,7 +248,7 @@ def _blocks(mech: Mechanism, part: Partition, task: Any) -> list[SignBlock]:
     for i in range(count):
         columns = np.flatnonzero(member == i)
         rows = np.sort(match[columns])
-        values = np.linalg.det(matrices[np.ix_(range(len(matrices)), rows, columns)])
+        values = np.linalg.det(matrices[:, rows[:, None], columns])
         if np.ptp(values) > CONSTANT:
             names = listing([mech.coordinate_names[j] for j in columns], 6)
             found.append(SignBlock(rows.astype(np.intp), columns.astype(np.intp), names))
