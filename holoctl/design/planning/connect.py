@@ -43,6 +43,7 @@ from holoctl.design.planning.sheet import sheet, sheet_partition
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_configuration
 from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limited_coordinates import positions_at
 from holoctl.mechanism.limits import MODEL, Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time
@@ -227,7 +228,8 @@ def connect(
     if may_depend_on_time(mech):
         raise InputError(f"{mech.name} has constraints that depend on time, or may: there is no "
                          "path for all times; switch them off")  # fmt: skip
-    bound = bound_limits(mech, requested_limits(mech, limits, "connect") or Limits())
+    given = requested_limits(mech, limits, "connect") or Limits()
+    bound = bound_limits(mech, Limits(position=given.position))
     with one_thread():
         turning = _turning(mech, bound, ends[0])
         rule = manifold_steps(mech, sheet_partition(mech), bound, turning, margin)
@@ -260,8 +262,8 @@ def _turning(mech: Mechanism, bound: BoundLimits, q: Vector) -> Mask:
     model, data, found = plain(mech.model), mech.model.createData(), np.zeros(mech.nv, dtype=bool)
     pin.forwardKinematics(model, data, q)
     placements, error = [x.copy() for x in data.oMi], scaled_jacobian(mech, q, 0.0)[1]
-    limited = set(bound.columns[np.isfinite(bound.position[:, : bound.columns.size]).any(axis=0)])
-    driven = (mech.B != 0.0).any(axis=1)
+    counted_too = (mech.B != 0.0).any(axis=1)
+    counted_too[bound.columns] = True
     for j in range(1, model.njoints):
         for i in range(model.nvs[j]) if model.nqs[j] == model.nvs[j] else ():
             at, column = model.idx_qs[j] + i, model.idx_vs[j] + i
@@ -270,7 +272,7 @@ def _turning(mech: Mechanism, bound: BoundLimits, q: Vector) -> Mask:
             pin.forwardKinematics(model, data, turned)
             same = all(x.isApprox(y, 1e-9) for x, y in zip(data.oMi, placements, strict=True))
             off = largest(scaled_jacobian(mech, turned, 0.0)[1] - error) if same else np.inf
-            found[column] = off < CLOSED and column not in limited and not driven[column]
+            found[column] = off < CLOSED and not counted_too[column]
     return found
 
 
@@ -298,9 +300,9 @@ def _end(steps: ManifoldSteps, q: Vector, name: str) -> ManifoldPlace:
 def _within(steps: ManifoldSteps, one: ManifoldPlace, two: ManifoldPlace) -> ManifoldSteps:
     """The rule with limits a little tighter, except where the ends are nearer."""
     bound = steps.bound
-    if bound is None or not np.isfinite(bound.position).any():
+    if bound is None or not bound.names:
         return replace(steps, bound=None)
-    here = np.array([steps.positions(one.q), steps.positions(two.q)])
+    here = np.array([positions_at(steps.mech, bound, x.q) for x in (one, two)])
     for name, x in zip(("start", "goal"), here, strict=True):
         over = np.maximum(x - bound.position[1], bound.position[0] - x) / bound.units
         if over.max() > 0.5 * PAST_LIMIT:

@@ -28,7 +28,7 @@ from holoctl.design.paths.path_system import Factored, PartitionRows, factored, 
 from holoctl.dynamics.actuation import scaled_motors
 from holoctl.dynamics.actuation_side import has_sides
 from holoctl.mechanism.bound_limits import BoundLimits
-from holoctl.mechanism.limited_coordinates import coordinates_at
+from holoctl.mechanism.limited_coordinates import positions_at
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
@@ -148,16 +148,8 @@ class ManifoldSteps:
         """Whether limits of positions are kept."""
         if self.bound is None:
             return True
-        x = self.positions(q)
+        x = positions_at(self.mech, self.bound, q)
         return bool((x >= self.position[0]).all() and (x <= self.position[1]).all())
-
-    def positions(self, q: Vector) -> Vector:
-        """The coordinates of `bound`."""
-        if self.bound is None:
-            return np.zeros(0)
-        rest = np.zeros(self.mech.nv)
-        found: Vector = coordinates_at(self.mech, self.bound, q, rest, 0.0).positions
-        return found
 
     def place(self, q: Vector) -> ManifoldPlace | None:
         """The place of a nearly closed configuration; None if its constraints are singular, or not
