@@ -23,7 +23,7 @@ ACROSS_STEP, ACROSS_MOST = 0.05, 120
 DIFFERENCE = 1e-4  # scaled
 """Step of the differences for df/dz."""
 
-GENERIC = 0.05  # scaled
+GENERIC = 0.02  # scaled
 """The least second singular value of gamma' B, and the least of G, at a generic singularity."""
 
 LEAST_SLOPE = 0.02
@@ -37,7 +37,7 @@ def across(free: ManifoldSteps, here: ManifoldPlace, beyond: float) -> list[Mani
     for _ in range(ACROSS_MOST):
         slope = _slope(free, here)
         steep = float(np.linalg.norm(slope))
-        if not steep > LEAST_SLOPE or not _generic(here):
+        if not steep > LEAST_SLOPE or not (abs(here.signed) > beyond or _generic(here)):
             return None
         length = min(ACROSS_STEP, (abs(here.signed) + 0.5 * beyond) / steep)
         there = free.step(here, (-side * length / steep) * slope)
