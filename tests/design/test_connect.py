@@ -127,18 +127,18 @@ def along(mech, path, parts=2):
     return found
 
 
-def check(mech, path, start, goal, tolerance=1e-9):
+def check(mech, path, start, goal, tolerance=1e-9, parts=2):
     """The path is closed, on one side, and the continuation from the motors ends where it ends."""
     rest = np.zeros(mech.nv)
     for q in path.q:
         assert hc.constraint_errors(mech, q, rest).closure < 1e-10
     assert np.abs(pin.difference(mech.model, path.q[0], start)).max() < tolerance
     assert np.abs(pin.difference(mech.model, path.q[-1], goal)).max() < tolerance
-    dense = along(mech, path)
+    dense = along(mech, path, parts)
     sizes, sides = zip(*[sigma_and_side(mech, q) for q in dense], strict=True)
     assert min(sizes) > 0.95 * MARGIN
     assert set(sides) in ({1.0}, {-1.0})
-    assert path.sigma == pytest.approx(sizes[::2], rel=1e-6)
+    assert path.sigma == pytest.approx(sizes[::parts], rel=1e-6)
     estimator = hc.ClosedStateEstimator(mech, start=path.q[0])
     for q in dense:
         found, _ = estimator.state(mech.motor_positions(q), np.zeros(mech.nu))
@@ -350,19 +350,20 @@ def test_what_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "count"), [("five_bar", 60), ("three_rrr", 30), ("leg", 40)])
+@pytest.mark.parametrize(("name", "count"), [("five_bar", 30), ("three_rrr", 12), ("leg", 40)])
 def test_random_pairs_of_one_sign_are_joined(name, count):
     mech, rng = ROBOTS[name](), np.random.default_rng(7)
     joined = 0
     for _ in range(count):
         start, goal = same_sheet(mech, rng, np.pi if name != "leg" else 1.0)
-        try:
-            path = hc.connect(mech, start, goal)
+        try:  # the estimator wants more room than the path
+            path = hc.connect(mech, start, goal, margin=0.04)
         except hc.BranchError:
             continue
         joined += 1
         turns = pin.difference(mech.model, goal, path.q[-1]) / (2.0 * np.pi)
-        check(mech, path, start, pin.integrate(mech.model, goal, 2.0 * np.pi * np.round(turns)))
+        end = pin.integrate(mech.model, goal, 2.0 * np.pi * np.round(turns))
+        check(mech, path, start, end, parts=4)
     assert joined >= 0.95 * count
 
 
