@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from holoctl.design.linear.linearize import linearize
     from holoctl.design.maps.motor_map import motor_map
     from holoctl.design.paths.trajectory import Trajectory
+    from holoctl.design.planning.connect import connect
+    from holoctl.design.planning.sheet import sheet
     from holoctl.design.retiming.retime import retime
     from holoctl.design.sweeps.sweep import sweep
     from holoctl.doctor.assembly_mode_paths import joined_modes
@@ -182,6 +184,8 @@ _HOMES = {
     "design.feedback.lqr": ["lqr"],
     "design.feedback.crossing_control": ["CrossingControl"],
     "design.feedback.lqr_along": ["lqr_along"],
+    "design.planning.connect": ["connect"],
+    "design.planning.sheet": ["sheet"],
     "design.retiming.retime": ["retime"],
     "design.paths.trajectory": ["Trajectory"],
     "design.maps.motor_map": ["motor_map"],

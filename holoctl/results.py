@@ -24,6 +24,8 @@ from holoctl.design.linear.model import Linearization
 from holoctl.design.linear.modes import Mode
 from holoctl.design.maps.result import MotorMap
 from holoctl.design.paths.planned_crossing import PlannedCrossing
+from holoctl.design.planning.connect import ConnectedPath
+from holoctl.design.planning.sheet import SheetSigns
 from holoctl.design.sweeps.sweep import Sweep
 from holoctl.doctor.assembly_mode_paths import JoinedModes
 from holoctl.doctor.assembly_modes import AssemblyMode, AssemblyModes
@@ -70,6 +72,7 @@ __all__ = [
     "ClosedState",
     "Compiled",
     "CompiledTasks",
+    "ConnectedPath",
     "ConstraintErrors",
     "ConstraintWrench",
     "CrossingReport",
@@ -111,6 +114,7 @@ __all__ = [
     "RobotTransmissions",
     "RowGroup",
     "SerialRobot",
+    "SheetSigns",
     "StateFeedback",
     "Sweep",
     "SweepError",

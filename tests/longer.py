@@ -286,6 +286,15 @@ LONGER = {
         "test_a_motion_tilts_a_third_or_hardly_at_all[12.0-0.5]",
         "test_the_acceleration_of_the_tilt_is_a_third_or_nothing[10.5-1.0]",
     ),
+    "design/test_connect.py": (
+        "test_it_stays_on_its_sheet[delta]",
+        "test_it_stays_on_its_sheet[stewart]",
+        "test_it_stays_on_its_sheet[three_rrr]",
+        "test_limits_of_passive_and_cut_joints_are_kept",
+        "test_retime_follows_it[five_bar]",
+        "test_the_same_seed_gives_the_same_path",
+        "test_whole_turns_of_passive_joints_do_not_count",
+    ),
     "design/test_linearize.py": (
         "test_linear_models_are_derivatives_of_the_reduced_dynamics[floating_leg]",
     ),

@@ -37,7 +37,7 @@ def test_what_comes_after_the_target_is_given_by_name(law):
         law(*[None] * (positional + 1))
 
 
-PLANS_AND_SHOWS = {"motor_map", "inverse_kinematics", "retime", "excitation", "plot_run"}
+PLANS_AND_SHOWS = {"connect", "motor_map", "inverse_kinematics", "retime", "excitation", "plot_run"}
 """What has the limits of the mechanism by default. What commands or simulates motors has none."""
 
 DESCRIBE = {"Mechanism"}
@@ -126,6 +126,8 @@ def results():
         ),
         **designed(),
         "sweep": hc.sweep(math.sqrt, [4.0, -1.0], ThreadPoolExecutor(1)),
+        "connected": hc.connect(mech, q, hc.assemble(mech)[0]),
+        "sheet": hc.sheet(mech, q),
         "map": hc.motor_map(mech, {"crank": np.linspace(0.0, 0.2, 3)}),
         "run": hc.simulate(mech, lambda t, q, v: np.zeros(1), q, v, 0.002),
     }
@@ -206,6 +208,8 @@ SENTENCES = {
         "<Trajectory of 'four_bar': 0.5 s in 51 nodes, rates up to {v}, efforts up to {u}>"
     ],
     "sweep": ["<Sweep: 2 items, 1 failed: item 1, ValueError: math domain error>"],
+    "connected": ["<ConnectedPath of 'four_bar': ", " way-points, smallest singular value "],
+    "sheet": ["<SheetSigns: type 2: 'coupler', 'rocker': -1; smallest singular value "],
     "map": ["<MotorMap of 'four_bar': 3 = 3 points over crank: 3 reachable, efforts up to "],
     "run": ["<Run: 3 coordinates and 1 motor over 0.002 s, 3 instants, largest closure error "],
 }

@@ -163,6 +163,14 @@ class BranchError(HoloctlError):
         ``"lost"``: one of the last three was raised by an earlier call; ``"rows"``: rows that were
         left out as redundant would open; ``"reach"``: no path of closed states leads there;
         ``"control"``: the motors lose control of a joint on the way.
+    q : ndarray or None, shape (nq,)
+        For `connect`: the configuration nearest to the other end that was reached.
+    distance : float
+        For `connect`: the distance that is left, scaled; nan otherwise.
+    steps : int
+        For `connect`: the number of steps of the search.
+    apart : tuple of str
+        For `connect`: signs that prove that there is no path without a singularity.
 
     See Also
     --------
@@ -180,9 +188,19 @@ class BranchError(HoloctlError):
     jump
     """
 
-    def __init__(self, message: str, *, why: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        why: str = "",
+        q: NDArray[np.float64] | None = None,
+        distance: float = float("nan"),
+        steps: int = 0,
+        apart: Iterable[str] = (),
+    ) -> None:
         super().__init__(message)
-        self.why = why
+        self.why, self.q, self.distance = why, q, distance
+        self.steps, self.apart = steps, tuple(apart)
 
 
 class SingularityError(HoloctlError):

@@ -9,6 +9,7 @@ RRT-Connect.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -33,7 +34,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.motors import placed
 from holoctl.rows.evaluate import scaled_rows_at
 
-__all__ = ["JoinedModes", "joined_modes"]
+__all__ = ["NO_ROW", "JoinedModes", "joined_modes", "proven_by_rows"]
 
 PATH_SEARCH = 0.2  # scaled
 """Predicted step of the coordinate that moves most, while paths between assembly modes are
@@ -295,13 +296,20 @@ def _signs_part(p: Problem, found: AssemblyModes, by: Comparison) -> bool:
     mech = p.mech
     if by.idle or not len(found.rows) == len(found.coordinates) == p.free.size:
         return False
+    return proven_by_rows(mech, found.rows, p.t)
+
+
+def proven_by_rows(mech: Mechanism, rows: Iterable[str], t: float) -> bool:
+    """Whether a change of the sign of a determinant of these rows of G, and others that never
+    vanish together with them, proves a singular configuration: they are all rows that constrain
+    anything, and continuous in all configurations."""
     if any(not isinstance(bound, WrenchRows | BoundCoupling) for bound in mech.bound):
         return False  # these rows may change after a whole turn of a joint
     holding = np.zeros(len(mech.row_names), dtype=bool)
-    for q in starts(held(mech, mech.reference, p.t, np.arange(mech.nv)), 4, 0):
-        G = scaled_rows_at(mech, q, np.zeros(mech.nv), p.t).jacobian
+    for q in starts(held(mech, mech.reference, t, np.arange(mech.nv)), 4, 0):
+        G = scaled_rows_at(mech, q, np.zeros(mech.nv), t).jacobian
         holding |= ~(np.abs(G).max(axis=1, initial=0.0) <= NO_ROW)
-    return {mech.row_names[i] for i in np.flatnonzero(holding)} == set(found.rows)
+    return {mech.row_names[i] for i in np.flatnonzero(holding)} == set(rows)
 
 
 # ------------------------------------------------------------------------------------------- trees

@@ -30,6 +30,7 @@ __all__ = [
     "change_in_a_tick",
     "coordinates_at",
     "coordinates_of_tree",
+    "positions_at",
 ]
 
 
@@ -60,6 +61,18 @@ def coordinates_at(
         np.concatenate([bias, [b[i] for _, b, i in motions]]),
         None,
     )
+
+
+def positions_at(mech: Mechanism, bound: BoundLimits, q: Vector, t: float = 0.0) -> Vector:
+    """The positions of all limited coordinates, without their motion."""
+    rest = np.zeros(mech.nv)
+    x, _ = coordinates_of_tree(bound, q, rest)
+    if not bound.cut:
+        return x
+    kin = kinematics(mech.model, workspace(mech), q, rest, t)
+    here = [(joint.at(kin), i) for joint, i in bound.cut]
+    cut = [m.value[i] if m.value.size == m.rate.size else 0.0 for m, i in here]
+    return np.concatenate([x, cut])
 
 
 def _selected(mech: Mechanism, bound: BoundLimits) -> tuple[Array, Vector]:
@@ -132,7 +145,7 @@ def beyond_limits(mech: Mechanism, q: Vector, t: float = 0.0) -> tuple[LimitViol
     bound = mech.per_thread("position_limits", positions)
     if not bound.names:
         return ()
-    x = coordinates_at(mech, bound, q, np.zeros(mech.nv), t).positions
+    x = positions_at(mech, bound, q, t)
     lower, upper = bound.position
     far = WITHIN_LIMIT * bound.units
     none = np.full(x.size - bound.columns.size, -1)
