@@ -50,7 +50,7 @@ def add_retime(commands: Any) -> None:
           {"type": int, "default": 200, "metavar": "COUNT"}),
          ("--margin", "share of the limits that is left to a controller (%(default)s)",
           {"type": typed_number, "default": 0.0, "metavar": "SHARE"}),
-         ("--cross", "accept a path through a type-2 singularity, for which no efforts are planned",
+         ("--cross", "plan through the type-2 singularities that the path crosses, instead of an error",
           {"action": "store_true"}),
          ("--payload", "a mass at the origin of a frame, kg", {"metavar": "FRAME=MASS"}),
          ("--frequency", "rows of the table per second, Hz (%(default)g)",
@@ -103,7 +103,11 @@ def _nodes(trajectory: Trajectory) -> dict[str, Any]:
     names = ("duration", "smallest_singular_value", "smallest_at", "type_2_at", "sides",
              "lost_motion")  # fmt: skip
     head = {"name": trajectory.mech.name} | {x: getattr(trajectory, x) for x in names}
-    return head | {"at_limits": trajectory.at_limits} | found
+    crossed = [
+        {"t": one.t, "u": one.u.tolist(), "motion": one.motion.tolist()}
+        for one in trajectory.crossings
+    ]
+    return head | {"at_limits": trajectory.at_limits, "crossings": crossed} | found
 
 
 def _motion(trajectory: Trajectory, frequency: float) -> tuple[list[str], list[list[Any]]]:
@@ -125,6 +129,9 @@ def _print_trajectory(trajectory: Trajectory) -> None:
     least, at = trajectory.smallest_singular_value, trajectory.smallest_at
     print(f"\nsmallest singular value of gamma' B: {least:.3g} at {at:.4g} s", end="")
     print(", through a type-2 singularity" if trajectory.type_2_at else "")
+    for one in trajectory.crossings:
+        efforts = ", ".join(f"{u:.3g}" for u in one.u[1].tolist())
+        print(f"crossed at {one.t:.6g} s with efforts {efforts}: {one.lost_motion}")
     print("\nat the limit, share of the time:")
     shares = sorted(trajectory.at_limits.items(), key=lambda x: -x[1])
     for name, share in shares:

@@ -383,7 +383,8 @@ def test_the_command_tells_it(tmp_path, capsys, monkeypatch):
     assert "through a type-2 singularity" in capsys.readouterr().out
     assert main([*command, "--cross", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert len(told["type_2_at"]) == 1
+    assert len(told["type_2_at"]) == len(told["crossings"]) == 1
+    assert told["crossings"][0]["t"] == told["type_2_at"][0]
     assert told["smallest_singular_value"] < 1e-6
     assert told["sides"] == [1, -1]
 
