@@ -50,7 +50,7 @@ def add_retime(commands: Any) -> None:
           {"type": int, "default": 200, "metavar": "COUNT"}),
          ("--margin", "share of the limits that is left to a controller (%(default)s)",
           {"type": typed_number, "default": 0.0, "metavar": "SHARE"}),
-         ("--cross", "plan through the type-2 singularities that the path crosses, instead of an error",
+         ("--cross", "plan through type-2 singularities that the path crosses, instead of an error",
           {"action": "store_true"}),
          ("--payload", "a mass at the origin of a frame, kg", {"metavar": "FRAME=MASS"}),
          ("--frequency", "rows of the table per second, Hz (%(default)g)",

@@ -92,6 +92,8 @@ def test_efforts_of_a_plan_are_within_limits_up_to_the_crossing(name):
         near = 2.0 * efforts(there, one.t + sign * 1e-6) - efforts(there, one.t + sign * 2e-6)
         assert near == pytest.approx(one.u[side], abs=1e-4 * most)
     assert np.abs(one.u).max() > 1e-2 * most
+    assert set(there.at_limits) <= set(there.mech.actuated)
+    assert max(there.at_limits.values()) > 0.5  # mostly at a limit
 
 
 @pytest.mark.parametrize("name", PLANS)

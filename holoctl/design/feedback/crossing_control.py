@@ -23,6 +23,8 @@ from holoctl.control.effort_bounds import effort_bounds
 from holoctl.design.feedback.crossing_sensors import CrossingSensors
 from holoctl.design.feedback.lqr_along import lqr_along
 from holoctl.design.feedback.state_feedback import StateFeedback
+from holoctl.design.paths.inputs import REGULAR
+from holoctl.design.paths.regular_coordinates import regular_coordinates
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.dynamics.actuation_side import actuation_side
 from holoctl.mechanism.bound_limits import bound_limits
@@ -30,7 +32,7 @@ from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.partition import partition
+from holoctl.projector.partition import Partition, partition
 
 __all__ = ["CrossingControl", "CrossingReport"]
 
@@ -195,6 +197,7 @@ class CrossingControl:
         self._bound = bound_limits(mech, requested_limits(mech, limits, "limits") or Limits())
         models = int(min(MOST_MODELS, max(2, np.ceil(trajectory.duration / MODEL_EVERY))))
         part = trajectory.partition or partition(mech, trajectory.q[0])
+        _check_regular(trajectory, part)
         if Q is None:
             unit = 1.0 / (ERROR * mech.column_scale[part.independent])
             Q = np.concatenate([unit, TICKS_OF_RATE * dt * unit]) ** 2
@@ -300,3 +303,15 @@ class CrossingControl:
             "plan with margin= or with more friction",
             kind="type 2", value=here.sigma, time=time, q=q.copy(),
         )  # fmt: skip
+
+
+def _check_regular(trajectory: Trajectory, part: Partition) -> None:
+    """Raise `InputError` if the independent coordinates do not determine the motion somewhere."""
+    mech, own = trajectory.mech, part.independent.tolist()
+    least = regular_coordinates(mech, part, trajectory.q, own, len(own))[1]
+    if least < REGULAR:
+        raise InputError(
+            f"{mech.name}: no choice of {len(own)} coordinates determines the motion all along the "
+            f"trajectory (smallest singular value {least:.2g}, scaled), so one regulator does not "
+            "serve; take a shorter one"
+        )

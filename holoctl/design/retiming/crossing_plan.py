@@ -23,7 +23,13 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import LimitError, SingularityError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.closing.rank import scaled_jacobian
-from holoctl.design.paths.closed_path import CURVE_CLOSED, ClosedPath, between, with_nodes
+from holoctl.design.paths.closed_path import (
+    CURVE_CLOSED,
+    CURVE_SHORTEST,
+    ClosedPath,
+    between,
+    with_nodes,
+)
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.dynamics import Dynamics, dynamics_along, speed_forces
 from holoctl.design.paths.inputs import REGULAR
@@ -40,7 +46,7 @@ from holoctl.design.retiming.crossing_program import (
     usual_speed,
 )
 from holoctl.design.retiming.limit_rows import effort_range, joint_rows
-from holoctl.design.retiming.result import least_of_task
+from holoctl.design.retiming.result import RETIME_ACTIVE, fast, least_of_task
 from holoctl.design.retiming.solve import (
     RETIME_OVER,
     RETIME_ROUNDS,
@@ -48,7 +54,7 @@ from holoctl.design.retiming.solve import (
     RETIME_SLOW,
     RetimingProblem,
 )
-from holoctl.dynamics.actuation_side import hold_of_motors, least_held_motion
+from holoctl.dynamics.actuation_side import has_sides, hold_of_motors, least_held_motion
 from holoctl.projector.partition import partition
 
 __all__ = ["planned_crossing"]
@@ -72,6 +78,9 @@ CHECKED = (0.25, 0.5, 0.75)
 
 TIGHTENED = 6
 """Largest number of times that limits are tightened where they are exceeded between nodes."""
+
+MOST_TIGHTER = 0.1
+"""Limits are tightened by at most this share at once."""
 
 TWO_LOST = 1e-6
 """A further motion is lost if its singular value is below this share of the largest."""
@@ -122,7 +131,7 @@ def planned_crossing(task: RetimingProblem, path: ClosedPath, found: Type2) -> T
             over, best = float(excess.max()), solved
         if over <= RETIME_OVER:
             break
-        more = np.where(excess > 0.5 * RETIME_OVER, excess, 0.0)
+        more = np.where(excess > 0.5 * RETIME_OVER, np.minimum(excess, MOST_TIGHTER), 0.0)
         tight = tight + np.maximum(np.append(more, 0.0), np.append(0.0, more))
     if best is None:
         raise _impossible(task, plan)
@@ -145,6 +154,9 @@ def _places(path: ClosedPath, found: Type2) -> list[float]:
     def det(s: float) -> float:
         return float(np.linalg.det(_nodes_at(path, [s]).gamma[0].T @ path.system.mech.B))
 
+    if not has_sides(path.system.mech, path.system.part):
+        why = "crossings are planned for mechanisms with as many motors as motions, all driven"
+        raise _refused(path, found.places[0], why)
     places, last = [], -np.inf
     crossed = [one != two for one, two in pairwise(found.sides)] or [False] * len(found.places)
     for s, crosses in zip(found.places, crossed, strict=True):
@@ -331,8 +343,9 @@ def _timed(path: ClosedPath, b: BSpline) -> tuple[ClosedPath, Curve]:
         curve = curve_through(system.mech, t, path.q, v, a)
         errors = np.array([system.rows.at(q)[2] for q in curve.between()[0]])
         wide = errors > max(CURVE_CLOSED, system.part.tolerance)
-        if not wide.any():
-            return path, curve
+        length = np.diff(path.s)
+        if not wide.any() or float(length[wide].min()) < CURVE_SHORTEST * float(length.sum()):
+            return path, curve  # `Trajectory` checks that it is closed
         path = with_nodes(path, (0.5 * (path.s[1:] + path.s[:-1]))[wide])
 
 
@@ -346,10 +359,8 @@ def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Tra
     v, a = path.d1 * np.sqrt(x), path.d2 * x + path.d1 * slope
     places = np.searchsorted(path.s, plan.there.path.s)
     regular = ~np.isin(np.arange(path.s.size), places)
-    u, sides = (
-        np.zeros((path.s.size, mech.nu)),
-        [_efforts_at(plan, k, b) for k in range(places.size)],
-    )
+    sides = [_efforts_at(plan, k, b) for k in range(places.size)]
+    u = np.zeros((path.s.size, mech.nu))
     u[regular] = _efforts(dynamics_along(path.where(regular), task.f_ext, at_singular=True), b)
     u[places] = [two[1] for two in sides]
     excess = max(0.0, float(_excess(task, plan, solved).max()))
@@ -365,9 +376,28 @@ def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Tra
     chosen = partition(mech, path.q[0], independent=names) if least > REGULAR else part
     value, place = least_of_task(path, curve.x)
     return Trajectory(
-        mech, curve.x, path.q, v, a, u, chosen, excess=excess, curve=curve, cross=True,
-        task_value=value, task_place=place, crossings=tuple(crossings),
+        mech, curve.x, path.q, v, a, u, chosen, _active(task, path, b, u), excess, curve,
+        cross=True, task_value=value, task_place=place, crossings=tuple(crossings),
     )  # fmt: skip
+
+
+def _active(
+    task: RetimingProblem, path: ClosedPath, b: BSpline, u: Array
+) -> tuple[tuple[str, ...], ...]:
+    """Names of the limits that are active at both ends of each interval."""
+    mech, bound, x = path.system.mech, task.bound, np.maximum(b(path.s), 0.0)
+    sd, slope, rows = np.sqrt(x), 0.5 * b.derivative()(path.s), joint_rows(path, bound)
+    lower, upper = effort_range(path, bound, sd)
+    with np.errstate(invalid="ignore"):
+        size = RETIME_ACTIVE * np.fmax(np.abs(bound.effort[0]), np.abs(bound.effort[1]))
+        at = np.hstack([
+            (u >= upper - size) | (u <= lower + size),
+            rows.a * slope[:, None] + rows.b * x[:, None] + rows.c >= -RETIME_ACTIVE,
+            fast(path, bound, sd) >= 1.0 - RETIME_ACTIVE,
+        ])  # fmt: skip
+    names = [*mech.actuator_names, *rows.names, *(f"{name}.velocity" for name in bound.names)]
+    both = at[1:] & at[:-1]
+    return tuple(tuple(dict.fromkeys(names[k] for k in np.flatnonzero(x))) for x in both)
 
 
 def _impossible(task: RetimingProblem, plan: _Plan) -> LimitError:

@@ -14,8 +14,9 @@ from holoctl.design.paths.task_path import TaskDrive
 from holoctl.design.paths.trajectory import TimeLaw, Trajectory
 from holoctl.design.retiming.limit_rows import effort_range, limited_along
 from holoctl.design.retiming.solve import Profile, RetimingProblem, at_both_ends, rows_at
+from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["CheckedSolution", "checked", "least_of_task", "trajectory_of"]
+__all__ = ["RETIME_ACTIVE", "CheckedSolution", "checked", "fast", "least_of_task", "trajectory_of"]
 
 RETIME_ACTIVE = 2e-3
 """A limit is active if the value is within this share of it."""
@@ -95,19 +96,19 @@ def _active(task: RetimingProblem, profile: Profile) -> tuple[tuple[str, ...], .
     rows = rows_at(task, dyn, sd)
     first, last = at_both_ends(rows, profile.b, profile.sdd)
     at = np.maximum(first, last) >= -RETIME_ACTIVE
-    fastest = _fast(task, dyn, sd)
-    fast = np.maximum(fastest[:-1], fastest[1:]) >= 1.0 - RETIME_ACTIVE
+    rates = fast(dyn.path, task.bound, sd)
+    at_most = np.maximum(rates[:-1], rates[1:]) >= 1.0 - RETIME_ACTIVE
     bound, found = task.bound, []
     for i in range(profile.sdd.size):
         names = [name for k in np.flatnonzero(at[i]) for name in rows.names[k].split("+")]
-        names += [f"{bound.names[k]}.velocity" for k in np.flatnonzero(fast[i])]
+        names += [f"{bound.names[k]}.velocity" for k in np.flatnonzero(at_most[i])]
         found.append(tuple(dict.fromkeys(names)))
     return tuple(found)
 
 
-def _fast(task: RetimingProblem, dyn: Dynamics, sd: Vector) -> Array:
+def fast(path: ClosedPath, bound: BoundLimits, sd: Vector) -> Array:
     """Rates over their limits (n, l)."""
-    _, rates, _ = limited_along(dyn.path, task.bound)
-    lower, upper = task.bound.velocity
+    _, rates, _ = limited_along(path, bound)
+    lower, upper = bound.velocity
     found: Array = np.maximum(rates * sd[:, None] / upper, rates * sd[:, None] / lower)
     return found
