@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pickle
+
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.interpolate import CubicSpline
 from support import shared
 from test_type_2 import LIMITS, across, five_bar
-from zoo import add_body, at, bar, vertical
+from zoo import add_body, at, bar, slider_crank, vertical
 
 import holoctl as hc
 
@@ -278,6 +282,111 @@ def test_feed_forward_of_a_regulator_is_right_beside_the_crossing():
     for k, t in enumerate(law.times[:-2]):
         expected = efforts(there, t + 0.5e-3)
         assert law.u[k] == pytest.approx(expected, abs=1e-6 * most)
+
+
+def at_top_speed():
+    """A slider-crank, driven at its slider, over both dead points within 35 ms."""
+
+    def made():
+        mech = slider_crank("slider")
+        ways = closed_at(mech, "crank", np.linspace(0.5, 0.5 + 2.0 * np.pi, 73))[::3]
+        return hc.retime(mech, ways, hc.Limits(effort=2000.0), 120, cross=True)
+
+    return shared("planned crossing at top speed", made)
+
+
+def followed(there, control, plant, wait):
+    return hc.simulate(
+        plant, control, there.q[0], there.v[0], there.duration + wait, frequency=1000.0,
+        integrator=hc.Integrator(at_actuation_singularity="record"),
+    )  # fmt: skip
+
+
+def test_two_crossings_within_a_short_time_are_told_apart():
+    there = at_top_speed()
+    assert np.diff([one.t for one in there.crossings]) < 0.05
+    control = hc.CrossingControl(there.mech, there, room(there))
+    run = followed(there, control, there.mech, 0.1)
+    assert len(run.type_2_at) == 2
+    assert control.last.side == 1
+
+
+def test_the_wrong_side_is_an_error_at_the_end_and_in_every_run():
+    mech = five_bar()
+    path = hc.FrameTask("tip", "x y"), [[0.01, y] for y in np.linspace(0.3, 0.15, 9)]
+    there = hc.retime(mech, path, hc.Limits(effort=8.0), 60, cross=True)
+    assert there.duration - there.crossings[0].t < 0.05
+    control = hc.CrossingControl(mech, there, room(there))
+    stiff = mech.with_forces([hc.JointFriction(coulomb={"left_rod": 6.0, "right_rod": 6.0})])
+    for _ in range(2):  # without a reset
+        with pytest.raises(hc.SingularityError, match="did not cross"):
+            followed(there, control, stiff, 0.0)
+
+
+def test_a_control_is_of_the_model_and_the_crossings_of_the_plan():
+    there, _ = planned("five_bar")
+    mech = there.mech
+    with pytest.raises(hc.InputError, match="cannot be copied or pickled"):
+        pickle.dumps(hc.CrossingControl(mech, there))
+    laden = hc.retime(mech, across(), hc.Limits(effort=4.0), 60, payload=("tip", 0.3), cross=True)
+    assert hc.CrossingControl(laden.mech, laden).measured == ()
+    with pytest.raises(hc.InputError, match="planned for another model"):
+        hc.CrossingControl(mech, laden)
+    slow = dataclasses.replace(
+        there, t=2.0 * there.t, v=0.5 * there.v, a=0.25 * there.a, curve=None, law=None
+    )
+    assert slow.crossings == ()
+    assert len(slow.type_2_at) == 1
+    with pytest.raises(hc.InputError, match="1 type-2 singularity, of which 0 are planned"):
+        hc.CrossingControl(mech, slow)
+
+
+def test_few_nodes_of_a_motion_through_a_singularity_are_closed_between():
+    there, _ = planned("five_bar")
+    t = np.linspace(0.0, there.duration, 24)
+    q, v, a = (np.array(x) for x in zip(*map(there.state, t), strict=True))
+    found = hc.Trajectory(there.mech, t, q, v, a, np.zeros((24, 2)), there.partition, cross=True)
+    assert found.type_2_at == pytest.approx(there.type_2_at, abs=1e-5)
+
+
+def test_a_function_of_configurations_crosses_too():
+    there, _ = planned("five_bar")
+    s = np.linspace(*there.curve.x[[0, -1]], 41)
+    along = CubicSpline(np.linspace(0.0, 1.0, 41), [there.curve.at(x).q for x in s])
+    found = hc.retime(there.mech, along, LIMITS, 60, cross=True)
+    assert found.duration == pytest.approx(there.duration, rel=0.1)  # it stands at its ends
+    assert len(found.crossings) == 1
+
+
+def test_more_motors_than_motions_are_told():
+    base = five_bar().model.copy()
+    add_body(base, 0, pin.JointModelRZ(), at(-0.3), "wheel", bar(0.1, 0.2))
+    mech = hc.Mechanism(
+        base, [*five_bar().constraints, hc.Coupling({"wheel": 1.0, "left": -3.0}, name="gear")],
+        ["wheel", "left", "right"], reference=np.append(five_bar().reference, 6.0), name="geared",
+    )  # fmt: skip
+    with pytest.raises(hc.SingularityError, match="as many motors as motions"):
+        hc.retime(mech, across(), LIMITS, 60, cross=True)
+
+
+def test_feed_forward_of_an_ordinary_motion_ends_each_tick_at_its_velocity():
+    """Accelerations jump within ticks: in the middle of a tick they are not those of the tick."""
+    mech = hc.load(hc.robot_file("stewart"))
+    here = mech.motor_positions(hc.assemble(mech)[0])
+    there = hc.retime(
+        mech,
+        np.array([here, here + 0.02 * np.sin(np.arange(6.0))]),
+        hc.Limits(acceleration=3.0),
+        40,
+    )
+    law = hc.lqr_along(mech, there, 1e4, 1.0, models=11)
+    run = hc.simulate(mech, law.controller(), there.q[0], there.v[0], there.duration)
+    off = [
+        np.abs(pin.difference(mech.model, there.state(t).q, q))
+        for t, q in zip(run.t, run.q, strict=True)
+    ]
+    assert np.max(off) < 1e-5
+    assert np.abs(there.a).max() > 1.0
 
 
 def test_what_a_crossing_control_refuses():

@@ -11,12 +11,14 @@ robots".
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Vector, finite, instant, listing, number, quiet, stored
+from holoctl.base.checks import Vector, counted, finite, instant, listing, number, quiet, stored
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.control.effort_bounds import effort_bounds
@@ -27,6 +29,7 @@ from holoctl.design.paths.inputs import REGULAR
 from holoctl.design.paths.regular_coordinates import regular_coordinates
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.dynamics.actuation_side import actuation_side
+from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.default_limits import requested_limits
@@ -46,8 +49,19 @@ MODEL_EVERY = 2e-3  # s
 MOST_MODELS = 201
 """Interval between linear models, and their largest number."""
 
+_MANY = "type-2 singularities"
+
 JUDGED = 0.05  # s
-"""The side is judged this long after a planned crossing: a late crossing is one too."""
+"""The side is judged this long after a planned crossing, for a late crossing is one too; at the
+latest half-way to the next crossing, and at the end of the motion."""
+
+
+BESIDE = 1e-3
+"""Distance from a crossing, as a share of the duration, at which efforts are compared with those of
+the plan."""
+
+AS_PLANNED = 0.5
+"""They may differ by this share of the largest effort."""
 
 
 class CrossingReport(NamedTuple):
@@ -98,6 +112,7 @@ class CrossingControl:
     Parameters
     ----------
     mech : Mechanism
+        ``trajectory.mech``, or another that needs nearly the planned efforts.
     trajectory : Trajectory
         ``hc.retime(..., cross=True)``.
     limits : Limits, "model" or None, optional
@@ -134,8 +149,10 @@ class CrossingControl:
     Raises
     ------
     InputError
-        For wrong shapes, names and weights; a trajectory without coordinates that are regular along
-        it; sensors that do not determine the state at a crossing, without `blind`.
+        For wrong shapes, names and weights; a trajectory through singularities that are not planned
+        to be crossed, or planned for another model (payload, external forces), or without
+        coordinates that are regular along it; sensors that do not determine the state at a
+        crossing, without `blind`.
     NotActuatedError, InconsistentError, SingularityError
         As `lqr_along`.
 
@@ -148,8 +165,9 @@ class CrossingControl:
 
     Notes
     -----
-    A tick raises `SingularityError` if 0.05 s after a planned crossing the robot is on the wrong
-    side, and the errors of the estimator if the state is lost.
+    A tick raises `SingularityError` if the robot is on the wrong side 0.05 s after a planned
+    crossing, or half-way to the next one, or at the end of the motion, and the errors of the
+    estimator if the state is lost.
 
     References
     ----------
@@ -190,6 +208,13 @@ class CrossingControl:
                 "trajectory must be a Trajectory, such as hc.retime(..., cross=True); got "
                 f"{type(trajectory).__name__}"
             )
+        met, planned = len(trajectory.type_2_at), len(trajectory.crossings)
+        if met != planned:
+            raise InputError(
+                f"{mech.name}: the trajectory meets {counted(met, 'type-2 singularity', _MANY)}, of"
+                f" which {planned} are planned: efforts are unbounded near the others; plan them "
+                "with hc.retime(..., cross=True)"
+            )
         blind = number("blind", blind, "s")
         if not 0.0 <= blind < trajectory.duration:
             raise InputError(f"blind must be from 0 to below the duration, s; got {blind:g}")
@@ -198,6 +223,7 @@ class CrossingControl:
         models = int(min(MOST_MODELS, max(2, np.ceil(trajectory.duration / MODEL_EVERY))))
         part = trajectory.partition or partition(mech, trajectory.q[0])
         _check_regular(trajectory, part)
+        _check_planned(mech, trajectory, part)
         if Q is None:
             unit = 1.0 / (ERROR * mech.column_scale[part.independent])
             Q = np.concatenate([unit, TICKS_OF_RATE * dt * unit]) ** 2
@@ -209,6 +235,7 @@ class CrossingControl:
         )
         self._side = actuation_side(mech, self.feedback.partition)
         self._first = self._side(scaled_jacobian(mech, trajectory.q[0], 0.0)[0]).sign
+        self._judged = _judged(trajectory, dt)
         self._sensors = None
         if measured is not None or blind:
             names = mech.actuated if measured is None else measured
@@ -221,11 +248,17 @@ class CrossingControl:
         sensed = f", from {listing(self.measured, 6)}" if self.measured else ""
         return f"<CrossingControl of {self.feedback.mech.name!r}: {n} crossings{sensed}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InputError(
+            "a CrossingControl remembers the state of its run: it cannot be copied or pickled; "
+            "make another one for each loop"
+        )
+
     def reset(self) -> None:
         """Begin another run: the mechanism is at the start of the trajectory."""
         if self._sensors is not None:
             self._sensors.reset()
-        self._judged = [c.t for c in self.trajectory.crossings]
+        self._past = 0
         self._last = 0.0, True, np.zeros(0), np.zeros(0)
 
     @quiet
@@ -268,8 +301,11 @@ class CrossingControl:
         u: Vector = np.minimum(np.maximum(wanted, lower), upper)
         if not finite(u):
             raise InputError("the torque is not finite: q or v is out of range")
-        if not blind and self._judged and t > self._judged[0] + JUDGED:
-            self._judge(q)
+        past = bisect(self._judged, t)
+        if past > self._past and not blind:
+            self._judge(q, past)
+        if past < self._past or not blind:  # time that goes back begins another run
+            self._past = past
         self._last = t, blind, q.copy(), u != wanted
         return u if out is None else stored("out", out, u)
 
@@ -288,11 +324,11 @@ class CrossingControl:
         here = self._side(scaled_jacobian(self.feedback.mech, q, 0.0)[0])
         return CrossingReport(t, blind, saturated, here.sigma, int(here.sign * self._first))
 
-    def _judge(self, q: Vector) -> None:
-        """Raise `SingularityError` if the robot is on the wrong side."""
-        time = self._judged.pop(0)
-        crossed = len(self.trajectory.crossings) - len(self._judged)
-        mech = self.feedback.mech
+    def _judge(self, q: Vector, past: int) -> None:
+        """Raise `SingularityError` if the robot is on the wrong side after `past` judgements."""
+        crossings = self.trajectory.crossings
+        crossed = min(past, len(crossings))
+        mech, time = self.feedback.mech, crossings[crossed - 1].t
         here = self._side(scaled_jacobian(mech, q, 0.0)[0])
         if here.sign * self._first == self.trajectory.sides[crossed]:
             return
@@ -315,3 +351,34 @@ def _check_regular(trajectory: Trajectory, part: Partition) -> None:
             f"trajectory (smallest singular value {least:.2g}, scaled), so one regulator does not "
             "serve; take a shorter one"
         )
+
+
+def _check_planned(mech: Mechanism, trajectory: Trajectory, part: Partition) -> None:
+    """Raise `InputError` if beside a crossing the efforts of the motion are not the planned ones: a
+    model for which a motion was not planned needs unbounded efforts there."""
+    away, most = BESIDE * trajectory.duration, float(np.abs(trajectory.u).max())
+    for t in (c.t + x for c in trajectory.crossings for x in (-away, away)):
+        u = inverse_dynamics(
+            mech, *trajectory.state(t), coordinates="all", inconsistent="project", t=t,
+            partition=part,
+        ).u  # fmt: skip
+        planned = np.array([np.interp(t, trajectory.t, x) for x in trajectory.u.T])
+        off = float(np.abs(u - planned).max())
+        if not off <= AS_PLANNED * most:
+            raise InputError(
+                f"{mech.name}: the trajectory was planned for another model: beside the crossing "
+                f"at t = {t:.4g} s its efforts differ from those of this one by {off:.3g}, and are "
+                f"at most {most:.3g} (N m or N); give trajectory.mech, which has the payload; "
+                "f_ext= of a plan is not known here"
+            )
+
+
+def _judged(trajectory: Trajectory, dt: float) -> list[float]:
+    """Times at which the side is judged, increasing: after each crossing, and at the end."""
+    times, end = [c.t for c in trajectory.crossings], trajectory.duration
+    if not times:
+        return []
+    last = max(end - 2.0 * dt, 0.5 * (times[-1] + end))  # a loop may end before the motion
+    following = [*(0.5 * (one + two) for one, two in pairwise(times)), last]
+    found = [min(one + JUDGED, most) for one, most in zip(times, following, strict=False)]
+    return [*found, last] if found[-1] < last else found

@@ -77,9 +77,9 @@ def lqr_along(
     """The regulator of least ``integral x' Q x + u' R u + x(end)' Qf x(end)`` along a motion.
 
     x and u are deviations from the trajectory and from its efforts. These efforts are computed here
-    for each tick from all accelerations in the middle of the tick, so that they are right also
-    close to a type-2 singularity that the motion crosses; if accelerations jump within the tick,
-    from its mean acceleration.
+    for each tick, in the middle of the tick with its mean acceleration. For a motion that crosses a
+    type-2 singularity, close to which a small error of it is a large effort, the acceleration is
+    that in the middle, except where accelerations jump within the tick.
 
     Parameters
     ----------
@@ -300,8 +300,10 @@ def _backwards(
 def _followed(
     mech: Mechanism, part: Partition, trajectory: Any, dt: float, ticks: int, u_end: Vector
 ) -> tuple[Array, Array, Array]:
-    """States at all ticks, and the efforts held over each; the last efforts hold the end."""
-    end = trajectory.duration
+    """States at all ticks, and the efforts held over each; the last efforts hold the end. For an
+    ordinary motion they are those of the mean acceleration, with which velocities agree at the end
+    of each tick."""
+    end, crosses = trajectory.duration, bool(getattr(trajectory, "type_2_at", ()))
     states = [_state(mech, trajectory, min(k * dt, end)) for k in range(ticks + 1)]
     q, v, a = (np.array([s[i] for s in states]) for i in range(3))
     v[-1] = 0.0
@@ -315,7 +317,8 @@ def _followed(
         there = _state(mech, trajectory, t)
         mean, smooth = (v[k + 1] - v[k]) / dt, (a[k] + 4.0 * there[2] + a[k + 1]) / 6.0
         jump = largest((mean - smooth) / mech.column_scale)
-        if jump > JUMPS * (1.0 + largest(mean / mech.column_scale)) or k == ticks - 1:
+        jumps = jump > JUMPS * (1.0 + largest(mean / mech.column_scale)) or k == ticks - 1
+        if jumps or not crosses:
             u[k] = _efforts(mech, part, there[0], there[1], mean, t)
         else:
             u[k] = _efforts_at(mech, part, trajectory, t)

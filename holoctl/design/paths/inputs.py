@@ -254,6 +254,10 @@ REGULAR = 1e-2  # scaled
 determine the motion is at least this at all way-points."""
 
 
+FUNCTION_PLACES = 25
+"""Places at which a function of s is evaluated to choose them."""
+
+
 def checked_path(start: PathStart, path: Any, has_start: bool, cross: bool = False) -> CheckedPath:
     """A path of `retime`, checked; with `cross` configurations may lie on both sides of a type-2
     singularity.
@@ -270,7 +274,7 @@ def checked_path(start: PathStart, path: Any, has_start: bool, cross: bool = Fal
         task, along, knots, q = task_path(start.mech, path, start.q, count, owner)
         return CheckedPath(system_of(start.mech, start.part, task, start.idle), along, knots, q)
     if callable(path):
-        return _of_function(start, path, owner)
+        return _of_function(start, path, owner, cross)
     points = way_points(start.mech, path, owner)
     mech = start.mech
     start = at_first(start, points[0], has_start)
@@ -315,7 +319,9 @@ def motor_values(mech: Mechanism, drive: Coordinates, points: Array) -> Array:
     return values
 
 
-def _of_function(start: PathStart, path: Callable[[float], Any], owner: str) -> CheckedPath:
+def _of_function(
+    start: PathStart, path: Callable[[float], Any], owner: str, cross: bool
+) -> CheckedPath:
     mech = start.mech
     first = path(0.0)
     sizes = (mech.nu, mech.nq) if mech.actuated else (mech.nq,)
@@ -328,7 +334,11 @@ def _of_function(start: PathStart, path: Callable[[float], Any], owner: str) -> 
             f" d, dd), each (nu,); got {size} numbers at s = 0"
         )
     of_motors = size == mech.nu and bool(mech.actuated)
-    drive = driven(start, size)
+    across = None
+    if cross and not (of_motors or whole):
+        places = np.linspace(0.0, 1.0, FUNCTION_PLACES).tolist()
+        across = np.array([_numbers(path(s), size, s, owner) for s in places])
+    drive = driven(start, size, across)
     if not of_motors:
         start = at_first(start, numbers(owner, first[0] if whole else first), False)
     order = [mech.actuated.index(n) for n in drive.labels] if of_motors else []

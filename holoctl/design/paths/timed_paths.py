@@ -68,12 +68,19 @@ def nodes_through(
 
 
 def curve_of_nodes(
-    mech: Mechanism, part: Partition | None, t: Vector, q: Array, v: Array, a: Array
+    mech: Mechanism,
+    part: Partition | None,
+    t: Vector,
+    q: Array,
+    v: Array,
+    a: Array,
+    cross: bool = False,
 ) -> tuple[Curve, Partition]:
     """A curve through nodes that is also closed between them.
 
-    If the polynomials are not closed, driven coordinates, first those of motors, follow the
-    polynomials, and the others follow from the constraints.
+    If the polynomials are not closed, driven coordinates, first those of motors, or with `cross`
+    those that are regular also at type-2 singularities, follow the polynomials, and the others
+    follow from the constraints.
 
     Raises
     ------
@@ -102,7 +109,7 @@ def curve_of_nodes(
         return curve, part
     begin = PathStart(mech, first, part, np.zeros((mech.nv, 0)))
     try:
-        drive = driven(begin, mech.nq)
+        drive = driven(begin, mech.nq, q if cross else None)
     except InputError as error:
         raise InputError(
             f"Trajectory: it is not closed between its nodes, and cannot be closed there: {error}; "

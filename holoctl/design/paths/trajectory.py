@@ -246,11 +246,12 @@ class Trajectory:
         if self.curve is None:
             nodes = self.t, self.q, self.v, self.a
             with _in_time():
-                curve, part = curve_of_nodes(mech, self.partition, *nodes)
+                curve, part = curve_of_nodes(mech, self.partition, *nodes, self.cross)
             object.__setattr__(self, "curve", curve)
             object.__setattr__(self, "partition", part)
             object.__setattr__(self, "task_value", np.inf)  # of another curve, if any
             object.__setattr__(self, "task_place", np.nan)
+            object.__setattr__(self, "crossings", ())
         if self.law is None:
             one, none = np.ones(n), np.zeros(n - 1)
             object.__setattr__(self, "law", TimeLaw(self.t, self.t, one, none))
@@ -269,7 +270,7 @@ class Trajectory:
         refused = type_2_error(mech, part, self.curve, found, self.type_2_at)
         if refused is not None and not self.cross:
             raise refused
-        if refused is not None and not self.crossings:
+        if refused is not None and len(self.crossings) != len(found.places):
             log.warning("%s; accepted with cross=True, for which no crossing is planned", refused)
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.optimize import brentq
 
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Array, Vector, counted
 from holoctl.base.errors import LimitError, SingularityError
 from holoctl.base.linalg import null_space_by_svd
 from holoctl.closing.rank import scaled_jacobian
@@ -79,8 +79,11 @@ CHECKED = (0.25, 0.5, 0.75)
 TIGHTENED = 6
 """Largest number of times that limits are tightened where they are exceeded between nodes."""
 
-MOST_TIGHTER = 0.1
-"""Limits are tightened by at most this share at once."""
+KEPT = 2e-2
+"""A motion that exceeds a limit between nodes by more than this share of it is none."""
+
+TIGHTER = 0.5
+"""Largest share by which limits are tightened at once."""
 
 TWO_LOST = 1e-6
 """A further motion is lost if its singular value is below this share of the largest."""
@@ -131,10 +134,10 @@ def planned_crossing(task: RetimingProblem, path: ClosedPath, found: Type2) -> T
             over, best = float(excess.max()), solved
         if over <= RETIME_OVER:
             break
-        more = np.where(excess > 0.5 * RETIME_OVER, np.minimum(excess, MOST_TIGHTER), 0.0)
+        more = np.where(excess > 0.5 * RETIME_OVER, np.minimum(excess, TIGHTER), 0.0)
         tight = tight + np.maximum(np.append(more, 0.0), np.append(0.0, more))
-    if best is None:
-        raise _impossible(task, plan)
+    if best is None or over > KEPT:
+        raise _impossible(task, plan, over)
     return _trajectory(task, plan, best)
 
 
@@ -149,6 +152,14 @@ def _finer(task: RetimingProblem, plan: _Plan) -> _Plan:
 
 def _places(path: ClosedPath, found: Type2) -> list[float]:
     """The s at which det A changes its sign."""
+    mech, part = path.system.mech, path.system.part
+    if not has_sides(mech, part):
+        raise _refused(
+            path, found.places[0],
+            "that is for as many motors as motions, which drive all of them; it has "
+            f"{counted(mech.nu, 'motor')}, of which {part.actuation_rank} suffice for "
+            f"{counted(mech.nv - part.rank, 'motion')}",
+        )  # fmt: skip
     near = APART * float(path.s[-1] - path.s[0])
 
     def det(s: float) -> float:
@@ -400,11 +411,13 @@ def _active(
     return tuple(tuple(dict.fromkeys(names[k] for k in np.flatnonzero(x))) for x in both)
 
 
-def _impossible(task: RetimingProblem, plan: _Plan) -> LimitError:
-    """The error for a path that no motion within the limits crosses: what prevents it."""
+def _impossible(task: RetimingProblem, plan: _Plan, over: float) -> LimitError:
+    """The error for a path that no motion within the limits crosses: what prevents it; `over` is
+    the excess of the best that was found, inf without one."""
     mech, usual = plan.path.system.mech, float(np.sqrt(usual_speed(plan.dyn, task.bound)))
     at = np.full(plan.path.s.size, usual)
-    excess = least_excess(plan.dyn, task.bound, plan.singular, at)
+    found = np.isfinite(over)
+    excess = over if found else least_excess(plan.dyn, task.bound, plan.singular, at)
     alone = [excess_at(plan.dyn, task.bound, one, usual) for one in plan.singular]
     worst = int(np.argmax([np.inf if e is None else e for e in alone]))
     there = alone[worst]
@@ -423,7 +436,8 @@ def _impossible(task: RetimingProblem, plan: _Plan) -> LimitError:
             "the speed that it needs there cannot be reached and left within the limits: a longer "
             "path, or another place of the crossing on it, may allow it"
         )
-    more = "" if excess is None else f" (efforts exceed their limits by {100.0 * excess:.3g} %)"
+    what = "the best that was found exceeds limits" if found else "efforts exceed their limits"
+    more = "" if excess is None else f" ({what} by {100.0 * excess:.3g} %)"
     return LimitError(
         f"{mech.name}: no motion within the limits crosses the type-2 (actuation) singularity at "
         f"s = {plan.there.path.s[worst]:.6g}: {why}{more}; take a path that crosses elsewhere or "
