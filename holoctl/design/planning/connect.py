@@ -68,8 +68,8 @@ MOST_STRAIGHT, BEFORE_CROSSING, AFTER_CROSSING, ACROSS_COUNTS = 1000, 300, 3000,
 """Most steps of a straight walk, of a search before ways across a singularity are tried, and of one
 after each of them; the number of steps that a way counts."""
 
-ROOM = (1.2, 2.5)
-"""A search keeps this many margins; the second, if its path falls below the margin between its
+ROOM = (1.2, 2.5, 5.0)
+"""A search keeps this many margins; the next number, if its path falls below the margin between its
 places."""
 
 BEYOND = 1.5
@@ -176,7 +176,8 @@ def connect(
     Returns
     -------
     ConnectedPath
-        ``hc.retime(mech, path.q)`` follows it.
+        ``hc.retime(mech, path.q)`` follows it, with ``cross=True`` if it passes a singularity. One
+        way-point if start and goal are the same.
 
     Raises
     ------
@@ -199,7 +200,12 @@ def connect(
     Notes
     -----
     Collisions are not checked. If rows are redundant, the path also avoids configurations in which
-    the chosen rows become dependent. Without as many motors as motions there are no sides.
+    the chosen rows become dependent. Without as many motors as motions there are no sides. `retime`
+    holds idle motions still, also where the path turns them.
+
+    `retime` crosses a singularity in one motion if the same coordinates determine the motion on all
+    of the path. If not, follow three parts, at rest between them: up to some way-points before
+    ``path.crossing``, the stretch about it, and the rest.
 
     References
     ----------

@@ -5,8 +5,9 @@
 N is an orthonormal basis of the velocities at the start of the step (scaled): the step is a chart
 of the manifold about it. It is accepted by the rule of closing/continuation.py for [G; N']. Where
 the motors determine the motion, [G; B'] passes the same rule, so that no type-2 singularity lies
-within the step, and the smallest singular value of gamma' B stays above a margin. Limits of
-positions are kept.
+within the step, and the smallest singular value of gamma' B stays above a margin. With idle motions
+or other numbers of motors, det(L' L1) det(R' R1) > 0 instead, where N' B = U S R' and L = N U at
+both ends: the sign changes where a singular value passes zero. Limits of positions are kept.
 Reference: L. Jaillet and J. Porta, "Path planning under kinematic constraints by rapidly exploring
 manifolds", IEEE Transactions on Robotics, 2013.
 """
@@ -71,6 +72,8 @@ class ManifoldPlace(NamedTuple):
         The smallest singular value of gamma' B, scaled; inf without motors.
     second : float
         The next one; inf without one.
+    held : tuple of (nv, k) and (nu, k) arrays
+        The motions that the motors drive, and the motors: L = N U and R of N' B = U S R'.
     """
 
     q: Vector
@@ -80,6 +83,7 @@ class ManifoldPlace(NamedTuple):
     driven: Factored | None
     sigma: float
     second: float
+    held: tuple[Array, Array]
 
     @property
     def signed(self) -> float:
@@ -223,7 +227,8 @@ class ManifoldSteps:
     def _one_side(self, here: ManifoldPlace, there: ManifoldPlace) -> bool:
         """Whether no type-2 singularity lies between two neighbours."""
         if here.driven is None or there.driven is None:
-            return True
+            pairs = zip(here.held, there.held, strict=True)
+            return bool(np.prod([np.linalg.det(x.T @ y) for x, y in pairs]) > 0.0)
         if not determinant_kept(there.driven.over(here.driven)):
             return False
         return not turned_over(here.driven.lu.solve(np.vstack([there.G, self.motors.T])))
@@ -235,11 +240,12 @@ class ManifoldSteps:
         if not chart.sign:
             return None
         if not rank:
-            return ManifoldPlace(q, G, N, chart, None, np.inf, np.inf)
-        sizes = np.linalg.svd(N.T @ self.motors, compute_uv=False)
+            return ManifoldPlace(q, G, N, chart, None, np.inf, np.inf, (N[:, :0], N[:, :0]))
+        U, sizes, R = np.linalg.svd(N.T @ self.motors, full_matrices=False)
+        held = N @ U[:, :rank], R[:rank].T
         second = float(sizes[rank - 2]) if rank > 1 else np.inf
         driven = factored(np.vstack([G, self.motors.T])) if self.square else None
-        return ManifoldPlace(q, G, N, chart, driven, float(sizes[rank - 1]), second)
+        return ManifoldPlace(q, G, N, chart, driven, float(sizes[rank - 1]), second, held)
 
 
 def manifold_steps(
