@@ -328,6 +328,25 @@ def test_retime_follows_it(name):
     assert found.duration > 0.1
 
 
+@pytest.mark.parametrize("through", [None, "type 2"])
+def test_redundant_rows_may_become_dependent_on_the_way(through):
+    """Bennett's ring turns all the way round; every choice of three of its six rows does not."""
+    mech = zoo.bennett()
+    start = hc.assemble(mech)[0]
+    estimator, home = hc.ClosedStateEstimator(mech, start=start), mech.motor_positions(start)
+    for turn in np.linspace(0.0, 2.5, 200):
+        goal, _ = estimator.state(home + turn, np.zeros(1))
+    assert sigma_and_side(mech, start)[1] != sigma_and_side(mech, goal)[1]
+    assert not hc.sheet(mech, start).proof
+    path = hc.connect(mech, start, goal, through=through)
+    assert (path.sides, path.crossing) == ((), None)
+    estimator = hc.ClosedStateEstimator(mech, start=start)
+    for q in along(mech, path):
+        found, _ = estimator.state(mech.motor_positions(q), np.zeros(1))
+        assert np.abs(pin.difference(mech.model, found, q)).max() < 1e-7
+        assert sigma_and_side(mech, q)[0] > 0.1
+
+
 def test_start_and_goal_may_be_the_same():
     mech = five_bar()
     start = placed(mech, 2.0, 1.1, (-1.0, 1.0))
@@ -354,7 +373,7 @@ def test_no_singularity_is_passed_beside_motions_that_no_motor_drives(margin):
     spinning = with_flywheel(mech)
     ends = [np.append(q, turn) for q, turn in ((up, 0.0), (down, 1.0), (other, 2.0))]
     with pytest.raises(hc.BranchError, match="no path"):
-        hc.connect(spinning, ends[0], ends[1], margin=margin, steps=600)
+        hc.connect(spinning, ends[0], ends[1], margin=margin, steps=300)
     path = hc.connect(spinning, ends[0], ends[2], margin=margin)
     assert path.sides == ()
     sides = {sigma_and_side(mech, q[:4])[1] for q in along(spinning, path)}
@@ -431,7 +450,8 @@ def test_a_controller_follows_paths_through_type_2():
         except hc.LimitError:  # the motors are too weak where it crosses
             continue
         except hc.InputError as error:
-            assert "no 2 single coordinates" in str(error)
+            if "no 2 single coordinates" not in str(error):
+                raise
             try:
                 plan = hc.retime(mech, path.q[first:last], **given)
             except hc.LimitError:
