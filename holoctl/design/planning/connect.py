@@ -437,11 +437,11 @@ def _finished(
     else:
         return None
     sigma = np.array([place.sigma for place in found])
-    sides = tuple(int(np.sign(x.signed)) for x in (ends if crosses else ends[:1]))
+    told = ends[: 1 + crosses] if ends[0].driven is not None else ()
+    sides = tuple(int(np.sign(x.signed)) for x in told)
     crossing = int(np.argmin(sigma)) if crosses else None
     q = read_only(np.array([place.q for place in found]))
-    name = rule.mech.name
-    return ConnectedPath(q, read_only(sigma), sides if ends[0].driven else (), crossing, tried, name)
+    return ConnectedPath(q, read_only(sigma), sides, crossing, tried, rule.mech.name)
 
 
 def _crosses_once(rule: ManifoldSteps, path: list[ManifoldPlace]) -> bool:
