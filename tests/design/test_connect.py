@@ -328,6 +328,58 @@ def test_retime_follows_it(name):
     assert found.duration > 0.1
 
 
+@pytest.mark.parametrize("through", [None, "type 2"])
+def test_redundant_rows_may_become_dependent_on_the_way(through):
+    """Bennett's ring turns all the way round; every choice of three of its six rows does not."""
+    mech = zoo.bennett()
+    start = hc.assemble(mech)[0]
+    estimator, home = hc.ClosedStateEstimator(mech, start=start), mech.motor_positions(start)
+    for turn in np.linspace(0.0, 2.5, 200):
+        goal, _ = estimator.state(home + turn, np.zeros(1))
+    assert sigma_and_side(mech, start)[1] != sigma_and_side(mech, goal)[1]
+    assert not hc.sheet(mech, start).proof
+    path = hc.connect(mech, start, goal, through=through)
+    assert (path.sides, path.crossing) == ((), None)
+    estimator = hc.ClosedStateEstimator(mech, start=start)
+    for q in along(mech, path):
+        found, _ = estimator.state(mech.motor_positions(q), np.zeros(1))
+        assert np.abs(pin.difference(mech.model, found, q)).max() < 1e-7
+        assert sigma_and_side(mech, q)[0] > 0.1
+
+
+def test_start_and_goal_may_be_the_same():
+    mech = five_bar()
+    start = placed(mech, 2.0, 1.1, (-1.0, 1.0))
+    for goal in (start, start + np.array([0.0, 2.0 * np.pi, 0.0, 0.0])):
+        path = hc.connect(mech, start, goal)
+        assert path.q.shape == (1, 4)
+        assert path.q[0] == pytest.approx(start, abs=1e-12)
+        assert (path.sides, path.crossing) == ((1,), None)
+
+
+def with_flywheel(mech):
+    """The mechanism, and a body that spins on the base, which no motor drives."""
+    model = mech.model.copy()
+    zoo.add_body(model, 0, pin.JointModelRZ(), zoo.at(1.0), "flywheel", zoo.bar(0.2))
+    return hc.Mechanism(model, mech.constraints, mech.actuated, name="flywheel")
+
+
+@pytest.mark.parametrize("margin", [1e-3, 1e-2])
+def test_no_singularity_is_passed_beside_motions_that_no_motor_drives(margin):
+    """There is no determinant then, and places on both sides are near to one another."""
+    mech = five_bar()
+    up, down = placed(mech, 2.0, 1.1, (-1.0, 1.0)), placed(mech, 2.0, 1.1, (-3.0, 3.0))
+    other = placed(mech, 0.9, 2.4, (-1.0, 1.0))
+    spinning = with_flywheel(mech)
+    ends = [np.append(q, turn) for q, turn in ((up, 0.0), (down, 1.0), (other, 2.0))]
+    with pytest.raises(hc.BranchError, match="no path"):
+        hc.connect(spinning, ends[0], ends[1], margin=margin, steps=300)
+    path = hc.connect(spinning, ends[0], ends[2], margin=margin)
+    assert path.sides == ()
+    sides = {sigma_and_side(mech, q[:4])[1] for q in along(spinning, path)}
+    assert len(sides) == 1
+
+
 def test_what_is_refused():
     mech = five_bar()
     start, goal = placed(mech, 2.0, 1.1, (-1.0, 1.0)), placed(mech, 0.4, 2.4, (-1.0, 1.0))
@@ -380,3 +432,45 @@ def test_random_pairs_of_two_signs_are_joined_through_type_2(name, count):
         sides = [sigma_and_side(mech, q)[1] for q in along(mech, path)]
         assert np.count_nonzero(np.diff(sides)) == 1
         joined += 1
+
+
+@pytest.mark.slow
+def test_a_controller_follows_paths_through_type_2():
+    """As one motion if one choice of coordinates is regular on all of it, else as three."""
+    mech, rng, limits, whole = five_bar(), np.random.default_rng(3), hc.Limits(effort=60.0), []
+    for _ in range(40):
+        start, goal = closed_at(mech, rng, np.pi), closed_at(mech, rng, np.pi)
+        if sigma_and_side(mech, start)[1] == sigma_and_side(mech, goal)[1]:
+            continue
+        path = hc.connect(mech, start, goal, through="type 2")
+        first, last = max(path.crossing - 6, 0), path.crossing + 7
+        given = {"limits": limits, "points": 60, "margin": 0.15, "cross": True}
+        try:
+            plan = hc.retime(mech, path.q, **given)
+        except hc.LimitError:  # the motors are too weak where it crosses
+            continue
+        except hc.InputError as error:
+            if "no 2 single coordinates" not in str(error):
+                raise
+            try:
+                plan = hc.retime(mech, path.q[first:last], **given)
+            except hc.LimitError:
+                continue
+            for part in (path.q[: first + 1], path.q[last - 1 :]):
+                if len(part) > 1:
+                    assert hc.retime(mech, part, limits, points=20).duration > 0.0
+            whole.append(False)
+        else:
+            whole.append(True)
+        assert len(plan.crossings) == 1
+        control = hc.CrossingControl(mech, plan, limits)
+        integrator = hc.Integrator(at_actuation_singularity="record")
+        run = hc.simulate(
+            mech, control, plan.q[0], plan.v[0], plan.duration + 0.1, frequency=1000,
+            integrator=integrator,
+        )  # fmt: skip
+        assert run.type_2_at == pytest.approx([plan.crossings[0].t], abs=2e-3)
+        assert np.abs(run.q[-1] - plan.q[-1]).max() < 1e-5
+        if len(whole) > 5 and {True, False} == set(whole):
+            return
+    raise AssertionError(whole)

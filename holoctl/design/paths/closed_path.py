@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import BranchError, InputError
 from holoctl.base.tolerances import SETTLED_TICK
+from holoctl.closing.idle.basis import idle_basis
 from holoctl.design.paths.curve import Curve, curve_through
 from holoctl.design.paths.inputs import CheckedPath
 from holoctl.design.paths.path_continuation import (
@@ -372,7 +373,9 @@ def _check_points(path: ClosedPath, given: CheckedPath) -> None:
             why = "the motors contradict each other"
         else:
             off = pin.difference(mech.model, q, point) / mech.column_scale
-            off[np.abs(path.system.idle).max(axis=1, initial=0.0) > PATH_MEETS] = 0.0  # it spins
+            if path.system.idle.size:
+                idle = np.hstack([path.system.idle, idle_basis(mech, q, 0.0, held=mech.B.T)])
+                off[np.abs(idle).max(axis=1) > PATH_MEETS] = 0.0  # it spins
             names = mech.coordinate_names
             why = "it is not closed, or on another branch than the way-points before it"
         i = int(np.argmax(np.abs(off)))

@@ -154,8 +154,9 @@ def driven(start: PathStart, width: int, across: Array | None = None) -> Coordin
         if not columns:
             raise InputError(
                 f"{mech.name}: path: no {counted(count, 'single coordinate')} determine its motion "
-                "on the whole way across the singularity; give poses of a frame, (hc.FrameTask(...)"
-                ", poses), or way-points that are nearer to each other"
+                "on the whole way across the singularity; give only the stretch about the "
+                "crossing, at rest at both of its ends, or poses of a frame, (hc.FrameTask(...), "
+                "poses)"
             )
         own = columns
     elif mech.actuated and len(own) == count == len(motors):

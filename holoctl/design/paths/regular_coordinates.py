@@ -1,8 +1,9 @@
 """Coordinates that determine the motion everywhere along a path, type-2 singularities included.
 
 With N(q) an orthonormal basis of the admissible velocities, coordinates C are regular at q if the
-square matrix N[C] is: its smallest singular value is then above zero. Those with the largest least
-value along the path are chosen.
+square matrix N[C] is: its smallest singular value is then above zero, and on a path without a
+singularity of C the sign of det [G; E_C'] = sign det [G; N'] sign det N[C] is the same everywhere.
+Those with the largest least value along the path are chosen.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ALL_CHOICES = 500
 """Up to this number, all choices of coordinates are compared; else those of pivoted QR at each
 configuration."""
 
-MOST_PLACES = 25
+MOST_PLACES = 200
 """Largest number of configurations of a path at which coordinates are compared."""
 
 
@@ -32,24 +33,28 @@ def regular_coordinates(
     mech: Mechanism, part: Partition, q: Array, among: list[int], count: int
 ) -> tuple[list[int], float]:
     """Indices of `count` coordinates among those given that are regular at all configurations q
-    (n, nq), and the least smallest singular value; none and 0 if there are not so many."""
+    (n, nq), and the least smallest singular value; none and 0 if there are not so many, 0 if all
+    choices pass a singularity of their own."""
     if len(among) < count or not count:
         return [], 0.0
     places = np.unique(np.linspace(0, len(q) - 1, min(len(q), MOST_PLACES)).round().astype(int))
-    motions = np.array(
-        [
-            null_space_by_svd(scaled_jacobian(mech, x, 0.0)[0], part.rank)[3][among]
-            for x in q[places]
-        ]
-    )
+    rows = [scaled_jacobian(mech, x, 0.0)[0] for x in q[places]]
+    bases = [null_space_by_svd(G, part.rank)[3] for G in rows]
+    pairs = zip(rows, bases, strict=True)
+    turn = np.array([np.linalg.slogdet(np.vstack([G[part.rows], N.T]))[0] for G, N in pairs])
+    motions = np.array(bases)[:, among]
     if comb(len(among), count) <= ALL_CHOICES:
         choices = list(combinations(range(len(among)), count))
     else:
         pivots = (pivoted_qr(N.T, count).pivots[:count].tolist() for N in motions)
         choices = list(dict.fromkeys(tuple(sorted(x)) for x in pivots))
-    least = [
-        float(np.linalg.svd(motions[:, choice], compute_uv=False)[:, -1].min())
-        for choice in choices
-    ]
+    least = [_least(motions[:, choice], turn) for choice in choices]
     best = int(np.argmax(np.round(least, 9)))  # the first of equal ones
     return [among[i] for i in choices[best]], least[best]
+
+
+def _least(own: Array, turn: Array) -> float:
+    """The least smallest singular value of N[C], 0 if the sign of its determinant changes."""
+    signs = turn * np.sign(np.linalg.det(own))
+    kept = (signs == signs[0]).all()
+    return float(np.linalg.svd(own, compute_uv=False)[:, -1].min()) if kept else 0.0

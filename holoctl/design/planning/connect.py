@@ -36,7 +36,12 @@ from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import CLOSED
 from holoctl.closing.rank import scaled_jacobian
 from holoctl.design.planning.crossing_search import across, crosses_once
-from holoctl.design.planning.manifold_steps import ManifoldPlace, ManifoldSteps, manifold_steps
+from holoctl.design.planning.manifold_steps import (
+    ManifoldPlace,
+    ManifoldSteps,
+    manifold_steps,
+    with_combined_rows,
+)
 from holoctl.design.planning.path_smoothing import chained, even, lengths, shortened, smoothed
 from holoctl.design.planning.search_trees import Trees
 from holoctl.design.planning.sheet import sheet, sheet_partition
@@ -68,8 +73,8 @@ MOST_STRAIGHT, BEFORE_CROSSING, AFTER_CROSSING, ACROSS_COUNTS = 1000, 300, 3000,
 """Most steps of a straight walk, of a search before ways across a singularity are tried, and of one
 after each of them; the number of steps that a way counts."""
 
-ROOM = (1.2, 2.5)
-"""A search keeps this many margins; the second, if its path falls below the margin between its
+ROOM = (1.2, 2.5, 5.0)
+"""A search keeps this many margins; the next number, if its path falls below the margin between its
 places."""
 
 BEYOND = 1.5
@@ -94,7 +99,7 @@ class ConnectedPath:
         The smallest singular value of gamma' B at each, scaled; inf without motors.
     sides : tuple of int
         The sign of det [G; B'] before and after the singularities on the path; empty if the motors
-        are not as many as the motions.
+        are not as many as the motions, or rows are redundant and it passes none.
     crossing : int or None
         The index of the way-point nearest to the singularity that the path passes.
     steps : int
@@ -176,7 +181,8 @@ def connect(
     Returns
     -------
     ConnectedPath
-        ``hc.retime(mech, path.q)`` follows it.
+        ``hc.retime(mech, path.q)`` follows it, with ``cross=True`` if it passes a singularity. One
+        way-point if start and goal are the same.
 
     Raises
     ------
@@ -198,8 +204,14 @@ def connect(
 
     Notes
     -----
-    Collisions are not checked. If rows are redundant, the path also avoids configurations in which
-    the chosen rows become dependent. Without as many motors as motions there are no sides.
+    Collisions are not checked. Without as many motors as motions there are no sides. If rows are
+    redundant no signs prove anything, and a path through a singularity avoids configurations in
+    which the chosen rows become dependent.
+
+    `retime` holds idle motions still, also where the path turns them. It crosses a singularity in
+    one motion if the same coordinates determine the motion on all of the path. If not, follow three
+    parts, at rest between them: up to some way-points before ``path.crossing``, the stretch about
+    it, and the rest.
 
     References
     ----------
@@ -237,20 +249,21 @@ def connect(
         rule = _within(rule, one, two)
         signs = sheet(mech, one.q), sheet(mech, two.q)
         rng, crosses = np.random.default_rng(seed), one.signed * two.signed < 0.0
-        if crosses and through:
-            return _through(rule, one, two, steps, rng)
-        apart = signs[0].apart(signs[1]) if signs[0].proof else ()
-        if apart or crosses:
-            raise _not_found(rule, (one, two), 0, apart, through)
-        for room in ROOM:
-            trees = Trees(_with_room(rule, one, two, room), one, two, rng)
-            found = trees.search(steps)
-            if found is None:
-                break
-            path = _finished(rule, [found], trees.tried, rng)
-            if path is not None:
-                return path
-        raise _not_found(rule, trees.nearest(), trees.tried, (), through)
+        passes = crosses and through is not None
+        if signs[0].proof:
+            if passes:
+                return _through(rule, one, two, steps, rng)
+            if apart := signs[0].apart(signs[1]) or (("type 2",) if crosses else ()):
+                raise _not_found(rule, (one, two), 0, apart)
+            return _on_one_side(rule, one, two, steps, rng)
+        free = with_combined_rows(rule)
+        ends = _end(free, one.q, "start"), _end(free, two.q, "goal")
+        try:
+            return _on_one_side(free, *ends, min(steps, AFTER_CROSSING) if passes else steps, rng)
+        except BranchError:
+            if not passes:
+                raise
+        return _through(rule, one, two, steps, rng)
 
 
 # -------------------------------------------------------------------------------------- arguments
@@ -328,7 +341,7 @@ def _with_room(
 
 def _not_found(
     rule: ManifoldSteps, nearest: tuple[ManifoldPlace, ManifoldPlace], tried: int,
-    apart: tuple[str, ...], through: str | None,
+    apart: tuple[str, ...] = (),
 ) -> BranchError:  # fmt: skip
     """The error for a search that found no path."""
     name, (near, other) = rule.mech.name, nearest
@@ -342,11 +355,6 @@ def _not_found(
             f"There is none without a singularity, because signs differ ({'; '.join(apart)}); "
             'through="type 2" allows one of type 2, at which one sign changes'
         )
-    elif near.signed * other.signed < 0.0 and not through:
-        text += (
-            "They differ in the sign of det [G; B'] of the chosen rows; "
-            'through="type 2" allows one singularity of type 2'
-        )
     else:
         text += (
             "There may be one: equal signs prove nothing. Try more steps, another seed, a smaller "
@@ -356,6 +364,22 @@ def _not_found(
 
 
 # ------------------------------------------------------------------------------------ the two ways
+
+
+def _on_one_side(
+    rule: ManifoldSteps, one: ManifoldPlace, two: ManifoldPlace, steps: int,
+    rng: np.random.Generator,
+) -> ConnectedPath:  # fmt: skip
+    """The path without a singularity."""
+    for room in ROOM:
+        trees = Trees(_with_room(rule, one, two, room), one, two, rng)
+        found = trees.search(steps)
+        path = None if found is None else _finished(rule, [found], trees.tried, rng)
+        if path is not None:
+            return path
+        if found is None:
+            break
+    raise _not_found(rule, trees.nearest(), trees.tried)
 
 
 def _through(
@@ -389,7 +413,7 @@ def _through(
             found = _finished(rule, parts, tried, rng)
             if found is not None:
                 return found
-    raise _not_found(rule, trees.nearest(), tried, (), "type 2")
+    raise _not_found(rule, trees.nearest(), tried)
 
 
 def _finished(
@@ -413,12 +437,11 @@ def _finished(
     else:
         return None
     sigma = np.array([place.sigma for place in found])
-    sides = tuple(int(np.sign(x.signed)) for x in (ends if crosses else ends[:1]))
+    told = ends[: 1 + crosses] if ends[0].driven is not None else ()
+    sides = tuple(int(np.sign(x.signed)) for x in told)
     crossing = int(np.argmin(sigma)) if crosses else None
     q = read_only(np.array([place.q for place in found]))
-    square = ends[0].driven is not None
-    name = rule.mech.name
-    return ConnectedPath(q, read_only(sigma), sides if square else (), crossing, tried, name)
+    return ConnectedPath(q, read_only(sigma), sides, crossing, tried, rule.mech.name)
 
 
 def _crosses_once(rule: ManifoldSteps, path: list[ManifoldPlace]) -> bool:

@@ -5,15 +5,19 @@
 N is an orthonormal basis of the velocities at the start of the step (scaled): the step is a chart
 of the manifold about it. It is accepted by the rule of closing/continuation.py for [G; N']. Where
 the motors determine the motion, [G; B'] passes the same rule, so that no type-2 singularity lies
-within the step, and the smallest singular value of gamma' B stays above a margin. Limits of
-positions are kept.
+within the step, and the smallest singular value of gamma' B stays above a margin. With idle motions
+or other numbers of motors, det(L' L1) det(R' R1) > 0 instead, where N' B = U S R' and L = N U at
+both ends: the sign changes where a singular value passes zero. Limits of positions are kept.
+
+Redundant rows are combined, W'G and W'phi, by the left singular vectors W of G at the start of the
+step: any choice of rows becomes dependent somewhere. Their determinants have no sign in common.
 Reference: L. Jaillet and J. Porta, "Path planning under kinematic constraints by rapidly exploring
 manifolds", IEEE Transactions on Robotics, 2013.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +36,7 @@ from holoctl.mechanism.limited_coordinates import positions_at
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 
-__all__ = ["ManifoldPlace", "ManifoldSteps", "ManifoldWalk", "manifold_steps"]
+__all__ = ["ManifoldPlace", "ManifoldSteps", "ManifoldWalk", "manifold_steps", "with_combined_rows"]
 
 SEARCH_STEP = 0.15  # scaled
 """Longest step of a search for a path."""
@@ -71,6 +75,10 @@ class ManifoldPlace(NamedTuple):
         The smallest singular value of gamma' B, scaled; inf without motors.
     second : float
         The next one; inf without one.
+    held : tuple of (nv, k) and (nu, k) arrays
+        The motions that the motors drive, and the motors: L = N U and R of N' B = U S R'.
+    mix : (m, r) array or None
+        W; None if the rows are not combined.
     """
 
     q: Vector
@@ -80,6 +88,8 @@ class ManifoldPlace(NamedTuple):
     driven: Factored | None
     sigma: float
     second: float
+    held: tuple[Array, Array]
+    mix: Array | None
 
     @property
     def signed(self) -> float:
@@ -116,6 +126,8 @@ class ManifoldSteps:
         Passive angles without a limit, in which whole turns do not count.
     margin : float
         The least `sigma`; below 0 for steps that may pass a type-2 singularity.
+    combined : bool
+        Whether `rows` are all rows, and combined.
     """
 
     mech: Mechanism
@@ -127,6 +139,7 @@ class ManifoldSteps:
     position: Array
     turning: Mask
     margin: float
+    combined: bool = False
 
     def left(self, q: Vector, target: Vector) -> Vector:
         """The scaled step from q to a target; whole turns that do not count are left out."""
@@ -165,12 +178,13 @@ class ManifoldSteps:
         r, mech, N = self.part.rank, self.mech, here.N
         K, right = np.zeros((mech.nv, mech.nv), order="F"), np.zeros(mech.nv)
         K[r:] = N.T
-        last, worst = here.chart, 0.0
+        last, worst, G = here.chart, 0.0, here.G
 
         def linearised(q: Vector) -> tuple[Vector, float] | str:
-            nonlocal last, worst
-            K[:r], errors, worst = self.rows.at(q)
-            np.negative(errors, out=right[:r])
+            nonlocal last, worst, G
+            G, errors, worst = self.rows.at(q)
+            K[:r] = G if here.mix is None else here.mix.T @ G
+            right[:r] = -errors if here.mix is None else -here.mix.T @ errors
             if aim is not None:
                 right[r:] = N.T @ self.left(q, aim)
             last = factored(K)
@@ -189,7 +203,7 @@ class ManifoldSteps:
             return None
         if turned_over(here.chart.lu.solve(K)):
             return None
-        there = self._at(q, K[:r].copy())
+        there = self._at(q, G.copy())
         if there is None or anywhere or self.margin < 0.0:
             return there
         return there if there.sigma > self.margin and self._one_side(here, there) else None
@@ -223,23 +237,28 @@ class ManifoldSteps:
     def _one_side(self, here: ManifoldPlace, there: ManifoldPlace) -> bool:
         """Whether no type-2 singularity lies between two neighbours."""
         if here.driven is None or there.driven is None:
-            return True
+            pairs = zip(here.held, there.held, strict=True)
+            return bool(np.prod([np.linalg.det(x.T @ y) for x, y in pairs]) > 0.0)
         if not determinant_kept(there.driven.over(here.driven)):
             return False
         return not turned_over(here.driven.lu.solve(np.vstack([there.G, self.motors.T])))
 
     def _at(self, q: Vector, G: Array) -> ManifoldPlace | None:
-        rank = self.part.actuation_rank
+        rank, mix = self.part.actuation_rank, None
+        if self.combined:
+            mix = np.linalg.svd(G)[0][:, : self.part.rank]
+            G = mix.T @ G
         N = null_space_by_svd(G, self.part.rank)[3]
         chart = factored(np.vstack([G, N.T]))
         if not chart.sign:
             return None
         if not rank:
-            return ManifoldPlace(q, G, N, chart, None, np.inf, np.inf)
-        sizes = np.linalg.svd(N.T @ self.motors, compute_uv=False)
+            return ManifoldPlace(q, G, N, chart, None, np.inf, np.inf, (N[:, :0],) * 2, mix)
+        U, sizes, R = np.linalg.svd(N.T @ self.motors, full_matrices=False)
+        held = N @ U[:, :rank], R[:rank].T
         second = float(sizes[rank - 2]) if rank > 1 else np.inf
         driven = factored(np.vstack([G, self.motors.T])) if self.square else None
-        return ManifoldPlace(q, G, N, chart, driven, float(sizes[rank - 1]), second)
+        return ManifoldPlace(q, G, N, chart, driven, float(sizes[rank - 1]), second, held, mix)
 
 
 def manifold_steps(
@@ -252,3 +271,9 @@ def manifold_steps(
         mech, part, partition_rows(mech, part.rows), motors, has_sides(mech, part), bound,
         position, turning, margin,
     )  # fmt: skip
+
+
+def with_combined_rows(steps: ManifoldSteps) -> ManifoldSteps:
+    """The rule with combinations of all rows, for redundant ones."""
+    every = partition_rows(steps.mech, np.arange(len(steps.mech.row_names)))
+    return replace(steps, rows=every, square=False, combined=True)

@@ -51,6 +51,8 @@ def shortened(
 
 def even(steps: ManifoldSteps, path: list[ManifoldPlace], count: int) -> list[ManifoldPlace]:
     """The path with `count` places at about equal distances; fewer where a step is not accepted."""
+    if len(path) < 2:
+        return path
     s = np.append(0.0, np.cumsum(lengths(steps, path)))
     found = [path[0]]
     for x in np.linspace(0.0, s[-1], count)[1:-1].tolist():
