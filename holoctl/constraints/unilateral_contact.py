@@ -158,3 +158,20 @@ class UnilateralContact:
         normal = [1.0, *(width - 1) * [0.0]]
         A = np.array([*rows, [-x for x in normal], normal])
         return A, np.array([*len(rows) * [0.0], -self.least, self.most])
+
+    def pulled_and_slid(self, y: Vector) -> tuple[float, float, float]:
+        """What multipliers of the rows of `cone` add up to: the shares of pulling, of sliding and
+        of pressing beyond `most`.
+
+        Faces on all sides together bound the normal force as `least` does. So sliding is the least
+        sum of multipliers of faces with the same effect along the ground; the rest is pulling.
+        """
+        *faces, pulling, pressing = y.tolist()
+        if not faces:
+            return pulling, 0.0, pressing
+        angles = np.pi / self.facets * np.arange(2 * self.facets)
+        d = faces @ np.array([np.cos(angles[::2]), np.sin(angles[::2])]).T
+        corners = np.array([np.cos(angles[1::2]), np.sin(angles[1::2])]) / np.cos(np.pi / self.facets)
+        sliding = max(0.0, float((d @ corners).max()))
+        inside = self.friction * np.cos(np.pi / self.facets)
+        return pulling + inside * max(0.0, sum(faces) - sliding), sliding, pressing

@@ -249,10 +249,15 @@ def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProg
             "are none: the state is at the edge of what friction and limits allow, or badly scaled"
         )
     shares: dict[tuple[str, str], float] = {}
-    labels = [(name, kind) for name, _, kind in ground.labels]
-    labels += [(name, "") for name in mech.actuator_names]
-    for label, share in zip(labels, np.abs(ray), strict=True):
-        shares[label] = shares.get(label, 0.0) + float(share)
+    y, at = np.abs(ray), 0
+    for contact in ground.contacts:
+        rows = contact.cone[1].size
+        for _ in contact.points:
+            for kind, share in zip(_MEANING, contact.pulled_and_slid(y[at : at + rows]), strict=True):
+                label = (contact.default_name, kind)
+                shares[label] = shares.get(label, 0.0) + share
+            at += rows
+    shares |= {(name, ""): float(y[at + i]) for i, name in enumerate(mech.actuator_names)}
     largest_first = sorted(shares, key=lambda label: -shares[label])
     named = [x for x in largest_first if shares[x] > IN_THE_RAY * max(shares.values())]
     motors = [name for name, kind in named if not kind]

@@ -33,7 +33,7 @@ from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver, by_daqp
 
 __all__ = ["ContactProgram", "Optimum", "bilateral_program", "infeasibility_ray", "solved_program"]
 
-CONTACT_REGULAR = 1e-6
+CONTACT_REGULAR = 1e-9
 """Weight of the distance from the bilateral solution, relative to the largest weight of a task."""
 
 OPTIMAL = 1e-8
