@@ -46,10 +46,12 @@ from holoctl.base.linalg import (
 )
 from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
 from holoctl.control.contact_program import (
+    OPTIMAL,
     SAME_RANK,
     ContactProgram,
-    bilateral_program,
+    bilateral_solution,
     infeasibility_ray,
+    program_around,
     solved_program,
 )
 from holoctl.control.contact_rows import ContactRows, checked_contacts, contact_rows
@@ -191,20 +193,27 @@ def _efforts(
     mech = P.mechanism
     unknowns = _unknowns(P, ground, known)
     conditions = _conditions(unknowns, ground, bounds)
-    start, W, program = bilateral_program(
-        unknowns.E, unknowns.e, _levels(unknowns, tasks), conditions
-    )
-    found = solved_program(program, by_daqp if solver == "daqp" else by_cvxpy())
+    levels = _levels(unknowns, tasks)
+    start, (W, _, forces, _) = bilateral_solution(unknowns.E, unknowns.e, levels)
+    program = program_around(start, forces, levels[0][0], conditions)
+    found, motion_kept = solved_program(program, by_daqp), True
+    if found is None or found.residual > OPTIMAL:
+        motion_kept, forces = False, W
+        program = program_around(start, W, levels[0][0], conditions)
+        first, second = by_daqp, by_cvxpy()
+        solvers = (second, first) if solver == "cvxpy" else (first, second)
+        found = solved_program(program, *solvers)
     if found is None:
         _raise_infeasible(mech, ground, program)
-    a, u, f = unknowns.split(start + W @ found.s)
+    a, u, f = unknowns.split(start + forces @ found.s)
     u = np.clip(u, *bounds)
     certificate = contact_certificate(
         P, ground, a, u, f, known, bounds, unknowns.condition, found.residual
     )
-    forces = MappingProxyType(ground.forces(f))
-    names = _active(mech, ground, f / unknowns.units.force, found.multipliers, unknowns.units.force)
-    return ContactInverseDynamics(u, a, forces, names, certificate)
+    names: tuple[str, ...] = ()
+    if not motion_kept:
+        names = _active(mech, ground, f, found.multipliers, unknowns.units.force)
+    return ContactInverseDynamics(u, a, MappingProxyType(ground.forces(f)), names, certificate)
 
 
 def _active(
@@ -214,7 +223,7 @@ def _active(
     sizes = np.abs(multipliers)
     acting = sizes > ACTIVE * float(sizes.max(initial=0.0))
     names = [name for name, on in zip(mech.actuator_names, acting[-mech.nu :], strict=True) if on]
-    gaps = ground.bound / force - ground.cone @ f if ground.cone.size else ground.bound
+    gaps = (ground.bound - ground.cone @ f) / force if ground.cone.size else ground.bound
     for contact in ground.contacts:
         own = contact.default_name
         rows = [i for i, label in enumerate(ground.labels) if label[0] == own]
@@ -289,8 +298,8 @@ class ContactInverseDynamics:
     saturated : tuple of str
         What is active: motors by name, contacts as ``"name.slides"`` (friction is used up),
         ``"name.lifts"`` (no point is loaded beyond its least), ``"name.tips"`` (some points are
-        not), ``"name.presses"`` (a point carries its most). Empty if the bilateral solution is
-        returned unchanged.
+        not), ``"name.presses"`` (a point carries its most). Empty if motion and efforts are those
+        of bilateral contacts.
     certificate : ContactCertificate
 
     See Also

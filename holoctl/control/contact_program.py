@@ -9,7 +9,8 @@ active. With W an orthonormal basis of the null space of E, x = x_bilateral + W 
 
     min 1/2 s' H s        H = (T W)' T W + REGULAR I        lower <= C (x_bilateral + W s) <= upper
 
-which is the program of nearest_efforts.py. It is infeasible if and only if a ray exists with
+which is the program of nearest_efforts.py. Directions that change forces alone are tried first:
+where some forces of the ground cause the bilateral motion, it is returned unchanged. The program is infeasible if and only if a ray exists with
 
     y >= 0        (C W)' y_upper = (C W)' y_lower        y_upper' upper - y_lower' lower < 0
 
@@ -28,12 +29,20 @@ from scipy.optimize import linprog
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest, null_space_by_svd, singular_values
-from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver, by_daqp
+from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver
 
-__all__ = ["ContactProgram", "Optimum", "bilateral_program", "infeasibility_ray", "solved_program"]
+__all__ = [
+    "OPTIMAL",
+    "SAME_RANK",
+    "ContactProgram",
+    "Optimum",
+    "bilateral_solution",
+    "infeasibility_ray",
+    "program_around",
+    "solved_program",
+]
 
-CONTACT_REGULAR = 1e-9
+CONTACT_REGULAR = 1e-6
 """Weight of the distance from the bilateral solution, relative to the largest weight of a task."""
 
 OPTIMAL = 1e-8
@@ -96,42 +105,43 @@ class Optimum(NamedTuple):
 # ---------------------------------------------------------------------------------- equations
 
 
-def bilateral_program(
-    E: Array,
-    e: Vector,
-    levels: list[tuple[Array, Vector]],
-    conditions: tuple[Array, Vector, Vector],
-) -> tuple[Vector, Array, ContactProgram]:
-    """x_bilateral, W, and the program around it.
+def bilateral_solution(
+    E: Array, e: Vector, levels: list[tuple[Array, Vector]]
+) -> tuple[Vector, list[Array]]:
+    """x_bilateral; W, and the directions that each level leaves free, (n, n_free) each.
 
     Parameters
     ----------
     E, e : arrays
         Independent equations.
     levels : list of (A, b)
-        The bilateral solution satisfies ``A x = b`` level by level, each in least squares, as well
-        as those before allow. The first is the tasks, which the program measures.
-    conditions : C, lower, upper
+        ``A x = b`` is met level by level, each in least squares, as well as those before allow.
     """
     rows = e.size
     q, r = qr(E.T)
-    x, W = q[:, :rows] @ solve_triangular(r[:rows], e, trans="T"), q[:, rows:]
-    free = W
+    x, free = q[:, :rows] @ solve_triangular(r[:rows], e, trans="T"), [q[:, rows:]]
     for A, b in levels:
-        moved = A @ free
+        moved = A @ free[-1]
         rank = int((singular_values(moved) > SAME_RANK * np.linalg.norm(A)).sum())
         u, sizes, kept, left = null_space_by_svd(moved, rank)
-        x = x + free @ (kept @ ((u.T @ (b - A @ x)) / sizes))
-        free = free @ left
-    tasks = levels[0][0] @ W
-    H = tasks.T @ tasks
-    size = float(np.abs(H).max(initial=0.0)) or 1.0
+        x = x + free[-1] @ (kept @ ((u.T @ (b - A @ x)) / sizes))
+        free.append(free[-1] @ left)
+    return x, free
+
+
+def program_around(
+    x: Vector, W: Array, tasks: Array, conditions: tuple[Array, Vector, Vector]
+) -> ContactProgram:
+    """The program of the head of this module in the directions W; C, lower and upper in x.
+    Where W leaves the tasks unchanged, only the distance is measured."""
+    moved, every = tasks @ W, np.eye(W.shape[1])
+    H = moved.T @ moved
+    size = float(np.abs(H).max(initial=0.0))
+    some = size > (SAME_RANK * np.linalg.norm(tasks)) ** 2
+    H = H / size + CONTACT_REGULAR * every if some else every
     C, lower, upper = conditions
     at = C @ x
-    program = ContactProgram(
-        H / size + CONTACT_REGULAR * np.eye(H.shape[0]), C @ W, lower - at, upper - at
-    )
-    return x, W, program
+    return ContactProgram(H, C @ W, lower - at, upper - at)
 
 
 # ------------------------------------------------------------------------------------ solution
@@ -149,10 +159,10 @@ def optimality(p: ContactProgram, s: Vector, y: Vector) -> float:
     return max(largest(gradient + force), largest(at_upper), largest(at_lower)) / size
 
 
-def solved_program(p: ContactProgram, solver: Solver = by_daqp) -> Optimum | None:
-    """The optimum; None if a solver finds none, or calls the program infeasible.
+def solved_program(p: ContactProgram, *solvers: Solver) -> Optimum | None:
+    """The optimum; None if each solver finds none, or calls the program infeasible.
 
-    The other solver is asked where the residuals of the first are too large.
+    The next solver is asked where the residuals of the first are too large.
     """
     n = p.H.shape[0]
     if p.violation(np.zeros(n)) == 0.0:
@@ -160,7 +170,7 @@ def solved_program(p: ContactProgram, solver: Solver = by_daqp) -> Optimum | Non
     if n == 0:
         return None
     best: Optimum | None = None
-    for solve in (solver, by_cvxpy()):
+    for solve in solvers:
         found = _by(solve, p)
         if found is not None and (best is None or found.residual < best.residual):
             best = found
