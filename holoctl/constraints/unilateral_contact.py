@@ -127,8 +127,9 @@ class UnilateralContact:
 
         Without friction only the row of the normal.
         """
-        pair, one = isinstance(self.frame, tuple), len(self.points) == 1
-        base, at = self.frame if pair else (self.frame, pin.SE3.Identity())
+        given: Any = self.frame
+        base, at = given if isinstance(given, tuple) else (given, pin.SE3.Identity())
+        one = len(self.points) == 1
         return tuple(
             Contact(
                 (base, at * pin.SE3(np.eye(3), np.array(point))),
@@ -171,7 +172,9 @@ class UnilateralContact:
             return pulling, 0.0, pressing
         angles = np.pi / self.facets * np.arange(2 * self.facets)
         d = faces @ np.array([np.cos(angles[::2]), np.sin(angles[::2])]).T
-        corners = np.array([np.cos(angles[1::2]), np.sin(angles[1::2])]) / np.cos(np.pi / self.facets)
+        corners = np.array([np.cos(angles[1::2]), np.sin(angles[1::2])]) / np.cos(
+            np.pi / self.facets
+        )
         sliding = max(0.0, float((d @ corners).max()))
         inside = self.friction * np.cos(np.pi / self.facets)
         return pulling + inside * max(0.0, sum(faces) - sliding), sliding, pressing

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -169,9 +169,7 @@ def _conditions(
     return C, lower, np.concatenate([ground.bound / force, bounds[1] / x.units.efforts])
 
 
-def _levels(
-    x: _Unknowns, tasks: tuple[Array, Vector]
-) -> list[tuple[Array, Vector]]:
+def _levels(x: _Unknowns, tasks: tuple[Array, Vector]) -> list[tuple[Array, Vector]]:
     """Tasks, efforts and forces: what the bilateral solution meets, one after the other."""
     (T, t), n, nu = tasks, x.Z.shape[1], x.units.efforts.size
     every = np.eye(x.E.shape[1])
@@ -249,7 +247,7 @@ _MEANING = {
 }
 
 
-def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProgram) -> Any:
+def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProgram) -> NoReturn:
     """Raise the error of a program without solution."""
     ray = infeasibility_ray(program)
     if ray is None:
@@ -262,7 +260,9 @@ def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProg
     for contact in ground.contacts:
         rows = contact.cone[1].size
         for _ in contact.points:
-            for kind, share in zip(_MEANING, contact.pulled_and_slid(y[at : at + rows]), strict=True):
+            for kind, share in zip(
+                _MEANING, contact.pulled_and_slid(y[at : at + rows]), strict=True
+            ):
                 label = (contact.default_name, kind)
                 shares[label] = shares.get(label, 0.0) + share
             at += rows
@@ -272,7 +272,7 @@ def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProg
     motors = [name for name, kind in named if not kind]
     reasons = [f"{name!r} would have {_MEANING[kind]}" for name, kind in named if kind]
     if motors:
-        reasons.append(f"the limits of {listing(motors)} are reached")
+        reasons.append(f"the motors {listing(motors)} are too weak to avoid it")
     raise LimitError(
         f"{mech.name}: no efforts within limits keep these contacts, whatever the motion: "
         f"{'; '.join(reasons)}. Release a contact, or change the state",
@@ -450,7 +450,7 @@ def _effort_limits(mech: Mechanism, given: Any) -> Limits:
     if joints and not isinstance(given, str):
         raise InputError(
             f"{mech.name}: contact_inverse_dynamics keeps limits of efforts; it cannot keep those "
-            f"of {' and '.join(joints)}: give Limits(effort=..., speed_torque=...) alone"
+            f'of {" and ".join(joints)}: give Limits(effort=..., speed_torque=...) alone, or "model"'
         )
     return Limits(effort=limits.effort, speed_torque=limits.speed_torque)
 
@@ -469,8 +469,8 @@ def _tasks(P: Projection, target: Any) -> tuple[Array, Vector]:
                 f"target[{i}] must be (task, acceleration) or (task, acceleration, weight); got "
                 f"{shown(one)!r}"
             )
-        task, wanted, weight = *one, *(1.0,)[len(one) - 2 :]
-        weight = number(f"target[{i}]: weight", weight)
+        task, wanted = one[:2]
+        weight = number(f"target[{i}]: weight", one[2] if len(one) == 3 else 1.0)
         if not weight > 0.0:
             raise InputError(f"target[{i}]: weight must be above zero; got {weight}")
         bound = bound_to(mech, task)

@@ -1,6 +1,6 @@
 """The program of unilateral contacts: tasks as well as motors, friction and limits allow.
 
-    min 1/2 |T x - t|^2 + REGULAR / 2 |x - x_bilateral|^2        E x = e        lower <= C x <= upper
+    min 1/2 |T x - t|^2 + REGULAR / 2 |x - x_bilateral|^2    E x = e    lower <= C x <= upper
 
 x are motions, efforts and forces of contacts in scaled units. x_bilateral is the solution without
 inequalities: the tasks first, then the smallest efforts, then the smallest forces. Where it is
@@ -9,12 +9,13 @@ active. With W an orthonormal basis of the null space of E, x = x_bilateral + W 
 
     min 1/2 s' H s        H = (T W)' T W + REGULAR I        lower <= C (x_bilateral + W s) <= upper
 
-which is the program of nearest_efforts.py. Directions that change forces alone are tried first:
-where some forces of the ground cause the bilateral motion, it is returned unchanged. The program is infeasible if and only if a ray exists with
+which is the program of nearest_efforts.py. Directions W that change forces alone are tried first:
+where some forces of the ground cause the bilateral motion, it is kept. The program is infeasible if
+and only if a ray exists, with the bounds of C W s,
 
-    y >= 0        (C W)' y_upper = (C W)' y_lower        y_upper' upper - y_lower' lower < 0
+    y >= 0        (C W)' (y_upper - y_lower) = 0        y_upper' upper - y_lower' lower < 0
 
-for the bounds at s = 0 (Farkas): its largest entries name the conditions that exclude each other.
+(Farkas). Its largest entries name the conditions that exclude each other.
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on quadratic programming;
 docs/derivations-control.md, "Unilateral contacts".
 """
@@ -119,7 +120,8 @@ def bilateral_solution(
     """
     rows = e.size
     q, r = qr(E.T)
-    x, free = q[:, :rows] @ solve_triangular(r[:rows], e, trans="T"), [q[:, rows:]]
+    x: Vector = q[:, :rows] @ solve_triangular(r[:rows], e, trans="T")
+    free: list[Array] = [q[:, rows:]]
     for A, b in levels:
         moved = A @ free[-1]
         rank = int((singular_values(moved) > SAME_RANK * np.linalg.norm(A)).sum())
@@ -208,11 +210,12 @@ def infeasibility_ray(p: ContactProgram) -> Vector | None:
     n = p.H.shape[0]
     cost, A = np.append(np.zeros(n), 1.0), np.hstack([C, -np.ones((d.size, 1))])
     found = linprog(cost, A, d, bounds=[(None, None)] * n + [(0.0, None)], method="highs")
-    if found.status != 0 or not found.fun > RAY_CLEAR:
+    excess = float(found.fun) if found.status == 0 and found.fun is not None else 0.0
+    if not excess > RAY_CLEAR:
         return None
     y = np.maximum(-found.ineqlin.marginals, 0.0)
     y /= y.sum()
-    if not (largest(C.T @ y) <= RAY_EXACT * found.fun and d @ y < -0.5 * found.fun):
+    if not (largest(C.T @ y) <= RAY_EXACT * excess and d @ y < -0.5 * excess):
         return None
     ray = np.zeros(p.lower.size)
     ray[above] += y[: above.size]
