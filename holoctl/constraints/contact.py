@@ -27,8 +27,8 @@ class Contact:
 
     Rows ``n . (p - ground) = 0``, m, for the normal and, if wanted, the tangents; all directions in
     world axes. The multiplier of a row is the force of the ground on the body along that direction,
-    N. The contact is bilateral: a negative multiplier of the normal pulls. For a foot that only pushes
-    see `UnilateralContact`.
+    N. The contact is bilateral: a negative multiplier of the normal pulls. `UnilateralContact` only
+    pushes.
 
     Parameters
     ----------

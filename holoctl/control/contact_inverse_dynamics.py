@@ -378,8 +378,9 @@ def contact_inverse_dynamics(
     contacts : UnilateralContact or list of UnilateralContact
         Those that act now; an empty list in flight.
     limits : "model", Limits or None, optional
-        Limits of efforts and `speed_torque`. ``"model"``: those of ``hc.limits_of(mech)``, whose
-        limits of joints are left out; a `Limits` with limits of joints is refused.
+        ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
+        Efforts and `speed_torque` are kept: limits of joints are left out of those of the
+        mechanism, and refused in a `Limits`.
     f_ext, efforts, partition, projection
         As in `inverse_dynamics`.
     solver : str, optional
@@ -449,8 +450,9 @@ def _effort_limits(mech: Mechanism, given: Any) -> Limits:
     joints = [x for x in ("velocity", "position", "acceleration") if getattr(limits, x) is not None]
     if joints and not isinstance(given, str):
         raise InputError(
-            f"{mech.name}: contact_inverse_dynamics keeps limits of efforts; it cannot keep those "
-            f'of {" and ".join(joints)}: give Limits(effort=..., speed_torque=...) alone, or "model"'
+            f"{mech.name}: contact_inverse_dynamics keeps limits of efforts; it cannot keep "
+            f"those of {' and '.join(joints)}: give Limits(effort=..., speed_torque=...) alone, "
+            'or "model", whose limits of joints are left out'
         )
     return Limits(effort=limits.effort, speed_torque=limits.speed_torque)
 

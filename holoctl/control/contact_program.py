@@ -121,7 +121,7 @@ def bilateral_solution(
     rows = e.size
     q, r = qr(E.T)
     x: Vector = q[:, :rows] @ solve_triangular(r[:rows], e, trans="T")
-    free: list[Array] = [q[:, rows:]]
+    free = [np.asarray(q[:, rows:], dtype=float)]
     for A, b in levels:
         moved = A @ free[-1]
         rank = int((singular_values(moved) > SAME_RANK * np.linalg.norm(A)).sum())

@@ -145,10 +145,11 @@ def feasible(case, q, v, limits, f_ext):
     return found.status == 0
 
 
+@pytest.mark.parametrize("states", [8, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
-def test_forces_stay_in_their_cones_and_cause_the_motion(name):
+def test_forces_stay_in_their_cones_and_cause_the_motion(name, states):
     case, rng, seen = standing(name), np.random.default_rng(8), set()
-    for i in range(24):
+    for i in range(states):
         q, v = case.state(rng)
         size = (0.1, 1.0, 5.0, 30.0)[i % 4]
         target = size * rng.normal(size=case.mech.nu)
@@ -189,7 +190,7 @@ def rotation(mech, joint, q):
 @pytest.mark.parametrize("name", NAMES)
 def test_inactive_cones_change_nothing(name):
     case, rng, seen = standing(name), np.random.default_rng(3), 0
-    for _ in range(12):
+    for _ in range(4):
         q, v = case.state(rng, speed=0.02, away=0.02)
         target = 0.02 * rng.normal(size=case.mech.nu)
         down = {c.frame: (0.0, 0.0, -2000.0, 0.0, 0.0, 0.0) for c in case.contacts}
@@ -202,13 +203,14 @@ def test_inactive_cones_change_nothing(name):
         )
         assert abs(found.a - held.a).max() < 1e-10
         assert abs(found.u - held.u).max() < 1e-10 * (1.0 + abs(held.u).max())
-    assert seen > 2
+    assert seen > 1
 
 
+@pytest.mark.parametrize("states", [4, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
-def test_verdicts_are_those_of_linprog(name):
+def test_verdicts_are_those_of_linprog(name, states):
     case, rng, verdicts = standing(name), np.random.default_rng(5), []
-    for i in range(10):
+    for i in range(states):
         q, v = case.state(rng)
         limits = hc.Limits(effort=case.effort * (0.05, 0.2, 0.6, 1.0)[i % 4])
         frame = case.contacts[-1].frame
@@ -227,7 +229,7 @@ def test_verdicts_are_those_of_linprog(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cost_is_that_of_clarabel(name):
     case, rng, acted = standing(name), np.random.default_rng(6), 0
-    for _ in range(3):
+    for _ in range(2):
         q, v = case.state(rng)
         target, limits = 30.0 * rng.normal(size=case.mech.nu), hc.Limits(effort=case.effort)
         costs = []
