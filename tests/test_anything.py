@@ -324,6 +324,7 @@ BY_NAME = [
     "impulse", "inverse_dynamics", "relaxed", "joint_motion", "limited", "linearize", "lqr",
     "lqr in ticks", "discretized", "lqr_along", "motor_map", "partition", "project", "power",
     "resolve_frame", "renumbered", "sweep", "task_terms", "terms", "through", "sampled", "state",
+    "on contacts", "UnilateralContact",
     "Closure", "Rod", "Contact", "Coupling", "Custom", "JointFriction", "JointSpring", "Spring",
     "FrameTask", "PostureTask", "CustomTask", "Limits", "WithinLimits", "scaled", "Sensors",
     "Mechanism",
