@@ -57,7 +57,7 @@ from holoctl.control.contact_program import (
 from holoctl.control.contact_rows import ContactRows, checked_contacts, contact_rows
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import by_daqp
+from holoctl.control.nearest_efforts import Solver, by_daqp
 from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.dynamics.actuation import effort_scales
@@ -194,13 +194,12 @@ def _efforts(
     levels = _levels(unknowns, tasks)
     start, (W, _, forces, _) = bilateral_solution(unknowns.E, unknowns.e, levels)
     program = program_around(start, forces, levels[0][0], conditions)
-    found, motion_kept = solved_program(program, by_daqp), True
+    found, motion_kept = solved_program(program, _daqp), True
     if found is None or found.residual > OPTIMAL:
         motion_kept, forces = False, W
         program = program_around(start, W, levels[0][0], conditions)
-        first, second = by_daqp, by_cvxpy()
-        solvers = (second, first) if solver == "cvxpy" else (first, second)
-        found = solved_program(program, *solvers)
+        order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
+        found = solved_program(program, *order)
     if found is None:
         _raise_infeasible(mech, ground, program)
     a, u, f = unknowns.split(start + forces @ found.s)
@@ -212,6 +211,10 @@ def _efforts(
     if not motion_kept:
         names = _active(mech, ground, f, found.multipliers, unknowns.units.force)
     return ContactInverseDynamics(u, a, MappingProxyType(ground.forces(f)), names, certificate)
+
+
+def _daqp() -> Solver:
+    return by_daqp
 
 
 def _active(

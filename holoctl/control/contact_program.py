@@ -22,6 +22,7 @@ docs/derivations-control.md, "Unilateral contacts".
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -161,10 +162,10 @@ def optimality(p: ContactProgram, s: Vector, y: Vector) -> float:
     return max(largest(gradient + force), largest(at_upper), largest(at_lower)) / size
 
 
-def solved_program(p: ContactProgram, *solvers: Solver) -> Optimum | None:
+def solved_program(p: ContactProgram, *solvers: Callable[[], Solver]) -> Optimum | None:
     """The optimum; None if each solver finds none, or calls the program infeasible.
 
-    The next solver is asked where the residuals of the first are too large.
+    Each is made when it is asked: the next one where the residuals of the last are too large.
     """
     n = p.H.shape[0]
     if p.violation(np.zeros(n)) == 0.0:
@@ -172,8 +173,8 @@ def solved_program(p: ContactProgram, *solvers: Solver) -> Optimum | None:
     if n == 0:
         return None
     best: Optimum | None = None
-    for solve in solvers:
-        found = _by(solve, p)
+    for make in solvers:
+        found = _by(make(), p)
         if found is not None and (best is None or found.residual < best.residual):
             best = found
         if best is not None and best.residual <= OPTIMAL:
