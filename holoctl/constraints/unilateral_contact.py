@@ -13,6 +13,7 @@ Reference: docs/derivations-control.md, "Unilateral contacts".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class UnilateralContact:
         """The name as given, or that of the frame."""
         return self.name if self.name is not None else default_pair_name(self.frame)
 
-    @property
+    @cached_property
     def bilateral(self) -> tuple[Contact, ...]:
         """A `Contact` for each point: the same rows, without the conditions on forces.
 

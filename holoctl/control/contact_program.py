@@ -198,8 +198,7 @@ def _by(solver: Solver, p: ContactProgram) -> Optimum | None:
         return None
     y = np.zeros(p.lower.size)
     y[moving] = r * found.multipliers[free.size :]
-    residual = max(optimality(p, found.x, y), p.violation(found.x))
-    return Optimum(found.x, y, residual)
+    return Optimum(found.x, y, max(optimality(p, found.x, y), p.violation(found.x)))
 
 
 def infeasibility_ray(p: ContactProgram) -> Vector | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -16,6 +17,7 @@ from scipy.linalg import block_diag
 from holoctl.base.checks import Array, Vector, entries, listing, shown
 from holoctl.base.errors import InputError
 from holoctl.constraints.unilateral_contact import UnilateralContact
+from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.kinematics import Kinematics
 
@@ -91,8 +93,8 @@ def contact_rows(
     for contact in contacts:
         cone, bound = contact.cone
         kinds = [*(len(bound) - 2) * ["slides"], "lifts", "presses"]
-        for i, point in enumerate(contact.bilateral):
-            rows = point.bind(mech.model, point.default_name, mech.reference).rows(kin)
+        for i, point in enumerate(_bound(mech, contact)):
+            rows = point.rows(kin)
             jacobian.append(rows.jacobian)
             drift.append(rows.drift)
             cones.append(cone)
@@ -102,3 +104,15 @@ def contact_rows(
         tuple(contacts), np.concatenate(jacobian), np.concatenate(drift),
         block_diag(*cones) if cones else np.zeros((0, 0)), np.concatenate(bounds), tuple(labels),
     )  # fmt: skip
+
+
+def _bound(mech: Mechanism, contact: UnilateralContact) -> tuple[WrenchRows, ...]:
+    """The rows of each point, looked up once for each mechanism and thread."""
+    known: WeakKeyDictionary[UnilateralContact, tuple[WrenchRows, ...]]
+    known = mech.per_thread("unilateral_contacts", WeakKeyDictionary)
+    if contact not in known:
+        known[contact] = tuple(
+            point.bind(mech.model, point.default_name, mech.reference)
+            for point in contact.bilateral
+        )
+    return known[contact]
