@@ -36,7 +36,6 @@ from holoctl.base.errors import (
     InputError,
     LimitError,
     NotActuatedError,
-    SingularityError,
 )
 from holoctl.base.linalg import (
     largest,
@@ -61,6 +60,7 @@ from holoctl.control.nearest_efforts import Solver, by_daqp
 from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.effort_response import inertia_of_motions
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.default_limits import requested_limits
@@ -138,9 +138,8 @@ def _unknowns(P: Projection, ground: ContactRows, known: Vector) -> _Unknowns:
             residual=off,
         )
     Z = N @ null_space_by_svd(J, rank)[3]
-    mass = float(pin.computeTotalMass(plain(mech.model)))
-    if not mass > 0.0:
-        raise SingularityError(f"{mech.name} has no mass, so no force determines its motion")
+    inertia_of_motions(P, N)
+    mass = float(pin.computeTotalMass(plain(mech.model))) or 1.0  # rotors alone
     units = _Units(
         STANDARD_GRAVITY / size,
         effort_scales(mech)[0] * (mass * STANDARD_GRAVITY * size),
@@ -407,7 +406,7 @@ def contact_inverse_dynamics(
     NotActuatedError
         If there are no motors, or the mechanism cannot move.
     SingularityError
-        If the split is singular at this state.
+        If the split is singular at this state, or a motion has no inertia.
     InconsistentError
         If no motion keeps the contacts at this velocity, or no solver decides.
 

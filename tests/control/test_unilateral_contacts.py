@@ -430,6 +430,14 @@ def test_bad_requests_are_refused():
     assert asked(limits="model").certificate.ok
 
 
+def test_a_motion_without_inertia_is_refused():
+    mech, q, foot = block(0.0, 0.6)
+    model = mech.model.copy()
+    model.inertias[2] = pin.Inertia.Zero()
+    with pytest.raises(hc.SingularityError, match="no inertia"):
+        hc.contact_inverse_dynamics(mech.with_model(model), q, np.zeros(7), [0.0], foot)
+
+
 def test_a_state_that_leaves_the_ground_is_not_certified():
     case = standing("leg")
     q, v = case.state(np.random.default_rng(1))
