@@ -67,7 +67,9 @@ if TYPE_CHECKING:
     from holoctl.constraints.custom import Custom
     from holoctl.constraints.explicit_chart import GammaQ
     from holoctl.constraints.rod import Rod
+    from holoctl.constraints.unilateral_contact import UnilateralContact
     from holoctl.control.computed_torque import ComputedTorque
+    from holoctl.control.contact_inverse_dynamics import contact_inverse_dynamics
     from holoctl.control.limited_inverse_dynamics import WithinLimits, limited_inverse_dynamics
     from holoctl.control.reach.inverse_kinematics import inverse_kinematics
     from holoctl.control.realtime import realtime, run_at_rate
@@ -162,6 +164,7 @@ _HOMES = {
     "constraints.custom": ["Custom"],
     "constraints.explicit_chart": ["GammaQ"],
     "constraints.rod": ["Rod"],
+    "constraints.unilateral_contact": ["UnilateralContact"],
     "forces.counterbalance": ["Counterbalance"],
     "forces.custom_force": ["CustomForce"],
     "forces.joint_friction": ["JointFriction"],
@@ -169,6 +172,7 @@ _HOMES = {
     "forces.spring": ["Spring"],
     "dynamics.energy": ["energy", "power"],
     "control.computed_torque": ["ComputedTorque"],
+    "control.contact_inverse_dynamics": ["contact_inverse_dynamics"],
     "control.reach.inverse_kinematics": ["inverse_kinematics"],
     "control.limited_inverse_dynamics": ["WithinLimits", "limited_inverse_dynamics"],
     "control.task_space.impedance": ["Impedance"],

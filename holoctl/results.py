@@ -11,6 +11,8 @@ from holoctl.closing.repaired_geometry import RepairedGeometry
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
 from holoctl.constraints.joint_coordinates import JointMotion
+from holoctl.control.contact_certificate import ContactCertificate
+from holoctl.control.contact_inverse_dynamics import ContactInverseDynamics
 from holoctl.control.limited_inverse_dynamics import LimitedInverseDynamics
 from holoctl.control.loop import Loop, Tracking
 from holoctl.control.loop_memory import TaskReport
@@ -75,6 +77,8 @@ __all__ = [
     "ConnectedPath",
     "ConstraintErrors",
     "ConstraintWrench",
+    "ContactCertificate",
+    "ContactInverseDynamics",
     "CrossingReport",
     "DriveGains",
     "Energy",

@@ -232,6 +232,9 @@ def given_by_name(s):
         "joint_motion": (hc.joint_motion, state | {"name": "crank"}),
         "limited": (hc.limited_inverse_dynamics, state
                     | {"target": s.one, "limits": limits, "partition": s.part}),
+        "on contacts": (hc.contact_inverse_dynamics, state | at | loads
+                        | {"target": s.one, "limits": limits, "solver": "daqp",
+                           "contacts": [hc.UnilateralContact("rocker", friction=0.0)]}),
         "WithinLimits": (hc.WithinLimits, {"limits": limits, "policy": "nearest", "dt": 1e-3}),
         "linearize": (hc.linearize, {"mech": mech, "q": eq.q, "u": eq.u, "outputs": None,
                                      "along": "fixed"} | at),
@@ -262,6 +265,10 @@ def given_by_name(s):
         "Rod": (hc.Rod, {"a": "rocker", "b": "coupler", "length": 1.0, "name": "x"}),
         "Contact": (hc.Contact, {"frame": "rocker", "normal": (0, 0, 1), "tangents": True,
                                  "ground": None, "t_stab": None}),
+        "UnilateralContact": (hc.UnilateralContact, {"frame": "rocker", "points": [(0, 0, 0)],
+                                                     "normal": (0, 0, 1), "friction": 0.6,
+                                                     "facets": 4, "least": 0.0, "most": 9.0,
+                                                     "name": "x"}),
         "Coupling": (hc.Coupling, {"coefficients": {"crank": 1.0}, "offset": 0.0}),
         "Custom": (hc.Custom, {"phi": first, "rows": 1, "time": False, "scale": 1.0,
                                "t_stab": None, "casadi": None}),
@@ -317,6 +324,7 @@ BY_NAME = [
     "impulse", "inverse_dynamics", "relaxed", "joint_motion", "limited", "linearize", "lqr",
     "lqr in ticks", "discretized", "lqr_along", "motor_map", "partition", "project", "power",
     "resolve_frame", "renumbered", "sweep", "task_terms", "terms", "through", "sampled", "state",
+    "on contacts", "UnilateralContact",
     "Closure", "Rod", "Contact", "Coupling", "Custom", "JointFriction", "JointSpring", "Spring",
     "FrameTask", "PostureTask", "CustomTask", "Limits", "WithinLimits", "scaled", "Sensors",
     "Mechanism",

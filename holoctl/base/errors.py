@@ -301,7 +301,8 @@ class LimitError(HoloctlError):
     ----------
     names : tuple of str
         The limits that are exceeded: motors by name, those of joints as ``"name.position"``,
-        ``"name.velocity"`` or ``"name.acceleration"``.
+        ``"name.velocity"`` or ``"name.acceleration"``; unilateral contacts as ``"name.slides"``,
+        ``"name.lifts"`` or ``"name.presses"``.
     residual : float
         For a requested pose, the remaining error, scaled.
     q : ndarray or None, shape (nq,)

@@ -27,8 +27,8 @@ class Contact:
 
     Rows ``n . (p - ground) = 0``, m, for the normal and, if wanted, the tangents; all directions in
     world axes. The multiplier of a row is the force of the ground on the body along that direction,
-    N. The contact is bilateral: check in your program that a unilateral contact, such as a foot,
-    only pushes (a negative multiplier of the normal pulls).
+    N. The contact is bilateral: a negative multiplier of the normal pulls. `UnilateralContact` only
+    pushes.
 
     Parameters
     ----------
@@ -54,6 +54,7 @@ class Contact:
 
     See Also
     --------
+    UnilateralContact : points that push, and hold by friction.
     impulse : the velocity after a foot lands.
     Closure : a joint between two bodies.
     Event : the instant at which a contact begins or ends.

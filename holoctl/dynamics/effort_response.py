@@ -18,7 +18,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import SingularityError
-from holoctl.base.linalg import cholesky
+from holoctl.base.linalg import Cholesky, cholesky
 from holoctl.base.tolerances import SINGULAR
 from holoctl.dynamics.actuation import Actuation, actuation
 from holoctl.mechanism.mechanism import Mechanism
@@ -26,7 +26,7 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection, projection_of
 from holoctl.rows.terms import terms_at
 
-__all__ = ["EffortResponse", "effort_response", "response_at"]
+__all__ = ["EffortResponse", "effort_response", "inertia_of_motions", "response_at"]
 
 
 class EffortResponse(NamedTuple):
@@ -55,18 +55,29 @@ def effort_response(P: Projection, act: Actuation, efforts: Vector) -> EffortRes
         If some motion has no inertia.
     """
     mech, N, T = P.mechanism, act.basis, P.terms  # N: gamma made orthonormal
-    M = T.M
-    W = cholesky(N.T @ M @ N)
-    if not W.condition <= SINGULAR:
-        raise SingularityError(
-            f"{mech.name}: a motion has no inertia (condition number of gamma' M gamma "
-            f"{W.condition:.1e}), so its acceleration is not determined; give its bodies a mass",
-            condition=W.condition,
-        )
+    M, W = T.M, inertia_of_motions(P, act.basis)
     A = N.T @ mech.B
     WA = W.solve(A)
     a0 = P.bias + N @ W.solve(N.T @ (efforts - T.h - M @ P.bias))
     return EffortResponse(A.T @ WA, N @ WA, a0)
+
+
+def inertia_of_motions(P: Projection, N: Array) -> Cholesky:
+    """``N' M N`` in factors, for a basis N of the admissible motions.
+
+    Raises
+    ------
+    SingularityError
+        If some motion has no inertia.
+    """
+    W = cholesky(N.T @ P.terms.M @ N)
+    if not W.condition <= SINGULAR:
+        raise SingularityError(
+            f"{P.mechanism.name}: a motion has no inertia (condition number of gamma' M gamma "
+            f"{W.condition:.1e}), so its acceleration is not determined; give its bodies a mass",
+            condition=W.condition,
+        )
+    return W
 
 
 @np.errstate(all="ignore")

@@ -1,0 +1,151 @@
+"""The certificate of a solution on unilateral contacts.
+
+    of the mechanism    dynamics/certificate.py, with the forces of contacts as known efforts
+    velocity            Jc v
+    acceleration        Jc a + drift
+    cones, limits       the largest violations
+    optimality          stationarity, signs of multipliers and complementarity
+
+All are recomputed from a, u and forces, except the last, which is that of the solved program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Vector, listing
+from holoctl.base.errors import InconsistentError
+from holoctl.base.linalg import largest
+from holoctl.control.contact_rows import ContactRows
+from holoctl.control.tasks.task_protocol import mechanism_size
+from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
+from holoctl.mechanism.open_tree import inverse_tree_dynamics
+from holoctl.projector.multipliers import multipliers
+from holoctl.projector.projection import Projection
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["CONTACT_TOLERANCES", "ContactCertificate", "contact_certificate"]
+
+CONTACT_TOLERANCES = {
+    "contact_velocity": 1e-6,
+    "contact_acceleration": 1e-8,
+    "cones": 1e-8,
+    "limits": 1e-8,
+    "optimality": 1e-8,
+}
+"""The largest numbers of a certified solution on contacts, in addition to those of `TOLERANCES`."""
+
+
+@dataclass(frozen=True)
+class ContactCertificate:
+    """Residuals of a solution on unilateral contacts; all pure numbers.
+
+    Attributes
+    ----------
+    motion : Certificate
+        Closure, acceleration, dynamics and power of the mechanism, with the forces of the ground as
+        known efforts. Its condition number is that of the rows of the contacts.
+    contact_velocity : float
+        Largest velocity of a point, over the size of the mechanism (1/s).
+    contact_acceleration : float
+        Largest acceleration of a point, over the size of its terms.
+    cones : float
+        Largest violation of a friction cone or of a bound of a normal force, over the weight of all
+        bodies and 1 N.
+    limits : float
+        Largest violation of a limit of effort, over the limit.
+    optimality : float
+        Largest residual of the conditions of optimality: stationarity, signs of multipliers,
+        complementarity, feasibility.
+    ok : bool
+        Whether every number is within its tolerance.
+
+    See Also
+    --------
+    contact_inverse_dynamics : returns it.
+    results.Certificate : that of the mechanism.
+
+    Examples
+    --------
+    >>> import holoctl as hc
+    >>> mech = hc.load(hc.robot_file("five_bar"))
+    >>> q, v = hc.assemble(mech)
+    >>> table = hc.UnilateralContact("tip_right", friction=0.0, name="table")
+    >>> certificate = hc.contact_inverse_dynamics(mech, q, v, [0.0, 0.0], table).certificate
+    >>> certificate.ok, certificate.cones < 1e-8, certificate.motion.dynamics < 1e-9
+    (True, True, True)
+    """
+
+    motion: Certificate
+    contact_velocity: float
+    contact_acceleration: float
+    cones: float
+    limits: float
+    optimality: float
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The names of the numbers that exceed their tolerance."""
+        own = [name for name, most in CONTACT_TOLERANCES.items() if not getattr(self, name) <= most]
+        return (*self.motion.failures, *own)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every number is within its tolerance."""
+        return not self.failures
+
+    def raise_if_bad(self) -> None:
+        """Raise `SingularityError` or `InconsistentError` if this is not `ok`."""
+        raise_if_bad(self.motion)
+        if self.ok:
+            return
+        parts = [f"{name} {getattr(self, name):.1e}" for name in self.failures]
+        raise InconsistentError(
+            f"This solution on contacts is NOT certified: {listing(parts)}",
+            residual=max(getattr(self, name) for name in self.failures),
+        )
+
+
+def contact_certificate(
+    P: Projection, ground: ContactRows, a: Vector, u: Vector, f: Vector, known: Vector,
+    bounds: tuple[Vector, Vector], condition: float, optimality: float,
+) -> ContactCertificate:  # fmt: skip
+    """Compute the residuals of a solution.
+
+    Parameters
+    ----------
+    P : Projection
+    ground : ContactRows
+    a, u, f : arrays
+        Acceleration, efforts, and forces along the rows of the contacts.
+    known : (nv,) array
+        ``J' f + F``.
+    bounds : two (nu,) arrays
+        Of the efforts.
+    condition : float
+        Condition number of the rows of the contacts.
+    optimality : float
+        The residual of the program.
+    """
+    mech, T, J = P.mechanism, P.terms, ground.jacobian
+    efforts = mech.B @ u + known + J.T @ f
+    w = inverse_tree_dynamics(mech, P.q, P.v, a)
+    lam, _ = multipliers(T, P.partition, w - efforts)
+    size = mechanism_size(mech)
+    weight = 9.81 * float(pin.computeTotalMass(plain(mech.model)))
+    terms = largest(np.abs(J) @ np.abs(a)) + largest(ground.drift)
+    over = ground.cone @ f - ground.bound if ground.cone.size else np.zeros(0)
+    lower, upper = bounds
+    past = np.maximum(lower - u, u - upper)
+    limit = 1.0 + np.minimum(np.abs(lower), np.abs(upper))
+    return ContactCertificate(
+        motion=certify(T, P.partition, a, efforts, lam, condition, w),
+        contact_velocity=largest(J @ P.v) / size,
+        contact_acceleration=largest(J @ a + ground.drift) / (size + terms),
+        cones=float(over.max(initial=0.0)) / (1.0 + weight),
+        limits=float((np.maximum(past, 0.0) / limit).max(initial=0.0)),
+        optimality=optimality,
+    )
