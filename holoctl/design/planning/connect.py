@@ -216,9 +216,8 @@ def connect(
     References
     ----------
     J. Kuffner and S. LaValle, "RRT-Connect: an efficient approach to single-query path planning",
-    IEEE International Conference on Robotics and Automation, 2000; L. Jaillet and J. Porta, "Path
-    planning under kinematic constraints by rapidly exploring manifolds", IEEE Transactions on
-    Robotics, 2013.
+    IEEE International Conference on Robotics and Automation, 2000; R. Bordalba, L. Ros and J. M.
+    Porta, "A randomised kinodynamic planner for closed-chain robotic systems".
 
     Examples
     --------
@@ -257,9 +256,9 @@ def connect(
                 raise _not_found(rule, (one, two), 0, apart)
             return _on_one_side(rule, one, two, steps, rng)
         free = with_combined_rows(rule)
-        ends = _end(free, one.q, "start"), _end(free, two.q, "goal")
+        both = _end(free, one.q, "start"), _end(free, two.q, "goal")
         try:
-            return _on_one_side(free, *ends, min(steps, AFTER_CROSSING) if passes else steps, rng)
+            return _on_one_side(free, *both, min(steps, AFTER_CROSSING) if passes else steps, rng)
         except BranchError:
             if not passes:
                 raise
