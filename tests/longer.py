@@ -312,7 +312,7 @@ LONGER = {
         "test_whole_turns_count_however_few_nodes_there_are[50-628.3185307179587]",
     ),
     "design/test_type_2.py": (
-        "test_retiming_poses_through_it_is_told[57]",
+        "test_retiming_poses_through_it_plans_the_crossing[57]",
         "test_the_search_takes_a_small_share_of_retiming[stewart]",
     ),
     "doctor/test_assembly_modes.py": (

@@ -11,8 +11,8 @@ both ends: the sign changes where a singular value passes zero. Limits of positi
 
 Redundant rows are combined, W'G and W'phi, by the left singular vectors W of G at the start of the
 step: any choice of rows becomes dependent somewhere. Their determinants have no sign in common.
-Reference: L. Jaillet and J. Porta, "Path planning under kinematic constraints by rapidly exploring
-manifolds", IEEE Transactions on Robotics, 2013.
+Reference: R. Bordalba, L. Ros and J. M. Porta, "A randomised kinodynamic planner for closed-chain
+robotic systems", on tangent spaces as charts.
 """
 
 from __future__ import annotations
