@@ -345,6 +345,9 @@ def test_redundant_rows_may_become_dependent_on_the_way(through):
         found, _ = estimator.state(mech.motor_positions(q), np.zeros(1))
         assert np.abs(pin.difference(mech.model, found, q)).max() < 1e-7
         assert sigma_and_side(mech, q)[0] > 0.1
+    free = hc.Limits(velocity=3.0, acceleration=10.0)
+    plan = hc.retime(mech, path.q, free, points=20, cross=through is not None)
+    assert np.abs(pin.difference(mech.model, plan.q[-1], path.q[-1])).max() < 1e-6
 
 
 def test_start_and_goal_may_be_the_same():

@@ -2,8 +2,8 @@
 
 With N(q) an orthonormal basis of the admissible velocities, coordinates C are regular at q if the
 square matrix N[C] is: its smallest singular value is then above zero, and on a path without a
-singularity of C the sign of det [G; E_C'] = sign det [G; N'] sign det N[C] is the same everywhere.
-Those with the largest least value along the path are chosen.
+singularity of C the sign of det [G; E_C'] = sign det [G; N'] sign det N[C] is the same everywhere
+(redundant rows have no such sign). Those with the largest least value along the path are chosen.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ ALL_CHOICES = 500
 """Up to this number, all choices of coordinates are compared; else those of pivoted QR at each
 configuration."""
 
+NO_ROW = 1e-11  # scaled
+"""A row that is smaller at all configurations constrains nothing."""
+
 MOST_PLACES = 200
 """Largest number of configurations of a path at which coordinates are compared."""
 
@@ -42,6 +45,8 @@ def regular_coordinates(
     bases = [null_space_by_svd(G, part.rank)[3] for G in rows]
     pairs = zip(rows, bases, strict=True)
     turn = np.array([np.linalg.slogdet(np.vstack([G[part.rows], N.T]))[0] for G, N in pairs])
+    if np.count_nonzero(np.abs(rows).max(axis=(0, 2), initial=0.0) > NO_ROW) > part.rank:
+        turn[:] = 0.0  # redundant rows
     motions = np.array(bases)[:, among]
     if comb(len(among), count) <= ALL_CHOICES:
         choices = list(combinations(range(len(among)), count))

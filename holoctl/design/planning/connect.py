@@ -256,9 +256,9 @@ def connect(
                 raise _not_found(rule, (one, two), 0, apart)
             return _on_one_side(rule, one, two, steps, rng)
         free = with_combined_rows(rule)
-        both = _end(free, one.q, "start"), _end(free, two.q, "goal")
+        a, b = _end(free, one.q, "start"), _end(free, two.q, "goal")
         try:
-            return _on_one_side(free, *both, min(steps, AFTER_CROSSING) if passes else steps, rng)
+            return _on_one_side(free, a, b, min(steps, AFTER_CROSSING) if passes else steps, rng)
         except BranchError:
             if not passes:
                 raise
