@@ -52,8 +52,8 @@ MOST_MODELS = 201
 _MANY = "type-2 singularities"
 
 JUDGED = 0.05  # s
-"""The side is judged this long after a planned crossing, for a late crossing is one too; at the
-latest half-way to the next crossing, and at the end of the motion."""
+"""The side is judged this long after a planned crossing, for a late crossing is one too, or
+half-way to the next one if that is earlier; then at this interval, and at the end of the motion."""
 
 
 BESIDE = 1e-3
@@ -166,8 +166,8 @@ class CrossingControl:
     Notes
     -----
     A tick raises `SingularityError` if the robot is on the wrong side 0.05 s after a planned
-    crossing, or half-way to the next one, or at the end of the motion, and the errors of the
-    estimator if the state is lost.
+    crossing, or half-way to the next one, then every 0.05 s, and at the end of the motion; and the
+    errors of the estimator if the state is lost.
 
     References
     ----------
@@ -302,6 +302,8 @@ class CrossingControl:
         if not finite(u):
             raise InputError("the torque is not finite: q or v is out of range")
         past = bisect(self._judged, t)
+        if past and past == len(self._judged):
+            past += int((t - self._judged[-1]) / JUDGED)
         if past > self._past and not blind:
             self._judge(q, past)
         if past < self._past or not blind:  # time that goes back begins another run
@@ -325,18 +327,19 @@ class CrossingControl:
         return CrossingReport(t, blind, saturated, here.sigma, int(here.sign * self._first))
 
     def _judge(self, q: Vector, past: int) -> None:
-        """Raise `SingularityError` if the robot is on the wrong side after `past` judgements."""
+        """Raise `SingularityError` if the robot is on the wrong side at a judgement."""
         crossings = self.trajectory.crossings
-        crossed = min(past, len(crossings))
+        when = self._judged[min(past, len(self._judged)) - 1]
+        crossed = sum(one.t < when for one in crossings)
         mech, time = self.feedback.mech, crossings[crossed - 1].t
         here = self._side(scaled_jacobian(mech, q, 0.0)[0])
         if here.sign * self._first == self.trajectory.sides[crossed]:
             return
         raise SingularityError(
             f"{mech.name}: the robot did not cross the type-2 (actuation) singularity that it was "
-            f"to cross at t = {time:.6g} s: it is on the wrong side of it. The model differs too "
-            "much from the robot (friction of passive joints, masses), or the efforts had no room: "
-            "plan with margin= or with more friction",
+            f"to cross at t = {time:.6g} s, or came back: it is on the wrong side of it. The model "
+            "differs too much from the robot (friction of passive joints, masses), or the efforts "
+            "had no room: plan with margin= or with more friction",
             kind="type 2", value=here.sigma, time=time, q=q.copy(),
         )  # fmt: skip
 
@@ -374,11 +377,13 @@ def _check_planned(mech: Mechanism, trajectory: Trajectory, part: Partition) -> 
 
 
 def _judged(trajectory: Trajectory, dt: float) -> list[float]:
-    """Times at which the side is judged, increasing: after each crossing, and at the end."""
+    """Times at which the side is judged, increasing: after crossings, and at the end."""
     times, end = [c.t for c in trajectory.crossings], trajectory.duration
     if not times:
         return []
     last = max(end - 2.0 * dt, 0.5 * (times[-1] + end))  # a loop may end before the motion
-    following = [*(0.5 * (one + two) for one, two in pairwise(times)), last]
-    found = [min(one + JUDGED, most) for one, most in zip(times, following, strict=False)]
+    found = list[float]()
+    for one, two in pairwise([*times, np.inf]):
+        first = min(one + JUDGED, 0.5 * (one + two), last)
+        found += [first, *np.arange(first + JUDGED, min(two - JUDGED, last), JUDGED).tolist()]
     return [*found, last] if found[-1] < last else found
