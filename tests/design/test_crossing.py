@@ -399,6 +399,8 @@ def test_what_a_crossing_control_refuses():
     there, _ = planned("five_bar")
     with pytest.raises(hc.InputError, match="trajectory must be a Trajectory"):
         hc.CrossingControl(there.mech, lambda t: None)
+    with pytest.raises(hc.InputError, match="'left', 'right' are below the planned"):
+        hc.CrossingControl(there.mech, there, hc.Limits(effort=0.5))
     with pytest.raises(hc.InputError, match="blind must be"):
         hc.CrossingControl(there.mech, there, blind=-1.0)
     control = hc.CrossingControl(there.mech, there)

@@ -30,7 +30,7 @@ from holoctl.design.paths.regular_coordinates import regular_coordinates
 from holoctl.design.paths.trajectory import Trajectory
 from holoctl.dynamics.actuation_side import actuation_side
 from holoctl.dynamics.inverse import inverse_dynamics
-from holoctl.mechanism.bound_limits import bound_limits
+from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_mechanism, state_in_a_tick
 from holoctl.mechanism.default_limits import requested_limits
 from holoctl.mechanism.limits import Limits
@@ -59,6 +59,9 @@ half-way to the next one if that is earlier; then at this interval, and at the e
 BESIDE = 1e-3
 """Distance from a crossing, as a share of the duration, at which efforts are compared with those of
 the plan."""
+
+OVER_LIMIT = 0.02
+"""Planned efforts may exceed the limits of the controller by this share of them."""
 
 AS_PLANNED = 0.5
 """They may differ by this share of the largest effort."""
@@ -149,10 +152,10 @@ class CrossingControl:
     Raises
     ------
     InputError
-        For wrong shapes, names and weights; a trajectory through singularities that are not planned
-        to be crossed, or planned for another model (payload, external forces), or without
-        coordinates that are regular along it; sensors that do not determine the state at a
-        crossing, without `blind`.
+        For wrong shapes, names and weights; limits below the planned efforts; a trajectory through
+        singularities that are not planned to be crossed, or planned for another model (payload,
+        external forces), or without coordinates that are regular along it; sensors that do not
+        determine the state at a crossing, without `blind`.
     NotActuatedError, InconsistentError, SingularityError
         As `lqr_along`.
 
@@ -220,6 +223,7 @@ class CrossingControl:
             raise InputError(f"blind must be from 0 to below the duration, s; got {blind:g}")
         self.trajectory = trajectory
         self._bound = bound_limits(mech, requested_limits(mech, limits, "limits") or Limits())
+        _check_room(mech, trajectory, self._bound)
         models = int(min(MOST_MODELS, max(2, np.ceil(trajectory.duration / MODEL_EVERY))))
         part = trajectory.partition or partition(mech, trajectory.q[0])
         _check_regular(trajectory, part)
@@ -353,6 +357,20 @@ def _check_regular(trajectory: Trajectory, part: Partition) -> None:
             f"{mech.name}: no choice of {len(own)} coordinates determines the motion all along the "
             f"trajectory (smallest singular value {least:.2g}, scaled), so one regulator does not "
             "serve; take a shorter one"
+        )
+
+
+def _check_room(mech: Mechanism, trajectory: Trajectory, bound: BoundLimits) -> None:
+    """Raise `InputError` if limits are below the planned efforts."""
+    over = np.maximum(trajectory.u - bound.effort[1], bound.effort[0] - trajectory.u).max(axis=0)
+    most = np.abs(trajectory.u).max(axis=0)
+    less = [i for i, x in enumerate(over) if x > OVER_LIMIT * most[i]]
+    if less:
+        i = max(less, key=over.__getitem__)
+        raise InputError(
+            f"{mech.name}: the limits of {listing([mech.actuator_names[k] for k in less], 4)} are "
+            f"below the planned efforts, by {over[i]:.3g} N m or N for {mech.actuator_names[i]!r}: "
+            "give those of the plan and 10 to 20 % more"
         )
 
 

@@ -123,11 +123,15 @@ class CrossingSensors:
             others = [name for name in mech.coordinate_names if name not in names]
             gains = {name: self._gain((*names, name), crossing.q) for name in others}
             good = sorted((x for x in others if gains[x] <= GAIN_LIMIT), key=gains.__getitem__)
+            blind = self._enough()
+            other = (
+                f", or give a blind time, blind={blind:.3g} s, which assumes that the robot "
+                "crosses as planned"
+            )
             raise InputError(
                 f"{mech.name}: the sensors {listing(names, 6)} do not determine the state at the "
                 f"type-2 singularity at t = {crossing.t:.4g} s, where {crossing.lost_motion}; "
-                f"measure one joint more ({listing(good, 4)}), or give a blind time, "
-                f"blind={self._enough():.3g} s, which assumes that the robot crosses as planned"
+                f"measure one joint more ({listing(good, 4)}){other if np.isfinite(blind) else ''}"
             )
 
     def _check_blind(self) -> None:
@@ -137,8 +141,14 @@ class CrossingSensors:
             raise InputError(
                 f"{self._trajectory.mech.name}: blind = {2.0 * self._half:g} s is too short: at "
                 f"its ends the sensors {listing(self.names, 6)} would amplify noise by more than "
-                f"{BLIND_GAIN:g}; at least {enough:.3g} s is needed for this motion"
+                f"{BLIND_GAIN:g}; {self._needed(enough)}"
             )
+
+    @staticmethod
+    def _needed(enough: float) -> str:
+        if np.isfinite(enough):
+            return f"at least {enough:.3g} s is needed for this motion"
+        return f"not even {MOST_BLIND:g} s would do: measure a passive joint too"
 
     def _enough(self) -> float:
         """The shortest blind time, s, in steps of 2 ms; inf above the longest."""
