@@ -10,8 +10,10 @@ LONGER = {
         "test_warnings_reach_the_terminal[command0]",
     ),
     "app/test_design_commands.py": (
-        "test_retime_refuses[motor_2,motor_1,motor_3\\n0.2,0.2,0.2\\n0.1,0.0,0.3\\n0.0,0.3,0.1\\n-arguments7-AssemblyError]",
+        "test_retime_refuses[motor_2,motor_1,motor_3\\n0.2,0.2,0.2\\n0.1,0.0,0.3\\n0.0,0.3,0.1\\n-arguments7-AssemblyError]",  # noqa: E501
     ),
+    "app/test_identify_command.py": ("test_names_of_columns_currents_and_tables",),
+    "app/test_transmission_command.py": ("test_the_picture_of_an_ankle",),
     "app/test_view_motions.py": (
         "test_motions_are_as_many_as_there_are_and_play_in_closed_loops[stewart]",
     ),
@@ -19,9 +21,17 @@ LONGER = {
         "test_a_slider_far_past_a_limit_leads_back_over_it[JointModelPX-ends3]",
     ),
     "app/test_view_touched.py": (
+        "test_a_film_is_played_again_and_again_only_with_loop",
+        "test_of_a_run_sliders_efforts_and_doctor_are_of_the_instant",
+        "test_the_doctor_follows_a_drag_and_is_out_of_date_until_then",
+        "test_the_efforts_that_are_told_hold_what_is_shown",
         "test_while_a_motion_plays_all_that_is_told_is_of_what_is_shown[stewart]",
     ),
-    "app/test_view_upright.py": ("test_a_floor_of_a_file_is_not_what_is_looked_at",),
+    "app/test_view_upright.py": (
+        "test_a_floor_of_a_file_is_not_what_is_looked_at",
+        "test_all_motions_are_in_the_picture_and_above_the_ground[geared_arm]",
+        "test_all_motions_are_in_the_picture_and_above_the_ground[stewart]",
+    ),
     "closing/test_branches.py": (
         "test_a_guess_a_little_off_stays_on_the_branch[delta]",
         "test_a_guess_a_little_off_stays_on_the_branch[five_bar]",
@@ -38,6 +48,13 @@ LONGER = {
         "test_singular_and_overconstrained_ones[wren_6]",
         "test_they_are_the_same_elsewhere_whatever_the_motors[stewart_6sps]",
     ),
+    "closing/test_repaired_geometry.py": (
+        "test_it_is_exact_along_the_motion[bennett-1e-05-0]",
+        "test_it_is_exact_along_the_motion[sarrus-1e-05-0]",
+        "test_parts_that_do_not_fit_are_refused[bennett]",
+        "test_the_doctor_then_says_what_it_says_of_the_drawing[bennett]",
+        "test_the_doctor_then_says_what_it_says_of_the_drawing[sarrus]",
+    ),
     "closing/test_rounded_geometry.py": (
         "test_files_with_so_many_digits[bennett-4]",
         "test_files_with_so_many_digits[four_bar-6]",
@@ -49,13 +66,6 @@ LONGER = {
         "test_what_is_redundant_stays_redundant_when_it_is_rounded[kaleidocycle_6-1e-06-0]",
         "test_what_is_redundant_stays_redundant_when_it_is_rounded[klann-1e-06-0]",
         "test_what_is_redundant_stays_redundant_when_it_is_rounded[planar_3rrr-1e-06-0]",
-    ),
-    "closing/test_repaired_geometry.py": (
-        "test_it_is_exact_along_the_motion[bennett-1e-05-0]",
-        "test_it_is_exact_along_the_motion[sarrus-1e-05-0]",
-        "test_parts_that_do_not_fit_are_refused[bennett]",
-        "test_the_doctor_then_says_what_it_says_of_the_drawing[bennett]",
-        "test_the_doctor_then_says_what_it_says_of_the_drawing[sarrus]",
     ),
     "codegen/test_batch.py": (
         "test_a_batch_does_not_hold_the_interpreter",
@@ -89,6 +99,7 @@ LONGER = {
     "codegen/test_closed_state_jumps.py": (
         "test_jumps_in_c_end_on_their_branch_or_are_refused[five_bar]",
     ),
+    "codegen/test_clusters.py": ("test_random_trees_of_clusters",),
     "codegen/test_compiled.py": (
         "test_inverse_dynamics_is_that_of_the_python_path[screw_chain-closed]",
         "test_inverse_dynamics_is_that_of_the_python_path[screw_chain-open]",
@@ -187,6 +198,7 @@ LONGER = {
         "test_exported_gravity_and_inverse_dynamics[scale]",
         "test_exported_torque_is_that_of_python[scale-joints]",
         "test_hostile_input_of_exported_c[scale]",
+        "test_near_a_limit_of_velocity_every_law_is_asked_a_tick_later[scale-friction at the reference]",  # noqa: E501
         "test_policy_raise_raises_from_machine_code",
         "test_strict_build_and_self_test[scale-joints-ON]",
         "test_the_header_tells_the_limits",
@@ -218,6 +230,7 @@ LONGER = {
     ),
     "codegen/test_task_export.py": (
         "test_it_builds_without_a_warning_and_its_self_test_passes[('five_bar', 'other axes')]",
+        "test_singular_tasks_are_told_as_such[whole]",
         "test_the_same_law_gives_the_same_bytes",
         "test_the_torque_of_a_task_is_not_held_for_ever",
         "test_torques_are_those_of_the_controller[('five_bar', 'other axes')]",
@@ -287,13 +300,17 @@ LONGER = {
         "test_the_acceleration_of_the_tilt_is_a_third_or_nothing[10.5-1.0]",
     ),
     "design/test_connect.py": (
-        "test_it_stays_on_its_sheet[delta]",
-        "test_it_stays_on_its_sheet[stewart]",
-        "test_it_stays_on_its_sheet[three_rrr]",
         "test_limits_of_passive_and_cut_joints_are_kept",
-        "test_retime_follows_it[five_bar]",
-        "test_the_same_seed_gives_the_same_path",
-        "test_whole_turns_of_passive_joints_do_not_count",
+        "test_no_singularity_is_passed_beside_motions_that_no_motor_drives[0.001]",
+        "test_redundant_rows_may_become_dependent_on_the_way[type 2]",
+    ),
+    "design/test_crossing.py": (
+        "test_feed_forward_of_an_ordinary_motion_is_that_of_mean_accelerations",
+        "test_friction_is_in_the_plan_or_named",
+        "test_it_crosses_with_errors_of_model_sensors_and_start[five_bar-None]",
+        "test_it_crosses_with_errors_of_model_sensors_and_start[rod-None]",
+        "test_it_crosses_with_errors_of_model_sensors_and_start[wide-None]",
+        "test_the_wrong_side_is_an_error_at_the_end_and_in_every_run",
     ),
     "design/test_linearize.py": (
         "test_linear_models_are_derivatives_of_the_reduced_dynamics[floating_leg]",
@@ -354,7 +371,7 @@ LONGER = {
         "test_the_verdict_degrades_in_one_direction[bennett]",
         "test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry[delta_hinged-1e-06-0]",
         "test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry[jansen-1e-06-0]",
-        "test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry[peaucellier_guided-1e-06-0]",
+        "test_the_verdict_on_rounded_geometry_is_that_on_exact_geometry[peaucellier_guided-1e-06-0]",  # noqa: E501
     ),
     "doctor/test_troubles.py": (
         "test_a_stretched_bar_is_no_bifurcation_whatever_the_rounding[0.4]",
@@ -394,6 +411,11 @@ LONGER = {
         "test_first_readings_on_this_side_are_taken",
         "test_no_swap[slider_crank]",
     ),
+    "estimation/test_closed_state_estimator.py": (
+        "test_a_body_that_is_measured_whole_may_turn_far[4]",
+        ("test_a_spherical_linkage_with_too_few_sensors_is_refused", "5-1"),
+        "test_one_sensor_of_a_linkage_is_taken_only_where_what_it_misses_is_idle[kaleidocycle_8]",
+    ),
     "estimation/test_momentum_observer.py": (
         "test_a_step_is_found_to_one_percent_within_five_over_the_gain[stewart]",
         "test_in_motion_the_error_is_of_second_order_in_the_tick[geared_arm]",
@@ -408,11 +430,6 @@ LONGER = {
         "test_the_two_oracles_agree[cut_five_bar]",
         "test_the_two_oracles_agree[floating_leg]",
         "test_walks_in_ticks[bricard]",
-    ),
-    "estimation/test_closed_state_estimator.py": (
-        "test_a_body_that_is_measured_whole_may_turn_far[4]",
-        ("test_a_spherical_linkage_with_too_few_sensors_is_refused", "5-1"),
-        "test_one_sensor_of_a_linkage_is_taken_only_where_what_it_misses_is_idle[kaleidocycle_8]",
     ),
     "io/test_cassie.py": (
         "test_cassie[cassie-False]",
@@ -456,7 +473,7 @@ LONGER = {
         "test_it_is_the_partition_of_the_nearest_closed_configuration[1e-06-hoberman_6]",
         "test_next_to_singular_configurations_it_is_the_same_or_refused_alike[equal_bars_4]",
         "test_next_to_singular_configurations_it_is_the_same_or_refused_alike[flat_miura_vertex]",
-        "test_next_to_singular_configurations_it_is_the_same_or_refused_alike[folded_parallelogram]",
+        "test_next_to_singular_configurations_it_is_the_same_or_refused_alike[folded_parallelogram]",  # noqa: E501
         "test_next_to_singular_configurations_it_is_the_same_or_refused_alike[wren_6]",
     ),
     "robots/test_our_robots.py": (
@@ -515,6 +532,7 @@ LONGER = {
         "test_motions_cross_as_the_reference_does[timed-0]",
         "test_motions_that_turn_back_at_a_singular_configuration[kite--0.01]",
         "test_near_misses_are_integrated_as_they_are[nearly_0.01-0-cross]",
+        "test_near_misses_are_integrated_as_they_are[nearly_0.01-0-raise]",
         "test_no_wrong_motion_comes_of_a_partition_that_gets_bad_on_the_way[trammel-worst_rows]",
         "test_raise_stops_before_the_first_crossing[timed-0]",
         "test_rows_get_dependent_at_the_claimed_instants_and_only_there[timed]",
@@ -608,6 +626,11 @@ LONGER = {
         "test_compiled_laws[bennett]",
         "test_no_torque_where_the_geometry_does_not_tell_the_motion",
         "test_rows_are_kept_that_serve_on_a_long_way[1e-06]",
+    ),
+    "transmission/test_transmission_in_c.py": (
+        "test_the_self_test_passes_with_strict_warnings[cranked]",
+        "test_the_self_test_passes_with_strict_warnings[redundant]",
+        "test_the_self_test_passes_with_strict_warnings[turned]",
     ),
 }
 """File, below tests/, to names, with parameters where it is one of several; or a name and the

@@ -14,7 +14,7 @@ from holoctl.app.cli import main
 from holoctl.constraints.closure import JOINTS
 
 PAGES = [page for page in ALL_PAGES if is_one_program(page)]
-LONG = ("tutorial-delta", "tutorial-identification")
+LONG = ("tutorial-delta", "tutorial-five-bar", "tutorial-identification", "tutorial-own-robot")
 QUICK = [page for page in PAGES if page.stem not in LONG]
 """The short run's: the others simulate for long what other tests do too."""
 

@@ -122,7 +122,7 @@ class Excitation:
     --------
     >>> import holoctl as hc
     >>> model = hc.Parameters(hc.load(hc.robot_file("four_bar")))
-    >>> plan = hc.excitation(model, harmonics=2, starts=2, iterations=1)
+    >>> plan = hc.excitation(model, harmonics=2, starts=1, iterations=1)
     >>> plan.base.rank, plan.trajectory.duration, min(plan.margin.values()) >= 0.0
     (8, 5.0, True)
     """
@@ -313,7 +313,7 @@ def excitation(
     --------
     >>> import holoctl as hc
     >>> model = hc.Parameters(hc.load(hc.robot_file("four_bar")))
-    >>> plan = hc.excitation(model, harmonics=2, starts=2, iterations=1)
+    >>> plan = hc.excitation(model, harmonics=2, starts=1, iterations=1)
     >>> plan.base.rank, plan.trajectory.duration, min(plan.margin.values()) >= 0.0
     (8, 5.0, True)
     """
