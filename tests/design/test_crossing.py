@@ -409,3 +409,21 @@ def test_what_a_crossing_control_refuses():
         control.torque([np.nan] * 4, np.zeros(4), 0.0, out=out)
     assert (out == 7.0).all()
     assert "CrossingControl" in repr(control)
+
+
+@pytest.mark.slow
+def test_a_stewart_platform_names_joints_that_can_have_an_encoder():
+    """Not the coordinates of its free joint, which is measured whole."""
+    mech, task = hc.load(hc.robot_file("stewart")), hc.FrameTask("platform")
+
+    def pose(height, yaw):
+        return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, yaw), np.array([0.0, 0.0, height]))
+
+    q = hc.assemble(mech)[0]
+    for x in np.linspace(0.0, 1.0, 41):
+        q = hc.inverse_kinematics(mech, [(task, pose(0.3 - 0.08 * x, np.deg2rad(70.0) * x))], q)[0]
+    ways = [pose(0.22 - 0.04 * x, np.deg2rad(70.0 + 40.0 * x)) for x in np.linspace(0.0, 1.0, 8)]
+    there = hc.retime(mech, (task, ways), "model", cross=True, start=q)
+    assert len(there.crossings) == 1
+    with pytest.raises(hc.InputError, match=r"measure one joint more \('foot_.*blind="):
+        hc.CrossingControl(mech, there, measured=mech.actuated)

@@ -114,6 +114,13 @@ class CrossingSensors:
             return np.inf
         return noise_gain(here, np.ones(sensors.unit.size))
 
+    def _gain_with(self, name: str, q: Vector) -> float:
+        """The amplification of noise with one encoder more; inf for a coordinate without one."""
+        try:
+            return self._gain((*self.names, name), q)
+        except InputError:  # of a joint that is measured whole
+            return np.inf
+
     def _check_seen(self) -> None:
         """Raise `InputError` if the sensors do not determine the state at a crossing."""
         mech, names = self._trajectory.mech, self.names
@@ -121,7 +128,7 @@ class CrossingSensors:
             if self._gain(names, crossing.q) <= GAIN_LIMIT:
                 continue
             others = [name for name in mech.coordinate_names if name not in names]
-            gains = {name: self._gain((*names, name), crossing.q) for name in others}
+            gains = {name: self._gain_with(name, crossing.q) for name in others}
             good = sorted((x for x in others if gains[x] <= GAIN_LIMIT), key=gains.__getitem__)
             blind = self._enough()
             other = (
