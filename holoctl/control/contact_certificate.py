@@ -27,7 +27,11 @@ from holoctl.projector.multipliers import multipliers
 from holoctl.projector.projection import Projection
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["CONTACT_TOLERANCES", "ContactCertificate", "contact_certificate"]
+__all__ = ["CONTACT_TOLERANCES", "STANDARD_GRAVITY", "ContactCertificate", "contact_certificate"]
+
+STANDARD_GRAVITY = 9.81  # m/s^2
+"""For the units of a program and its residuals, also where the model has no gravity."""
+
 
 CONTACT_TOLERANCES = {
     "contact_velocity": 1e-6,
@@ -135,7 +139,7 @@ def contact_certificate(
     w = inverse_tree_dynamics(mech, P.q, P.v, a)
     lam, _ = multipliers(T, P.partition, w - efforts)
     size = mechanism_size(mech)
-    weight = 9.81 * float(pin.computeTotalMass(plain(mech.model)))
+    weight = STANDARD_GRAVITY * float(pin.computeTotalMass(plain(mech.model)))
     terms = largest(np.abs(J) @ np.abs(a)) + largest(ground.drift)
     over = ground.cone @ f - ground.bound if ground.cone.size else np.zeros(0)
     lower, upper = bounds

@@ -43,7 +43,11 @@ from holoctl.base.linalg import (
     null_space_by_svd,
     orthonormal_columns,
 )
-from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
+from holoctl.control.contact_certificate import (
+    STANDARD_GRAVITY,
+    ContactCertificate,
+    contact_certificate,
+)
 from holoctl.control.contact_program import (
     OPTIMAL,
     SAME_RANK,
@@ -75,9 +79,6 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["ContactInverseDynamics", "contact_inverse_dynamics"]
 
 SOLVERS = ("daqp", "cvxpy")
-
-STANDARD_GRAVITY = 9.81  # m/s^2
-"""For the units of the program, also where the model has no gravity."""
 
 CONTACTS_AGREE = 1e-6
 """Contacts may contradict each other by this much, relative to the size of their terms."""

@@ -178,9 +178,10 @@ def sheet(mech: Mechanism, q: Any, task: Any = None) -> SheetSigns:
     """
     q = check_configuration(mech, q)
     part = sheet_partition(mech)
-    if not largest(scaled_jacobian(mech, q, 0.0)[1]) <= max(CLOSED, part.tolerance):
+    G, error = scaled_jacobian(mech, q, 0.0)
+    if not largest(error) <= max(CLOSED, part.tolerance):
         raise InputError(f"{mech.name}: sheet: q is not closed; hc.assemble closes it")
-    side = actuation_side(mech, part)(scaled_jacobian(mech, q, 0.0)[0])
+    side = actuation_side(mech, part)(G)
     signs, names = list[int](), list[str]()
     for kind, last in (("type 2", None), ("type 1", task)):
         if kind == "type 1" and task is None:

@@ -31,7 +31,7 @@ from holoctl.base.errors import InputError, LimitError
 from holoctl.design.paths.dynamics import Dynamics
 from holoctl.design.retiming.limit_rows import RetimingRows
 
-__all__ = ["IntervalRows", "by_cvxpy", "by_toppra", "infeasible"]
+__all__ = ["IntervalRows", "by_cvxpy", "by_toppra", "infeasible", "solved"]
 
 RETIME_CAP = 1e6
 """Squared speeds along a path count as unlimited above this multiple of the usual ones."""
@@ -112,20 +112,26 @@ def _compiled(N: int, m: int, rooted: bool) -> _Solve:
         for both, table in zip(tables, given, strict=False):
             for parameter, values in zip(both, table, strict=True):
                 parameter.value = values
-        for gap in RETIME_GAPS:
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # "inaccurate", which the status reports too
-                    problem.solve(
-                        solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap
-                    )
-            except cp.error.SolverError:
-                continue
-            if problem.status == cp.OPTIMAL:
-                return np.concatenate([[0.0], np.maximum(x.value, 0.0), [0.0]])
-        return None
+        if not solved(problem):
+            return None
+        return np.concatenate([[0.0], np.maximum(x.value, 0.0), [0.0]])
 
     return solve
+
+
+def solved(problem: Any) -> bool:
+    """Whether Clarabel finds the optimum of a problem of cvxpy."""
+    cp: Any = import_module("cvxpy")
+    for gap in RETIME_GAPS:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "inaccurate", which the status reports too
+                problem.solve(solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap)
+        except cp.error.SolverError:
+            continue
+        if problem.status == cp.OPTIMAL:
+            return True
+    return False
 
 
 def by_toppra(rows: IntervalRows) -> Vector | None:

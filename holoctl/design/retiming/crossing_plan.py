@@ -39,7 +39,6 @@ from holoctl.design.paths.trajectory import Trajectory
 from holoctl.design.paths.type_2 import Type2
 from holoctl.design.retiming.crossing_program import (
     PathSingularity,
-    SpeedProfile,
     excess_at,
     fastest_through,
     least_excess,
@@ -138,7 +137,7 @@ def planned_crossing(task: RetimingProblem, path: ClosedPath, found: Type2) -> T
         tight = tight + np.maximum(np.append(more, 0.0), np.append(0.0, more))
     if best is None or over > KEPT:
         raise _impossible(task, plan, over)
-    return _trajectory(task, plan, best)
+    return _trajectory(task, plan, best, over)
 
 
 def _finer(task: RetimingProblem, plan: _Plan) -> _Plan:
@@ -163,11 +162,8 @@ def _places(path: ClosedPath, found: Type2) -> list[float]:
     near = APART * float(path.s[-1] - path.s[0])
 
     def det(s: float) -> float:
-        return float(np.linalg.det(_nodes_at(path, [s]).gamma[0].T @ path.system.mech.B))
+        return float(np.linalg.det(_nodes_at(path, [s]).gamma[0].T @ mech.B))
 
-    if not has_sides(path.system.mech, path.system.part):
-        why = "crossings are planned for mechanisms with as many motors as motions, all driven"
-        raise _refused(path, found.places[0], why)
     places, last = [], -np.inf
     crossed = [one != two for one, two in pairwise(found.sides)] or [False] * len(found.places)
     for s, crosses in zip(found.places, crossed, strict=True):
@@ -225,12 +221,12 @@ def _backwards(dyn: Dynamics) -> Dynamics:
     return Dynamics(path, dyn.A[::-1], dyn.r1[::-1], dyn.r2[::-1], dyn.r3[::-1], dyn.speedy)
 
 
-def _in_rounds(task: RetimingProblem, plan: _Plan, tight: Vector) -> SpeedProfile | None:
+def _in_rounds(task: RetimingProblem, plan: _Plan, tight: Vector) -> BSpline | None:
     """The fastest motion, with forces and limits linearised near the last one."""
     s, usual = plan.path.s, np.sqrt(usual_speed(plan.dyn, task.bound))
     changes = plan.dyn.speedy or any(curve is not None for curve in task.bound.curves)
 
-    def solved_near(sd: Vector) -> SpeedProfile | None:
+    def solved_near(sd: Vector) -> BSpline | None:
         return fastest_through(plan.dyn, task.bound, plan.singular, sd, tight)
 
     sd = np.full(s.size, usual)
@@ -242,7 +238,7 @@ def _in_rounds(task: RetimingProblem, plan: _Plan, tight: Vector) -> SpeedProfil
         return None
     last = np.inf
     for turn in range(RETIME_ROUNDS if changes else 0):
-        new, duration = np.sqrt(np.maximum(solved.b(s), 0.0)), float(_times(solved.b, s)[-1])
+        new, duration = np.sqrt(np.maximum(solved(s), 0.0)), float(_times(solved, s)[-1])
         if abs(duration - last) < RETIME_SETTLED * duration:
             break
         sd, last = (new if turn < RETIME_ROUNDS // 2 else 0.5 * (sd + new)), duration
@@ -260,9 +256,9 @@ def _needed(dyn: Dynamics, b: BSpline, s: Vector) -> Array:
     return dyn.balance(0.5 * b.derivative()(s), rate**2, f)
 
 
-def _exact(plan: _Plan, solved: SpeedProfile) -> SpeedProfile:
+def _exact(plan: _Plan, b: BSpline) -> BSpline:
     """The solution with ``w' r = 0`` to rounding, by the least change of the coefficients of b."""
-    b, s, W = solved.b, plan.there.path.s, np.array([one.w for one in plan.singular])
+    s, W = plan.there.path.s, np.array([one.w for one in plan.singular])
     unit = BSpline(b.t, np.eye(b.c.size), b.k)
     rise, value = 0.5 * unit.derivative()(s), unit(s)
     c = b.c.copy()
@@ -273,7 +269,7 @@ def _exact(plan: _Plan, solved: SpeedProfile) -> SpeedProfile:
     for _ in range(5):
         off = np.einsum("ip,ip->i", W, _needed(plan.there, BSpline(b.t, c, b.k), s))
         c = c - np.linalg.lstsq(by_c, off, rcond=None)[0]
-    return SpeedProfile(BSpline(b.t, c, b.k), solved.u)
+    return BSpline(b.t, c, b.k)
 
 
 def _efforts(dyn: Dynamics, b: BSpline) -> Array:
@@ -299,9 +295,9 @@ def _efforts_at(plan: _Plan, k: int, b: BSpline) -> Array:
     return np.array(found)
 
 
-def _excess(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Vector:
+def _excess(task: RetimingProblem, plan: _Plan, b: BSpline) -> Vector:
     """The largest excess over a limit in each interval, as a share of it."""
-    curve, b = plan.path.curve(), solved.b
+    curve = plan.path.curve()
     over = np.full(plan.path.s.size - 1, -1.0)
     for share in CHECKED:
         place = between(plan.path, curve, share)[0]
@@ -324,8 +320,8 @@ def _over(task: RetimingProblem, place: ClosedPath, b: BSpline, u: Array) -> Vec
         by_effort = np.fmax((u - upper) / size, (lower - u) / size)
         rows = joint_rows(place, task.bound)
         by_joint = rows.a * slope[:, None] + rows.b * x[:, None] + rows.c
-        fast = sd / np.sqrt(rows.most) - 1.0
-    worst = np.nanmax(np.column_stack([by_effort, by_joint, fast]), axis=1, initial=-1.0)
+        by_rate = sd / np.sqrt(rows.most) - 1.0
+    worst = np.nanmax(np.column_stack([by_effort, by_joint, by_rate]), axis=1, initial=-1.0)
     return np.where(x > 0.0, worst, np.inf)
 
 
@@ -360,8 +356,8 @@ def _timed(path: ClosedPath, b: BSpline) -> tuple[ClosedPath, Curve]:
         path = with_nodes(path, (0.5 * (path.s[1:] + path.s[:-1]))[wide])
 
 
-def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Trajectory:
-    b, mech, part = solved.b, plan.path.system.mech, plan.path.system.part
+def _trajectory(task: RetimingProblem, plan: _Plan, b: BSpline, over: float) -> Trajectory:
+    mech, part = plan.path.system.mech, plan.path.system.part
     near = APART * float(plan.path.s[-1] - plan.path.s[0])
     more = (plan.there.path.s[:, None] + near * BESIDE).ravel()
     apart = np.abs(plan.path.s - more[:, None]).min(axis=1) > 0.9 * near
@@ -374,7 +370,7 @@ def _trajectory(task: RetimingProblem, plan: _Plan, solved: SpeedProfile) -> Tra
     u = np.zeros((path.s.size, mech.nu))
     u[regular] = _efforts(dynamics_along(path.where(regular), task.f_ext, at_singular=True), b)
     u[places] = [two[1] for two in sides]
-    excess = max(0.0, float(_excess(task, plan, solved).max()))
+    excess = max(0.0, over)
     if excess > RETIME_OVER:
         log.warning("retime: limits are exceeded by %.2g %% between nodes", 100.0 * excess)
     crossings = []

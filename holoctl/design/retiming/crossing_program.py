@@ -9,12 +9,11 @@ b = sd^2 is a cubic spline with a continuous second derivative, so that sdd = b'
 first one. The third line is needed for finite efforts; the fourth, its derivative along the path
 with w held, determines u there: one u, if the path has a continuous third derivative. Forces and
 limits that change with the speed are linearised in b near the last solution.
-Reference: docs/derivations-design.md, "Crossing a type-2 singularity".
+Reference: docs/derivations-crossing.md, "The plan".
 """
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -23,14 +22,13 @@ from scipy.interpolate import BSpline
 
 from holoctl.base.checks import Array, Vector
 from holoctl.design.paths.dynamics import Dynamics
-from holoctl.design.retiming.convex_programs import RETIME_GAPS
+from holoctl.design.retiming.convex_programs import solved
 from holoctl.design.retiming.limit_rows import Box, effort_boxes, friction_near, joint_rows
 from holoctl.mechanism.bound_limits import BoundLimits
 
 __all__ = [
     "EffortTerms",
     "PathSingularity",
-    "SpeedProfile",
     "effort_terms",
     "excess_at",
     "fastest_through",
@@ -96,13 +94,6 @@ class PathSingularity(NamedTuple):
         return found
 
 
-class SpeedProfile(NamedTuple):
-    """A motion along a path: b, sd^2 by s, and the efforts (n, nu) at the nodes."""
-
-    b: BSpline
-    u: Array
-
-
 def effort_terms(dyn: Dynamics, sd: Vector) -> EffortTerms:
     """The coefficients of the efforts near the speeds sd, exact there."""
     friction = friction_near(dyn, sd)
@@ -140,21 +131,21 @@ def _variables(cp: Any, s: Vector, usual: float) -> _Variables:
 
 def fastest_through(
     dyn: Dynamics, bound: BoundLimits, singular: list[PathSingularity], sd: Vector, tight: Vector
-) -> SpeedProfile | None:
-    """The fastest motion near the speeds sd (n,); None if there is none. `tight` (n,) are shares of
-    limits that are not used."""
+) -> BSpline | None:
+    """b, sd^2 by s, of the fastest motion near the speeds sd (n,); None if there is none. `tight`
+    (n,) are shares of limits that are not used."""
     cp: Any = import_module("cvxpy")
     s, n, usual = dyn.path.s, dyn.path.s.size, usual_speed(dyn, bound)
     x = _variables(cp, s, usual)
-    U, size, rows = _limited(cp, x, dyn, bound, singular, sd, tight, 0.0)
+    rows = _limited(cp, x, dyn, bound, singular, sd, tight, 0.0)
     y, rate, share = cp.Variable(n), cp.Variable(n - 1), x.b[1:-1] / usual
     both, h = y[:-1] + y[1:], np.diff(s) / np.diff(s).mean()
     rows += [y[0] == 0.0, y[-1] == 0.0, x.b[0] == 0.0, x.b[-1] == 0.0, share >= LEAST]
     rows.append(cp.SOC(share + 1.0, cp.vstack([2.0 * y[1:-1], share - 1.0])))
     rows.append(cp.SOC(rate + both, cp.vstack([np.full(n - 1, 2.0), rate - both])))
-    if not _solved(cp, cp.Problem(cp.Minimize(h @ rate), rows)):
+    if not solved(cp.Problem(cp.Minimize(h @ rate), rows)):
         return None
-    return SpeedProfile(BSpline(x.knots, usual * x.c.value, DEGREE), U.value * size)
+    return BSpline(x.knots, usual * x.c.value, DEGREE)
 
 
 def least_excess(
@@ -166,9 +157,9 @@ def least_excess(
     usual, e = usual_speed(dyn, bound), cp.Variable(nonneg=True)
     x = _variables(cp, dyn.path.s, usual)
     tight = np.zeros(dyn.path.s.size)
-    _, _, rows = _limited(cp, x, dyn, bound, singular, sd, tight, e)
+    rows = _limited(cp, x, dyn, bound, singular, sd, tight, e)
     rows += [x.b[0] == 0.0, x.b[-1] == 0.0, x.b[1:-1] / usual >= LEAST]
-    return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
+    return float(e.value) if solved(cp.Problem(cp.Minimize(e), rows)) else None
 
 
 def excess_at(dyn: Dynamics, bound: BoundLimits, one: PathSingularity, sd: float) -> float | None:
@@ -189,7 +180,7 @@ def excess_at(dyn: Dynamics, bound: BoundLimits, one: PathSingularity, sd: float
     rows = _balance(cp, x, terms, U, size, np.where(per_row > 0.0, per_row, 1.0))
     both, u = _at_singularity(cp, x, one._replace(node=0), terms.A[0], U[0], size, at)
     rows += both + [row for v in (U[0], u) for box in boxes for row in box.rows(v, 0, x, size, e)]
-    return float(e.value) if _solved(cp, cp.Problem(cp.Minimize(e), rows)) else None
+    return float(e.value) if solved(cp.Problem(cp.Minimize(e), rows)) else None
 
 
 class _EffortBox(NamedTuple):
@@ -249,8 +240,8 @@ def _at_singularity(
 def _limited(
     cp: Any, x: _Variables, dyn: Dynamics, bound: BoundLimits, singular: list[PathSingularity],
     sd: Vector, tight: Vector, excess: Any,
-) -> tuple[Any, Vector, list[Any]]:  # fmt: skip
-    """The efforts at the nodes (n, nu) over their sizes (nu,), and all rows."""
+) -> list[Any]:  # fmt: skip
+    """All rows of b and of the efforts at the nodes."""
     size, U = _effort_sizes(dyn, bound), cp.Variable((dyn.A.shape[0], dyn.A.shape[2]))
     boxes = [_EffortBox(box, sd) for box in effort_boxes(dyn.path, bound, sd)]
     per_row, room = np.abs(dyn.A * size).max(axis=(0, 2)), 1.0 - tight
@@ -267,7 +258,7 @@ def _limited(
     fast = np.flatnonzero(np.isfinite(joints.most[1:-1])) + 1
     if fast.size:
         rows.append(x.b[fast] / (joints.most[fast] * room[fast] ** 2) <= 1.0)
-    return U, size, rows
+    return rows
 
 
 def _effort_sizes(dyn: Dynamics, bound: BoundLimits) -> Vector:
@@ -290,16 +281,3 @@ def usual_speed(dyn: Dynamics, bound: BoundLimits) -> float:
     span = float(dyn.path.s[-1] - dyn.path.s[0])
     found = min(span * float(min(gains)), float(np.median(joints.most)))
     return found if np.isfinite(found) and found > 0.0 else 1.0
-
-
-def _solved(cp: Any, problem: Any) -> bool:
-    for gap in RETIME_GAPS:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "inaccurate", which the status reports too
-                problem.solve(solver=cp.CLARABEL, tol_gap_abs=gap, tol_gap_rel=gap, tol_feas=gap)
-        except cp.error.SolverError:
-            continue
-        if problem.status == cp.OPTIMAL:
-            return True
-    return False
