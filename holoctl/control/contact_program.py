@@ -1,21 +1,24 @@
 """The program of unilateral contacts: tasks as well as motors, friction and limits allow.
 
-    min 1/2 |T x - t|^2 + REGULAR / 2 |x - x_bilateral|^2    E x = e    lower <= C x <= upper
+    min 1/2 |tasks (u - u_bilateral)|^2 + REGULAR / 2 |s - s_bilateral|^2      lower <= C s <= upper
 
-x are motions, efforts and forces of contacts in scaled units. x_bilateral is the solution without
-inequalities: the tasks first, then the smallest efforts, then the smallest forces. Where it is
-feasible it is the optimum for every weight, so that the inequalities change nothing where none is
-active. With W an orthonormal basis of the null space of E, x = x_bilateral + W s leaves
+s = (u, w2) are efforts and forces that balance each other (contact_motion.py), in units, and
+s_bilateral is the solution without inequalities: the tasks first, then the smallest efforts, then
+the smallest forces. Where it is feasible it is the optimum for every weight, so that the
+inequalities change nothing where none is active. In d = s - s_bilateral this is the program of
+nearest_efforts.py. Where w2 alone can make it feasible, the motion is kept. The program is
+infeasible if and only if a ray exists, with the bounds of C d,
 
-    min 1/2 s' H s        H = (T W)' T W + REGULAR I        lower <= C (x_bilateral + W s) <= upper
-
-which is the program of nearest_efforts.py. Directions W that change forces alone are tried first:
-where some forces of the ground cause the bilateral motion, it is kept. The program is infeasible if
-and only if a ray exists, with the bounds of C W s,
-
-    y >= 0        (C W)' (y_upper - y_lower) = 0        y_upper' upper - y_lower' lower < 0
+    y >= 0        C' (y_upper - y_lower) = 0        y_upper' upper - y_lower' lower < 0
 
 (Farkas). Its largest entries name the conditions that exclude each other.
+
+Where contacts may slip ("nearest"), w are unknowns too, and the motion is x = A* u + J*' w - g*:
+
+    min SLIP / 2 |Q1' x - xi|^2 + 1/2 |T* x - t|^2 + REGULAR / 2 |s - s_bilateral|^2     s = (u, w)
+
+|Q1' x - xi| is the distance from the motions that keep the contacts in the metric of the inertia.
+
 References: J. Nocedal and S. Wright, Numerical Optimization, the chapter on quadratic programming;
 docs/derivations-control.md, "Unilateral contacts".
 """
@@ -26,19 +29,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.optimize import linprog
 
 from holoctl.base.checks import Array, Vector
-from holoctl.base.linalg import largest, null_space_by_svd, singular_values
+from holoctl.base.linalg import largest
 from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver
 
 __all__ = [
     "OPTIMAL",
-    "SAME_RANK",
     "ContactProgram",
     "Optimum",
-    "bilateral_solution",
     "infeasibility_ray",
     "program_around",
     "solved_program",
@@ -47,11 +48,14 @@ __all__ = [
 CONTACT_REGULAR = 1e-6
 """Weight of the distance from the bilateral solution, relative to the largest weight of a task."""
 
+SLIP = 1e4
+"""Weight of the slip of contacts, relative likewise."""
+
 OPTIMAL = 1e-8
 """Largest residual of the conditions of optimality, scaled."""
 
-SAME_RANK = 1e-9
-"""A direction that changes a task by less, relative to the largest change, leaves it unchanged."""
+UNMOVED = 1e-18
+"""Tasks whose squares are below this, relative to their rows, are not moved by any effort."""
 
 RAY_CLEAR = 1e-9
 """The conditions exclude each other if they are violated by more than this, scaled."""
@@ -71,9 +75,9 @@ class ContactProgram(NamedTuple):
     ----------
     H : (n, n) array
     C : (c, n) array
-        The conditions by the unknowns s: ``C W`` of the head.
+        The conditions by d, the change of the unknowns in units.
     lower, upper : (c,) arrays
-        Bounds of ``C s``; infinite for none.
+        Bounds of ``C d``; infinite for none.
     """
 
     H: Array
@@ -81,9 +85,9 @@ class ContactProgram(NamedTuple):
     lower: Vector
     upper: Vector
 
-    def violation(self, s: Vector) -> float:
+    def violation(self, d: Vector) -> float:
         """The largest violation of a condition."""
-        y = self.C @ s
+        y = self.C @ d
         return float(np.maximum(self.lower - y, y - self.upper).max(initial=0.0))
 
 
@@ -92,69 +96,46 @@ class Optimum(NamedTuple):
 
     Attributes
     ----------
-    s : (n,) array
+    d : (n,) array
     multipliers : (c,) array
         Above zero at an upper bound, below at a lower one.
     residual : float
         The largest residual of the conditions of optimality.
     """
 
-    s: Vector
+    d: Vector
     multipliers: Vector
     residual: float
 
 
-# ---------------------------------------------------------------------------------- equations
-
-
-def bilateral_solution(
-    E: Array, e: Vector, levels: list[tuple[Array, Vector]]
-) -> tuple[Vector, list[Array]]:
-    """x_bilateral; W, and the directions that each level leaves free, (n, n_free) each.
-
-    Parameters
-    ----------
-    E, e : arrays
-        Independent equations.
-    levels : list of (A, b)
-        ``A x = b`` is met level by level, each in least squares, as well as those before allow.
-    """
-    rows = e.size
-    q, r = qr(E.T)
-    x: Vector = q[:, :rows] @ solve_triangular(r[:rows], e, trans="T")
-    free = [np.asarray(q[:, rows:], dtype=float)]
-    for A, b in levels:
-        moved = A @ free[-1]
-        rank = int((singular_values(moved) > SAME_RANK * np.linalg.norm(A)).sum())
-        u, sizes, kept, left = null_space_by_svd(moved, rank)
-        x = x + free[-1] @ (kept @ ((u.T @ (b - A @ x)) / sizes))
-        free.append(free[-1] @ left)
-    return x, free
-
-
 def program_around(
-    x: Vector, W: Array, tasks: Array, conditions: tuple[Array, Vector, Vector]
-) -> ContactProgram:
-    """The program of the head of this module in the directions W; C, lower and upper in x.
-    Where W leaves the tasks unchanged, only the distance is measured."""
-    moved, every = tasks @ W, np.eye(W.shape[1])
+    s: Vector, units: Vector, tasks: Array, conditions: tuple[Array, Vector, Vector],
+    slip: Array | None = None,
+) -> ContactProgram:  # fmt: skip
+    """The program of the head of this module in units; `tasks` are rows by s or by its first
+    entries, conditions are C, lower and upper by s."""
+    moved, n = np.zeros((tasks.shape[0], s.size)), s.size
+    moved[:, : tasks.shape[1]] = tasks * units[: tasks.shape[1]]
     H = moved.T @ moved
-    size = float(np.abs(H).max(initial=0.0))
-    some = size > (SAME_RANK * np.linalg.norm(tasks)) ** 2
-    H = H / size + CONTACT_REGULAR * every if some else every
+    size = float(np.vecdot(moved, moved).sum())
+    H = H / size if size > UNMOVED * max(1.0, largest(tasks) ** 2) else np.zeros((n, n))
+    if slip is not None:
+        rows = slip * units
+        H += SLIP / max(float(np.vecdot(rows, rows).sum()), UNMOVED) * (rows.T @ rows)
+    H += CONTACT_REGULAR * np.eye(n)
     C, lower, upper = conditions
-    at = C @ x
-    return ContactProgram(H, C @ W, lower - at, upper - at)
+    at = C @ s
+    return ContactProgram(H, C * units, lower - at, upper - at)
 
 
 # ------------------------------------------------------------------------------------ solution
 
 
-def optimality(p: ContactProgram, s: Vector, y: Vector) -> float:
+def optimality(p: ContactProgram, d: Vector, y: Vector) -> float:
     """The largest residual of stationarity, signs and complementarity, relative to their terms."""
-    gradient, force = p.H @ s, p.C.T @ y
+    gradient, force = p.H @ d, p.C.T @ y
     above, below = np.maximum(y, 0.0), np.maximum(-y, 0.0)
-    value = p.C @ s
+    value = p.C @ d
     with np.errstate(invalid="ignore"):
         at_upper = np.where(above > 0.0, above * np.abs(p.upper - value), 0.0)
         at_lower = np.where(below > 0.0, below * np.abs(value - p.lower), 0.0)
@@ -187,6 +168,9 @@ def _by(solver: Solver, p: ContactProgram) -> Optimum | None:
     root = np.linalg.cholesky(p.H)
     size = np.linalg.norm(solve_triangular(root, p.C.T, lower=True), axis=0)
     moving = np.flatnonzero(size > CONSTANT_ROW)
+    constant = np.setdiff1d(np.arange(size.size), moving)
+    if (p.lower[constant] > RAY_CLEAR).any() or (p.upper[constant] < -RAY_CLEAR).any():
+        return None
     r = 1.0 / size[moving]
     free = np.full(p.H.shape[0], np.inf)
     program = EffortsQP(

@@ -1,0 +1,299 @@
+"""The law of unilateral contacts at a state: efforts, motion and wrenches of the ground.
+
+    contact_motion.py       motion and wrenches as functions of the efforts
+    contact_program.py      the efforts, by a program around the bilateral solution
+
+`contact_inverse_dynamics` and the controllers use this law.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import pinocchio as pin
+from scipy.linalg import lapack
+from scipy.optimize import linprog
+
+from holoctl.base.checks import Array, Vector, listing
+from holoctl.base.errors import InconsistentError, LimitError, SingularityError
+from holoctl.control.contact_motion import (
+    SAME_RANK,
+    ContactMotion,
+    ReducedTerms,
+    bilateral_unknowns,
+    contact_motion,
+)
+from holoctl.control.contact_program import (
+    OPTIMAL,
+    ContactProgram,
+    infeasibility_ray,
+    program_around,
+    solved_program,
+)
+from holoctl.control.contact_rows import ContactRows
+from holoctl.control.nearest_by_cvxpy import by_cvxpy
+from holoctl.control.nearest_efforts import Solver, by_daqp
+from holoctl.control.tasks.task_protocol import mechanism_size
+from holoctl.dynamics.actuation import effort_scales
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frozen_model import plain
+
+__all__ = ["STANDARD_GRAVITY", "ContactSolution", "contact_solution", "moment_unit"]
+
+STANDARD_GRAVITY = 9.81  # m/s^2
+"""For the units of a program and its residuals, also where the model has no gravity."""
+
+CONTACTS_AGREE = 1e-6
+"""Contacts may contradict each other by this much, relative to the size of their terms."""
+
+ACTIVE = 1e-9
+"""A condition is active if its multiplier is above this, relative to the largest."""
+
+AT_BOUND = 1e-9
+"""A contact is unloaded if its normal force is within this of its least, in weights."""
+
+IN_THE_RAY = 1e-6
+"""Conditions with a smaller share in the proof are not named."""
+
+COSTS = {"lifts": 0.1, "presses": 0.1, "tips": 0.3, "slides": 1.0}
+"""Conditions that together mean another one are named by that one: cheaper ones are preferred."""
+
+
+class ContactSolution(NamedTuple):
+    """The result of the law.
+
+    Attributes
+    ----------
+    u : (nu,) array
+        Within its bounds, exactly.
+    y : (k,) array
+        The motion.
+    w : (m,) array
+        Scaled wrenches.
+    slip : (m,) array
+        ``J y - c``; zero if the contacts are kept.
+    names : tuple of str
+        The active conditions.
+    residual : float
+        Of the conditions of optimality.
+    condition : float
+        Of the rows of contacts.
+    """
+
+    u: Vector
+    y: Vector
+    w: Vector
+    slip: Vector
+    names: tuple[str, ...]
+    residual: float
+    condition: float
+
+
+def moment_unit(mech: Mechanism) -> float:
+    """The unit of moments, N m: the weight of all bodies times the size of the mechanism."""
+
+    def unit() -> float:
+        mass = float(pin.computeTotalMass(plain(mech.model))) or 1.0  # rotors alone
+        return mass * STANDARD_GRAVITY * mechanism_size(mech)
+
+    return mech.per_thread("moment unit", unit)
+
+
+def contact_solution(
+    mech: Mechanism, r: ReducedTerms, ground: ContactRows, bounds: tuple[Vector, Vector],
+    policy: str = "raise", solver: str = "daqp",
+) -> ContactSolution:  # fmt: skip
+    """Solve the law.
+
+    Parameters
+    ----------
+    mech : Mechanism
+    r : ReducedTerms
+    ground : ContactRows
+    bounds : two (nu,) arrays
+        Of efforts.
+    policy : str
+        ``"raise"``, or ``"nearest"``: contacts slip where they cannot be kept.
+    solver : str
+        ``"daqp"`` or ``"cvxpy"``.
+
+    Raises
+    ------
+    SingularityError
+        If a motion has no inertia.
+    InconsistentError
+        If contacts contradict each other, or no solver decides.
+    LimitError
+        With the policy "raise", if the program is infeasible.
+    """
+    motion = contact_motion(r)
+    if motion is None:
+        raise SingularityError(f"{mech.name}: a motion has no inertia; give its bodies a mass")
+    if motion.off > CONTACTS_AGREE:
+        raise InconsistentError(
+            f"{mech.name}: no motion keeps these contacts at the velocity v (off by "
+            f"{motion.off:.2g}, scaled): their points move against each other or the constraints; "
+            "project v first",
+            residual=motion.off,
+        )
+    nu, moment = mech.nu, moment_unit(mech)
+    units = np.full(motion.Y.shape[1], moment)
+    units[:nu] *= effort_scales(mech)[0]
+    s = bilateral_unknowns(motion, units[:nu])
+    conditions = _conditions(motion.w0, motion.Y, ground, bounds, units, moment)
+    names: tuple[str, ...] = ()
+    found = None
+    if s.size > nu:  # other forces, the same motion
+        C, lower, upper = conditions
+        at, inner = C[:, :nu] @ s[:nu], slice(nu, None)
+        only = program_around(
+            s[inner], units[inner], np.zeros((0, 0)), (C[:, inner], lower - at, upper - at)
+        )
+        found = solved_program(only, _daqp)
+        if found is not None and found.residual <= OPTIMAL:
+            s[inner] += units[inner] * found.d
+        else:
+            found = None
+    if found is None:
+        program = program_around(s, units, motion.tasks, conditions)
+        order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
+        found = solved_program(program, *order)
+        if found is None and policy == "raise":
+            _raise_infeasible(mech, ground, program)
+        if found is None:
+            return _slipping(mech, r, motion, ground, s, bounds)
+        if found.multipliers.any():
+            s = s + units * found.d
+            names = _active(mech, ground, motion.at(s)[1], found.multipliers, moment)
+    y, w = motion.at(s)
+    u = np.clip(s[:nu], *bounds)
+    return ContactSolution(u, y, w, np.zeros(w.size), names, found.residual, motion.condition)
+
+
+def _daqp() -> Solver:
+    return by_daqp
+
+
+def _conditions(
+    w0: Vector, Y: Array, ground: ContactRows, bounds: tuple[Vector, Vector], units: Vector,
+    moment: float,
+) -> tuple[Array, Vector, Vector]:  # fmt: skip
+    """C, lower and upper by s, scaled: the cones, then the limits of motors; w = w0 + Y s."""
+    c, nu = ground.bound.size, bounds[0].size
+    C = np.zeros((c + nu, Y.shape[1]))
+    C[:c] = ground.cone @ Y / moment
+    C[np.arange(c, c + nu), np.arange(nu)] = 1.0 / units[:nu]
+    room = (ground.bound - ground.cone @ w0) / moment
+    lower = np.concatenate([np.full(c, -np.inf), bounds[0] / units[:nu]])
+    return C, lower, np.concatenate([room, bounds[1] / units[:nu]])
+
+
+def _slipping(
+    mech: Mechanism, r: ReducedTerms, motion: ContactMotion, ground: ContactRows, s: Vector,
+    bounds: tuple[Vector, Vector],
+) -> ContactSolution:  # fmt: skip
+    """The motion whose contacts slip least; u and all of w are unknowns."""
+    nu, m, moment = mech.nu, r.c.size, moment_unit(mech)
+    units = np.full(nu + m, moment)
+    units[:nu] *= effort_scales(mech)[0]
+    first = np.concatenate([s[:nu], motion.at(s)[1]])
+    columns = np.concatenate([r.A, r.J.T, r.g[:, None]], axis=1)
+    x, _ = lapack.dtrtrs(motion.L, columns, lower=1)  # x = x[:, :-1] s - x[:, -1]
+    J = lapack.dtrtrs(motion.L, r.J.T, lower=1)[0].T
+    T = lapack.dtrtrs(motion.L, r.T.T, lower=1)[0].T
+    q, sizes, _ = np.linalg.svd(J.T, full_matrices=False)
+    kept = q[:, sizes > SAME_RANK * sizes.max(initial=0.0)].T
+    conditions = _conditions(
+        np.zeros(m), np.hstack([np.zeros((m, nu)), np.eye(m)]), ground, bounds, units, moment
+    )
+    program = program_around(first, units, T @ x[:, :-1], conditions, slip=kept @ x[:, :-1])
+    found = solved_program(program, _daqp, by_cvxpy)
+    if found is None:
+        _raise_infeasible(mech, ground, program)
+    s = first + units * found.d
+    y = lapack.dtrtrs(motion.L, x[:, :-1] @ s - x[:, -1], lower=1, trans=1)[0]
+    names = _active(mech, ground, s[nu:], found.multipliers, moment)
+    slip = r.J @ y - r.c
+    u = np.clip(s[:nu], *bounds)
+    return ContactSolution(u, y, s[nu:], slip, names, found.residual, motion.condition)
+
+
+# ------------------------------------------------------------------------------------- names
+
+
+def _active(
+    mech: Mechanism, ground: ContactRows, w: Vector, multipliers: Vector, moment: float
+) -> tuple[str, ...]:
+    """The names of active conditions: motors, then contacts."""
+    sizes = np.abs(multipliers)
+    acting = sizes > ACTIVE * float(sizes.max(initial=0.0))
+    names = [name for name, on in zip(mech.actuator_names, acting[-mech.nu :], strict=True) if on]
+    gaps, at = (ground.bound - ground.cone @ w) / moment, 0
+    for contact in ground.contacts:
+        rows = range(at, at := at + len(contact.kinds))
+        labels = dict(zip(rows, contact.kinds, strict=True))
+        empty = {
+            i for row, (i, kind) in labels.items() if kind == "lifts" and gaps[row] <= AT_BOUND
+        }
+        found = {
+            "lifts" if point in empty else kind
+            for row, (point, kind) in labels.items()
+            if acting[row]
+        }
+        loads = {point for point, _ in contact.kinds}
+        if "lifts" in found and len(empty) < len(loads):
+            found = (found - {"lifts"}) | {"tips"}
+        names += [f"{contact.name}.{kind}" for kind in sorted(found)]
+    return tuple(names)
+
+
+_MEANING = {
+    "lifts": "to pull, or push less than its least",
+    "tips": "to pull with some of its points",
+    "slides": "to hold beyond its friction",
+    "presses": "to carry more than its most",
+}
+
+
+def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProgram) -> NoReturn:
+    """Raise the error of a program without solution."""
+    ray = infeasibility_ray(program)
+    if ray is None:
+        raise InconsistentError(
+            f"{mech.name}: no solver found efforts on these contacts, and none proved that there "
+            "are none: the state is at the edge of what friction and limits allow, or badly scaled"
+        )
+    shares, y, at = dict[tuple[str, str], float](), np.abs(ray), 0
+    for contact in ground.contacts:
+        rows = slice(at, at := at + len(contact.kinds))
+        kinds = [kind for _, kind in contact.kinds]
+        for kind, share in zip(
+            kinds, _plainest(contact.cone, contact.bound, kinds, y[rows]), strict=True
+        ):
+            label = (contact.name, kind)
+            shares[label] = shares.get(label, 0.0) + float(share)
+    shares |= {(name, ""): float(y[at + i]) for i, name in enumerate(mech.actuator_names)}
+    largest_first = sorted(shares, key=lambda label: -shares[label])
+    named = [x for x in largest_first if shares[x] > IN_THE_RAY * max(shares.values())]
+    motors = [name for name, kind in named if not kind]
+    reasons = [f"{name!r} would have {_MEANING[kind]}" for name, kind in named if kind]
+    if motors:
+        reasons.append(f"the motors {listing(motors)} are too weak to avoid it")
+    raise LimitError(
+        f"{mech.name}: no efforts within limits keep these contacts, whatever the motion: "
+        f"{'; '.join(reasons)}. Release a contact, or change the state",
+        names=[f"{name}.{kind}" if kind else name for name, kind in named],
+    )
+
+
+def _plainest(cone: Array, bound: Vector, kinds: list[str], y: Vector) -> Vector:
+    """Multipliers with the same effect as y, of conditions that say the same in plainer words:
+    faces on all sides together bound the normal force."""
+    if not y.any():
+        return y
+    cost = [COSTS[kind] for kind in kinds]
+    found = linprog(
+        cost, A_eq=cone.T, b_eq=cone.T @ y, A_ub=bound[None, :], b_ub=[bound @ y], method="highs"
+    )
+    return np.asarray(found.x) if found.status == 0 else y
