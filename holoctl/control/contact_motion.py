@@ -95,7 +95,7 @@ def contact_motion(r: ReducedTerms) -> ContactMotion | None:
     columns = np.concatenate([r.J.T, r.A, r.T.T, r.g[:, None]], axis=1)
     columns, _ = lapack.dtrtrs(L, columns, lower=1)
     rows, rest = columns[:, :m], columns[:, m:]
-    order, rank, R, tau = np.zeros(0, dtype=int), 0, np.zeros((k, 0)), None
+    order, rank, R, tau = np.zeros(0, dtype=int), 0, np.zeros((k, 0)), np.zeros(0)
     if m:
         R, order, tau, _, _ = lapack.dgeqp3(rows)
         order, pivots = order - 1, np.abs(R.diagonal())
