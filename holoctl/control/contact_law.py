@@ -29,13 +29,14 @@ from holoctl.control.contact_motion import (
 from holoctl.control.contact_program import (
     OPTIMAL,
     ContactProgram,
+    by_clarabel,
     infeasibility_ray,
     program_around,
     solved_program,
 )
 from holoctl.control.contact_rows import ContactRows
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import Solver, by_daqp
+from holoctl.control.nearest_efforts import by_daqp
 from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
@@ -160,12 +161,12 @@ def contact_solution(
             s[inner], units[inner], np.zeros((0, 0)), scaled[nu:, inner],
             (C[:, inner], lower - at, upper - at),
         )  # fmt: skip
-        found = solved_program(only, _daqp)
+        found = solved_program(only, by_daqp)
         if found is not None and found.residual <= OPTIMAL:
             s[inner] += units[inner] * found.d
             return _solution(motion, s, bounds, None, found.residual)
     program = program_around(s, units, motion.tasks, scaled, conditions)
-    order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
+    order = (by_cvxpy(), by_daqp) if solver == "cvxpy" else (by_daqp, by_clarabel)
     found = solved_program(program, *order)
     if found is not None:
         return _solution(motion, s + units * found.d, bounds, found.multipliers, found.residual)
@@ -193,10 +194,6 @@ def _solution(
         u, motion.wrenches(s), partial(motion.motion, s), multipliers, False, residual,
         motion.condition,
     )  # fmt: skip
-
-
-def _daqp() -> Solver:
-    return by_daqp
 
 
 def _conditions(
@@ -241,7 +238,7 @@ def _slipping(
         first, units, T @ x[:, :-1], _scaled(units[:nu], Y, moment),
         _conditions(np.zeros(m), Y, ground, bounds, units, moment), slip=kept @ x[:, :-1],
     )  # fmt: skip
-    found = solved_program(program, _daqp, by_cvxpy)
+    found = solved_program(program, by_daqp, by_clarabel)
     if found is None:
         _raise_infeasible(mech, ground, program)
     s = first + units * found.d
