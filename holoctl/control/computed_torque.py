@@ -25,6 +25,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.control.contact_inverse_dynamics import effort_limits_of
 from holoctl.control.contact_paths import (
     ContactLimiting,
     ContactPaths,
@@ -231,7 +232,8 @@ class ComputedTorque:
         put("_law", MotorFeedback(law, position_error(mech), motor_rates(mech), np.zeros(mech.nu)))
         check_integral(mech, prepared.partition, self.ki)
         put("_limited", None)
-        limits = requested_limits(mech, self.limits, "ComputedTorque")
+        limits_of = requested_limits if self.contacts is None else effort_limits_of
+        limits = limits_of(mech, self.limits, "ComputedTorque")
         put("limits", limits)
         put("_standing", None)
         if self.contacts is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted, suggestion
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench_rows import stacked
-from holoctl.control.contact_inverse_dynamics import effort_limits_of, reduced_terms
+from holoctl.control.contact_inverse_dynamics import reduced_terms
 from holoctl.control.contact_law import ContactSolution, active_conditions, contact_solution
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
@@ -37,6 +37,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.dynamics.tick.thread_workspace import in_own_workspace
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_state
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
@@ -262,8 +263,7 @@ def contact_paths(
     Raises
     ------
     InputError
-        For contacts as `contact_inverse_dynamics`, for limits of joints, and for options that
-        contacts exclude.
+        For contacts as `contact_inverse_dynamics`, and for options that contacts exclude.
     """
     mech = prepared.mech
     for name, excluded in (
@@ -277,7 +277,7 @@ def contact_paths(
     ):
         if excluded:
             raise InputError(f"{mech.name}: {name}: not together with contacts")
-    bound = bound_limits(mech, effort_limits_of(mech, options.limits, "a controller"))
+    bound = bound_limits(mech, options.limits or Limits())
     standing = bound_contacts(mech, checked_contacts(options.contacts))
     return ContactPaths(
         mech, prepared.partition, standing, prepared.limits, bound, options.policy, tasks
