@@ -25,7 +25,6 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
-from holoctl.control.contact_inverse_dynamics import effort_limits_of
 from holoctl.control.contact_paths import (
     ContactLimiting,
     ContactPaths,
@@ -145,8 +144,8 @@ class ComputedTorque:
         grow as one over it. `limits` bound the efforts. Default: no margin.
     contacts : UnilateralContact or list of UnilateralContact, optional
         What the mechanism, such as a robot with a floating base, stands on: forces of the ground
-        stay in the friction cones, and efforts within their `limits` (those of joints are refused),
-        as in `contact_inverse_dynamics`. With the policy "nearest" contacts slip where they cannot
+        stay in the friction cones, and efforts and joints within `limits`, as in
+        `contact_inverse_dynamics`. With the policy "nearest" contacts slip where they cannot
         be kept. Friction of the mechanism is compensated at the measured rates, and `torque` needs
         the whole state. Default: no contacts.
 
@@ -232,8 +231,7 @@ class ComputedTorque:
         put("_law", MotorFeedback(law, position_error(mech), motor_rates(mech), np.zeros(mech.nu)))
         check_integral(mech, prepared.partition, self.ki)
         put("_limited", None)
-        limits_of = requested_limits if self.contacts is None else effort_limits_of
-        limits = limits_of(mech, self.limits, "ComputedTorque")
+        limits = requested_limits(mech, self.limits, "ComputedTorque")
         put("limits", limits)
         put("_standing", None)
         if self.contacts is not None:

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted, suggestion
-from holoctl.base.errors import InputError
+from holoctl.base.errors import InconsistentError, InputError
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import reduced_terms
+from holoctl.control.contact_joints import JointRows, joint_rows, limits_beside_contacts
 from holoctl.control.contact_law import ContactSolution, active_conditions, contact_solution
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
@@ -30,14 +31,14 @@ from holoctl.control.contact_rows import (
     contact_rows,
 )
 from holoctl.control.effort_bounds import effort_bounds
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.dynamics.tick.inverse_tick import PASSIVE_DOUBT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.dynamics.tick.thread_workspace import in_own_workspace
-from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_state
-from holoctl.mechanism.limits import Limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
@@ -88,8 +89,19 @@ def motor_rows(mech: Mechanism) -> WeightedRows:
     )
 
 
-Reduce = Callable[[Vector, Vector, float, Vector | None, Any], ReducedTerms | None]
-"""reduce(q, v, t, known, target): the reduced terms, or None if the general path must be used."""
+class HereOnContacts(NamedTuple):
+    """What the law needs at a state."""
+
+    terms: ReducedTerms
+    ground: ContactRows
+    joints: JointRows | None
+
+
+Reduce = Callable[[Vector, Vector, float, Vector | None, Any], HereOnContacts | None]
+"""reduce(q, v, t, known, target); None if the general path must be used."""
+
+CERTAIN = 1e-6
+"""The largest residual of the conditions of optimality with which efforts are given."""
 
 
 class ContactLimiting(NamedTuple):
@@ -98,11 +110,12 @@ class ContactLimiting(NamedTuple):
     mech: Mechanism
     ground: ContactRows
     found: ContactSolution
+    joints: JointRows | None
 
     @property
     def saturated(self) -> tuple[str, ...]:
         """Motors and contacts, as in `ContactInverseDynamics`."""
-        return active_conditions(self.mech, self.ground, self.found)
+        return active_conditions(self.mech, self.ground, self.found, self.joints)
 
     @property
     def softened(self) -> tuple[str, ...]:
@@ -127,8 +140,8 @@ class ContactPaths:
         Those that act.
     limits : StateLimits
         Of the closure and velocity errors of a state.
-    bound : BoundLimits
-        Of efforts.
+    law : LimitsLaw
+        The limits of motors and joints.
     policy : str
         ``"raise"`` or ``"nearest"``.
     tasks : WeightedRows
@@ -138,7 +151,7 @@ class ContactPaths:
     partition: Partition
     contacts: tuple[BoundContact, ...]
     limits: StateLimits
-    bound: BoundLimits
+    law: LimitsLaw
     policy: str
     tasks: WeightedRows
     _local: threading.local = field(init=False, repr=False, default_factory=threading.local)
@@ -174,17 +187,21 @@ class ContactPaths:
         known: Vector | None,
     ) -> Vector:  # fmt: skip
         """See `Paths`. Friction of the mechanism is evaluated at v."""
-        reduced = in_own_workspace(self._local, self._prepared, q, v, t, known, target)
-        if reduced is None or not finite(reduced.g):
-            ground, reduced = self._in_general(q, v, t, known, target)
-        else:
-            ground = self._local.ground
-        rates_of_motors = self.mech.B.T.dot(v)
-        bounds = effort_bounds(self.bound, rates_of_motors)
-        found = contact_solution(self.mech, reduced, ground, bounds, self.policy)
-        self._local.last = ContactLimiting(self.mech, ground, found)
+        here = in_own_workspace(self._local, self._prepared, q, v, t, known, target)
+        if here is None or not finite(here.terms.g):
+            here = self._in_general(q, v, t, known, target)
+        bounds = effort_bounds(self.law.bound, self.mech.B.T.dot(v))
+        terms, ground, joints = here
+        found = contact_solution(self.mech, terms, ground, bounds, self.policy, joints=joints)
+        self._local.last = ContactLimiting(self.mech, ground, found, joints)
         if not finite(found.u):
             raise InputError("the torque is not finite: an input or the model is out of range")
+        if not found.residual <= CERTAIN:
+            raise InconsistentError(
+                f"{self.mech.name}: the efforts on these contacts are not certain: the conditions "
+                f"of optimality are met to {found.residual:.1e} only",
+                residual=found.residual,
+            )
         return found.u
 
     def last(self) -> None:
@@ -197,7 +214,7 @@ class ContactPaths:
 
     def _in_general(
         self, q: Vector, v: Vector, t: float, known: Vector | None, target: Any
-    ) -> tuple[ContactRows, ReducedTerms]:
+    ) -> HereOnContacts:
         q, v, t = check_state(self.mech, q, v, t)
         T = terms_at(self.mech, q, v, t)
         check_finite(T)
@@ -206,7 +223,14 @@ class ContactPaths:
         ground = contact_rows(P.kinematics, self.contacts)
         tasks = self.tasks.at(P, target)
         efforts = T.F if known is None else T.F + known
-        return ground, reduced_terms(P, ground, tasks, efforts)[1]
+        N, terms = reduced_terms(P, ground, tasks, efforts)
+        return HereOnContacts(terms, ground, self._joints(P.q, P.v, t, N, P.bias))
+
+    def _joints(self, q: Vector, v: Vector, t: float, N: Array, a0: Vector) -> JointRows | None:
+        law = self.law
+        if not law.bound.names:
+            return None
+        return joint_rows(law, coordinates_at(self.mech, law.bound, q, v, t), N, a0)
 
     def _prepared(self) -> Reduce | None:
         """The tick of this thread; None if only the general path can be used."""
@@ -227,13 +251,13 @@ class ContactPaths:
         tree = numeric_tree(mech, split.data, motion, here)
         flat, rest, BT = _tilts(self.contacts, motion), np.zeros(k), np.ascontiguousarray(mech.B.T)
         still = np.zeros((0, k)), np.zeros(0)
-        self._local.ground = ContactRows(
+        ground = ContactRows(
             self.contacts, np.zeros((0, nv)), np.zeros(0), *cones(self.contacts), scale
         )
 
         def reduce(
             q: Vector, v: Vector, t: float, known: Vector | None, target: Any
-        ) -> ReducedTerms | None:
+        ) -> HereOnContacts | None:
             if not split.constrain(q, v, t):
                 return None
             here.at(q, v, t, known)
@@ -250,7 +274,8 @@ class ContactPaths:
             tree.cholesky(W)
             if here.doubtful:
                 return None
-            return ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
+            terms = ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
+            return HereOnContacts(terms, ground, self._joints(q, v, t, N, a0))
 
         return reduce
 
@@ -263,7 +288,8 @@ def contact_paths(
     Raises
     ------
     InputError
-        For contacts as `contact_inverse_dynamics`, and for options that contacts exclude.
+        For contacts and limits as `contact_inverse_dynamics`, and for options that contacts
+        exclude.
     """
     mech = prepared.mech
     for name, excluded in (
@@ -277,10 +303,10 @@ def contact_paths(
     ):
         if excluded:
             raise InputError(f"{mech.name}: {name}: not together with contacts")
-    bound = bound_limits(mech, options.limits or Limits())
+    law = limits_beside_contacts(mech, options.limits, options.dt)
     standing = bound_contacts(mech, checked_contacts(options.contacts))
     return ContactPaths(
-        mech, prepared.partition, standing, prepared.limits, bound, options.policy, tasks
+        mech, prepared.partition, standing, prepared.limits, law, options.policy, tasks
     )
 
 

@@ -14,6 +14,8 @@ exists, with the bounds of C d,
 
 (Farkas). Its largest entries name the conditions that exclude each other.
 
+Rows of limits of joints are softened, by slacks with the weight SOFT, where they cannot be kept.
+
 Where contacts may slip ("nearest"), w are unknowns too, and the motion is x = A* u + J*' w - g*:
 
     min SLIP / 2 |Q1' x - xi|^2 + 1/2 |T* x - t|^2 + REGULAR / 2 |d|^2        s = (u, w)
@@ -45,6 +47,7 @@ __all__ = [
     "by_clarabel",
     "infeasibility_ray",
     "program_around",
+    "softened",
     "solved_program",
 ]
 
@@ -53,6 +56,9 @@ CONTACT_REGULAR = 1e-6
 
 SLIP = 1e4
 """Weight of the slip of contacts, relative likewise."""
+
+SOFT = 1e3
+"""Weight of the slack of limits of joints, relative likewise."""
 
 OPTIMAL = 1e-8
 """Largest residual of the conditions of optimality, scaled."""
@@ -151,6 +157,15 @@ def optimality(p: ContactProgram, d: Vector, y: Vector) -> float:
         at_lower = np.where(below > 0.0, below * np.abs(value - p.lower), 0.0)
     size = 1.0 + largest(gradient)
     return max(largest(gradient + force), largest(at_upper), largest(at_lower)) / size
+
+
+def softened(p: ContactProgram, rows: int) -> ContactProgram:
+    """The program with slacks for its last rows; they follow the unknowns."""
+    (c, n), at = p.C.shape, np.arange(rows)
+    H, C = np.zeros((n + rows, n + rows)), np.zeros((c, n + rows))
+    H[:n, :n], C[:, :n] = p.H, p.C
+    H[n + at, n + at], C[c - rows + at, n + at] = SOFT, 1.0
+    return ContactProgram(H, C, p.lower, p.upper)
 
 
 def solved_program(p: ContactProgram, *solvers: Solver) -> Optimum | None:

@@ -26,7 +26,6 @@ from holoctl.base.checks import (
     stored,
 )
 from holoctl.base.errors import InputError, NotActuatedError
-from holoctl.control.contact_inverse_dynamics import effort_limits_of
 from holoctl.control.contact_paths import ContactLimiting, ContactPaths, acting, contact_paths
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
@@ -250,9 +249,7 @@ def loop_options(controller: Any) -> LoopOptions:
     """
     mech = controller.mech
     check_mechanism(mech)
-    contacts = getattr(controller, "contacts", None)  # an impedance has none
-    limits_of = requested_limits if contacts is None else effort_limits_of
-    limits = limits_of(mech, controller.limits, type(controller).__name__)
+    limits = requested_limits(mech, controller.limits, type(controller).__name__)
     object.__setattr__(controller, "limits", limits)
     given: list[Any] = [getattr(controller, name, None) for name in LoopOptions._fields]
     options = LoopOptions(*given)
