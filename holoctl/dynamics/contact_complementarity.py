@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import root
 
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import least_squares
 
@@ -107,6 +107,7 @@ def contact_solution(W: Array, c: Vector, mu: Vector, direction: Array) -> Conta
     around = 2.0 * np.pi / FACETS * np.arange(FACETS)
     angles = np.zeros(held.size)
     scale = size / unit.reshape(n, 3), size * unit.reshape(n, 3)
+    x: Vector | None = None
     for turn in range(MOST_TURNS):
         x = _with_directions(W, c, mu, direction, held, around + angles[:, None])
         if x is None:
@@ -125,7 +126,7 @@ def contact_solution(W: Array, c: Vector, mu: Vector, direction: Array) -> Conta
                 y = (W @ found + c).reshape(n, 3)
                 return ContactSolution(found.reshape(n, 3) * scale[0], y * scale[1])
         angles = angles + (change if turn < NEWTON_EVERY else 0.5 * change)
-    x = _by_projections(W, c, mu, direction, x)
+    x = _by_projections(W, c, mu, direction, np.zeros(3 * n) if x is None else x)
     y = (W @ x + c).reshape(n, 3)
     return ContactSolution(x.reshape(n, 3) * scale[0], y * scale[1])
 
@@ -212,7 +213,7 @@ def _by_newton(
 
 
 def _with_directions(
-    W: Array, c: Vector, mu: Vector, direction: Array, held: Array, angles: Array
+    W: Array, c: Vector, mu: Vector, direction: Array, held: Indices, angles: Array
 ) -> Vector | None:
     """x of the linear complementarity problem with directions of friction at given angles."""
     n, (points, each) = mu.size, angles.shape
@@ -229,7 +230,11 @@ def _with_directions(
         E[here, j], mus[j, i] = 1.0, mu[i]
     M = np.zeros((n + k + points,) * 2)
     M[:n, :n], M[:n, n : n + k] = N.T @ W @ push, N.T @ W @ D
-    M[n : n + k, :n], M[n : n + k, n : n + k], M[n : n + k, n + k :] = D.T @ W @ push, D.T @ W @ D, E
+    M[n : n + k, :n], M[n : n + k, n : n + k], M[n : n + k, n + k :] = (
+        D.T @ W @ push,
+        D.T @ W @ D,
+        E,
+    )
     M[n + k :, :n], M[n + k :, n : n + k] = mus, -E.T
     z = lemke(M, np.concatenate([N.T @ c, D.T @ c, np.zeros(points)]))
     return None if z is None else push @ z[:n] + D @ z[n : n + k]
@@ -287,7 +292,7 @@ def _first_row(T: Array, ratios: Vector) -> int:
     return int(ties[-1])  # the rows of the identity: the last one is the smallest
 
 
-def _leaving_row(T: Array, column: Vector, basis: Array) -> int:
+def _leaving_row(T: Array, column: Vector, basis: Indices) -> int:
     """The row with the lexicographically smallest ratio; -1 if no entry is positive. The artificial
     variable leaves first where it ties."""
     n = len(T)

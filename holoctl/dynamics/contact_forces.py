@@ -2,26 +2,34 @@
 
     sticks:  n, t1, t2 . (W x + c) = 0        slides:  n . (W x + c) = 0,  x_t = -mu x_n s
 
-Four points of a foot are redundant: the motion determines only the sum of their forces. The shortest
-x is taken, if need be without the points that would pull, else any x in the cones; whether there is
-one is a problem of non-negative least squares over the edges of the cones.
+Four points of a foot are redundant: the motion determines only the resultant of their forces. The
+shortest x is taken, if need be without the points that would pull, else any x in the cones; whether
+there is one is a problem of non-negative least squares over the edges of the cones.
 References: C. Lawson and R. Hanson, Solving Least Squares Problems (NNLS);
 docs/derivations-dynamics.md, "Simulation with contacts".
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
 
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
-from holoctl.base.linalg import largest, least_squares, singular_values
+from holoctl.base.linalg import largest, least_squares, singular_values, solved
 
-__all__ = ["OPEN", "SLIDES", "STICKS", "ModeForces", "least_minor", "mode_forces"]
+__all__ = [
+    "OPEN",
+    "SLIDES",
+    "STICKS",
+    "ModeForces",
+    "mode_forces",
+    "regularity",
+    "sliding_solutions",
+]
 
 OPEN, SLIDES, STICKS = 0, 1, 2
 """A point has no contact; its normal is held; its normal and its tangents are held."""
@@ -41,8 +49,9 @@ FEASIBLE = 1e-6
 EDGES, MOST_EDGES = 8, 40
 """Edges of a cone at first; number of times that the nearest edge is added."""
 
-MOST_SUBSETS = 10
-"""Number of sliding points up to which all minors are computed; of more, those of three."""
+ZERO, SAME = 1e-10, 1e-7
+"""Signs of accelerations that count as zero, and accelerations that count as the same, relative to
+those without forces."""
 
 
 class ModeForces(NamedTuple):
@@ -54,7 +63,7 @@ class ModeForces(NamedTuple):
 
 
 def mode_forces(
-    W: Array, c: Vector, mu: Vector, state: Array, direction: Array, judge: bool = True
+    W: Array, c: Vector, mu: Vector, state: Indices, direction: Array, judge: bool = True
 ) -> ModeForces:
     """The forces of points in given states; `judge` False: the shortest ones, without a margin.
 
@@ -92,39 +101,51 @@ def mode_forces(
     return ModeForces(x, margin) if inside is None else ModeForces(inside, FEASIBLE)
 
 
-def least_minor(W: Array, mu: Vector, state: Array, direction: Array) -> float:
-    """The smallest principal minor of the sliding points, over that without friction; inf if none
-    slides.
+def regularity(W: Array, mu: Vector, state: Indices, direction: Array) -> float:
+    """The determinant of the system of `mode_forces` over that without friction; inf if no point
+    slides with friction.
 
-    If it is not positive, forces do not exist for some accelerations, or are not unique.
+    Where it is zero friction grows as fast with the normal force as the force can hold the point.
     """
-    slides = np.flatnonzero((state == SLIDES) & (mu > 0.0))
-    if not slides.size:
+    push, rows, _owner = _columns(mu, state, direction)
+    if not ((state == SLIDES) & (mu > 0.0)).any():
         return float("inf")
-    push, rows, owner = _columns(mu, state, direction)
-    with_friction, without = (W @ push)[rows], W[rows][:, rows]
-    sticks = np.flatnonzero(state[owner] == STICKS)
-    at = np.array([int(np.flatnonzero(owner == i)[0]) for i in slides])
-    reduced = list[Array]()
-    for A in (with_friction, without):
-        B = A[np.ix_(at, at)]
-        if sticks.size:
-            shares = least_squares(A[np.ix_(sticks, sticks)], A[np.ix_(sticks, at)], INDEPENDENT)
-            B = B - A[np.ix_(at, sticks)] @ shares
-        reduced.append(B)
-    d = np.sqrt(np.maximum(W.diagonal()[3 * slides], 1e-300))
-    A, B = (x / d / d[:, None] for x in reduced)
-    most = slides.size if slides.size <= MOST_SUBSETS else 3
-    least = float("inf")
-    for size in range(1, most + 1):
-        for some in combinations(range(slides.size), size):
-            usual = float(np.linalg.det(B[np.ix_(some, some)]))
-            if usual > 1e-9:  # else they are redundant
-                least = min(least, float(np.linalg.det(A[np.ix_(some, some)])) / usual)
-    return least
+    d = np.sqrt(np.maximum(W.diagonal()[rows], 1e-300))
+    A, B = (x[rows] / d / d[:, None] for x in (W @ push, W[:, rows]))
+    s, U = np.linalg.eigh(B)
+    kept = s > INDEPENDENT * s[-1]
+    U, s = U[:, kept], s[kept]
+    return float(np.linalg.det(U.T @ A @ U / s))
 
 
-def _columns(mu: Vector, state: Array, direction: Array) -> tuple[Array, Array, Array]:
+def sliding_solutions(W: Array, c: Vector, mu: Vector, direction: Array) -> list[Array]:
+    """All x of points that all slide, or have no friction, with different normal accelerations:
+    every set of pushing points is tried."""
+    n = mu.size
+    found, accelerations = list[Array](), list[Vector]()
+    push, rows, _ = _columns(mu, np.full(n, SLIDES), direction)
+    A, b = (W @ push)[rows], -c[rows]
+    zero = ZERO * max(largest(c), 1e-300)
+    for chosen in product((False, True), repeat=n):
+        some = np.flatnonzero(chosen)
+        x = np.zeros(n)
+        if some.size:
+            B = A[np.ix_(some, some)]
+            s = singular_values(B)
+            if not s[-1] > INDEPENDENT * s[0]:
+                continue  # the same forces are those of a smaller set
+            x[some] = solved(B, b[some])
+        y = A @ x - b
+        pulls = (np.minimum(x, 0.0) * W.diagonal()[rows]).min() < -zero
+        if pulls or y.min() < -zero:
+            continue
+        if not any(largest(y - other) <= SAME * largest(c) for other in accelerations):
+            accelerations.append(y)
+            found.append((push @ x).reshape(-1, 3))
+    return found
+
+
+def _columns(mu: Vector, state: Indices, direction: Array) -> tuple[Array, Indices, Indices]:
     """Unit forces (3n, u), the rows that are held, and the point that each belongs to."""
     n = mu.size
     held = np.zeros((n, 3), dtype=bool)
@@ -137,7 +158,7 @@ def _columns(mu: Vector, state: Array, direction: Array) -> tuple[Array, Array, 
     return push[:, rows], rows, rows // 3
 
 
-def _margin(x: Array, mu: Vector, state: Array) -> float:
+def _margin(x: Array, mu: Vector, state: Indices) -> float:
     """The least normal force, or friction left, of the points in contact."""
     sticks = (state == STICKS) & (mu > 0.0)
     left = mu * x[:, 0] - np.hypot(x[:, 1], x[:, 2])
@@ -145,7 +166,7 @@ def _margin(x: Array, mu: Vector, state: Array) -> float:
 
 
 def _without_pulling(
-    A: Array, b: Vector, push: Array, owner: Array, x: Array, allowed: float
+    A: Array, b: Vector, push: Array, owner: Indices, x: Array, allowed: float
 ) -> Array | None:
     """The shortest forces without the points that pull, one after the other; None if others cannot
     hold the points."""
@@ -160,7 +181,7 @@ def _without_pulling(
 
 
 def _in_cones(
-    W: Array, c: Vector, mu: Vector, state: Array, push: Array, rows: Array
+    W: Array, c: Vector, mu: Vector, state: Indices, push: Array, rows: Indices
 ) -> Array | None:
     """Forces in the round cones; None if there are none. The edge of a cone that is nearest to the
     remaining acceleration is added until there is none beyond those that are there."""
@@ -177,7 +198,8 @@ def _in_cones(
         z, off = nnls(A / scale, b / size)
         x = (columns @ (z / scale) * size).reshape(-1, 3)
         if off <= INSIDE:
-            return x
+            found: Array = x
+            return found
         left = np.zeros(c.size)
         left[rows] = b / size - A / scale @ z
         pull = (W @ left).reshape(-1, 3)
@@ -192,7 +214,7 @@ def _in_cones(
     return None
 
 
-def _single(row: int, mu: Vector, state: Array) -> bool:
+def _single(row: int, mu: Vector, state: Indices) -> bool:
     return bool(state[row // 3] == SLIDES or mu[row // 3] == 0.0)
 
 

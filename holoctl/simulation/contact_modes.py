@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from holoctl.base.checks import Array, Vector, listing
-from holoctl.base.errors import InconsistentError, SingularityError
+from holoctl.base.checks import Array, Indices, Vector
+from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.dynamics.contact_complementarity import contact_solution
 from holoctl.dynamics.contact_forces import (
@@ -26,16 +27,17 @@ from holoctl.dynamics.contact_forces import (
     OPEN,
     SLIDES,
     STICKS,
-    least_minor,
     mode_forces,
+    regularity,
+    sliding_solutions,
 )
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.simulation.contact_points import ContactPoints, FreeMotion
 
 __all__ = [
-    "MINOR", "STOPPED", "TOUCHES", "ContactMode", "Contacting", "after_impact", "contacting",
-    "decided_mode", "plant_in_mode",
+    "REGULAR", "STOPPED", "TOUCHES", "ContactMode", "Contacting", "after_impact", "contacting",
+    "decided_mode", "painleve", "plant_in_mode",
 ]  # fmt: skip
 
 TOUCHES = 1e-9  # m
@@ -54,11 +56,16 @@ STOPPED = 1e-8  # m/s
 STARTS = 1e-9
 """Accelerations of points above this, relative to those without contact forces, are not zero."""
 
-MINOR = 1e-6
-"""Sliding points have unique forces if their smallest principal minor is above this."""
+REGULAR = 1e-6
+"""Friction jams where `regularity` falls below this."""
+
+MOST_SLIDING = 10
+"""Number of sliding points up to which all sets of pushing points are tried."""
 
 GAINED = 1e-12
 """An impact may increase the kinetic energy by this share of its size, by rounding."""
+
+Flags = NDArray[np.bool_]
 
 HALVINGS = 40
 """Number of bisections for the largest restitution that increases no energy."""
@@ -76,7 +83,7 @@ class ContactMode:
         Direction of sliding along the tangents, of length one; zero for points that do not slide.
     """
 
-    state: Array
+    state: Indices
     direction: Array
 
     @property
@@ -92,7 +99,7 @@ class Contacting(NamedTuple):
     v: Vector
     impulses: Array
     mode: ContactMode
-    struck: Array
+    struck: Flags
     reduced: bool
 
 
@@ -102,7 +109,7 @@ def contacting(
 ) -> Contacting:  # fmt: skip
     """The velocity and the mode after an instant at which points may land, stop or leave."""
     gap, u = points.motion(plant, q, v, t)
-    touching = gap[:, 0] <= TOUCHES
+    touching: Flags = gap[:, 0] <= TOUCHES
     impulses, reduced = np.zeros_like(u), False
     struck = touching & (u[:, 0] < -APPROACHES * (1.0 + largest(u)))
     free = points.free(plant, part, q, v, t, tau)
@@ -121,7 +128,7 @@ def contacting(
         closed &= ~leaves  # pressed back by nothing: they keep their velocity
 
 
-def settled(points: ContactPoints, free: FreeMotion, closed: Array, v: Vector, u: Array) -> Vector:
+def settled(points: ContactPoints, free: FreeMotion, closed: Flags, v: Vector, u: Array) -> Vector:
     """v without the remaining normal velocities of closed points, and tangential ones of those that
     do not slide: up to `REST_SPEED` and `STOPPED`."""
     if not closed.any():
@@ -134,7 +141,11 @@ def settled(points: ContactPoints, free: FreeMotion, closed: Array, v: Vector, u
 
 
 def after_impact(
-    points: ContactPoints, plant: Mechanism, free: FreeMotion, touching: Array, struck: Array
+    points: ContactPoints,
+    plant: Mechanism,
+    free: FreeMotion,
+    touching: Flags,
+    struck: Flags,
 ) -> tuple[Array, bool]:
     """The impulses (n, 3) of an impact, and whether restitution was reduced, since Newton's law
     with friction would have increased the kinetic energy.
@@ -155,7 +166,7 @@ def after_impact(
         if x is None:
             raise InconsistentError(
                 f"{plant.name}: no impulses are found for the impact of "
-                f"{listing([points.name(i) for i in np.flatnonzero(struck)])}"
+                + ", ".join(points.name(i) for i in np.flatnonzero(struck).tolist())
             )
         p = x.reshape(-1)
         return p, float(p @ before + 0.5 * p @ W @ p)
@@ -206,7 +217,7 @@ def _mode_of(y: Array, mu: Vector, direction: Array, zero: float) -> ContactMode
 
 
 def decided_mode(
-    points: ContactPoints, plant: Mechanism, free: FreeMotion, closed: Array,
+    points: ContactPoints, plant: Mechanism, free: FreeMotion, closed: Flags,
     velocity: Array | None = None,
 ) -> ContactMode:  # fmt: skip
     """The mode of closed points, by the accelerations of a state.
@@ -228,25 +239,37 @@ def decided_mode(
     direction[slides] = slip[slides] / speed[slides, None]
     rows = (3 * some[:, None] + np.arange(3)).reshape(-1)
     W, c = free.W[np.ix_(rows, rows)], free.c[rows]
-    if not least_minor(W, mu, np.where(slides, SLIDES, OPEN), direction) > MINOR:
-        raise painleve(points, plant, some[slides])
-    found = contact_solution(W, c, mu, direction)
-    if found is None:
-        raise painleve(points, plant, some[slides] if slides.any() else some)
-    here = _mode_of(found.y, mu, direction, STARTS * largest(c))
+    if (slides | (mu == 0.0)).all() and some.size <= MOST_SLIDING:
+        each = sliding_solutions(W, c, mu, np.nan_to_num(direction))
+        if len(each) != 1:
+            raise painleve(points, plant, some[slides], len(each))
+        y = (W @ each[0].reshape(-1) + c).reshape(-1, 3)
+    else:
+        found = contact_solution(W, c, mu, direction)
+        if found is None:
+            raise painleve(points, plant, some, 0)
+        y = found.y
+    here = _mode_of(y, mu, direction, STARTS * largest(c))
+    if not regularity(W, mu, here.state, here.direction) > REGULAR:
+        raise painleve(points, plant, some)
     mode.state[some], mode.direction[some] = here.state, here.direction
     return mode
 
 
-def painleve(points: ContactPoints, plant: Mechanism, some: Array) -> InconsistentError:
+def painleve(
+    points: ContactPoints, plant: Mechanism, some: Indices, count: int | None = None
+) -> InconsistentError:
     """The error where Coulomb's friction has no forces for a rigid body, or several."""
-    at = listing([points.name(i) for i in some.tolist()])
+    at = ", ".join(points.name(i) for i in some.tolist())
+    none = "no forces satisfy all conditions: an impact without collision is due, which"
+    then = {None: f"there are several motions, or {none}", 0: none}.get(
+        count, f"{count} motions satisfy all conditions, between which"
+    )
     mu = max(points.friction[some], default=0.0)
     return InconsistentError(
         f"{plant.name}: at {at} friction ({mu:g}) grows faster with the normal force than the "
-        "normal force can hold the point (Painleve's paradox): rigid bodies have no forces there, "
-        "or several. An impact without collision is due, which rigid bodies do not determine; take "
-        "less friction, or a compliant part"
+        f"normal force can hold the points (Painleve's paradox): {then} rigid bodies do not "
+        "determine; take less friction, or a compliant part"
     )
 
 

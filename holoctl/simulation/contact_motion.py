@@ -9,29 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import FIRST_DIFFERENCE
-from holoctl.dynamics.contact_forces import OPEN, SLIDES, STICKS, least_minor, mode_forces
+from holoctl.dynamics.contact_forces import OPEN, SLIDES, mode_forces, regularity
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.simulation.contact_modes import (
-    MINOR,
+    REGULAR,
     STOPPED,
     TOUCHES,
-    ContactMode,
     Contacting,
+    ContactMode,
     contacting,
     decided_mode,
     painleve,
 )
-from holoctl.simulation.contact_points import ContactPoints, FreeMotion
+from holoctl.simulation.contact_points import ContactPoints, FreeMotion, PointMotion
 from holoctl.simulation.events import Event, PendingEvent
 from holoctl.simulation.motion import PlantDynamics, PlantMotion, efforts_at, slope_here
 
@@ -49,6 +51,9 @@ equilibrium of that, which a sliding velocity so small does not determine."""
 
 EQUILIBRIA, EQUILIBRIUM = 8, 1e-12
 """Steps of Newton's method to it; error that is left, relative to the accelerations."""
+
+STATES = 200
+"""Number of states of which the motion of the points is kept."""
 
 AHEAD = (1e-6, 1e-5, 1e-4, 1e-3)  # s
 """Where forces reach the edge of a cone, both modes hold; the next one is decided so much later."""
@@ -73,8 +78,8 @@ class ContactRun:
     found : list of tuples
         The entries of `Run.contact_events`.
     pending : tuple of PendingEvent
-        Functions of the mode, with what they mean in `means`: ``"lands"``, ``"stops"``, ``"yields"``
-        or ``"jams"``, and the index of the point.
+        Functions of the mode, with what their zeros mean in `means`: ``"lands"``, ``"stops"``,
+        ``"yields"`` or ``"jams"``, and the index of the point.
     """
 
     points: ContactPoints
@@ -83,7 +88,7 @@ class ContactRun:
     mode: ContactMode = field(init=False)
     due: bool = True
     toward: Array = field(init=False)
-    begun: Array = field(init=False)
+    begun: NDArray[np.bool_] = field(init=False)
     found: list[Any] = field(default_factory=list)
     pending: tuple[PendingEvent, ...] = ()
     means: tuple[tuple[str, int], ...] = ()
@@ -102,7 +107,7 @@ class ContactRun:
         if self.mode.rubs:
             u = self.points.motion(self.plant, motion.q, motion.v, motion.t).velocity
             self.toward = self._directions(u)
-            self.begun &= np.hypot(u[:, 1], u[:, 2]) < CREEP
+            self.begun = self.begun & (np.hypot(u[:, 1], u[:, 2]) < CREEP)
 
     def _directions(self, u: Array) -> Array:
         """Directions of sliding at velocities u, continued smoothly through zero."""
@@ -114,7 +119,7 @@ class ContactRun:
                 found[i] = side * u[i, 1:] / speed
         return found
 
-    def _sliding(self, free: FreeMotion) -> Array:
+    def sliding(self, free: FreeMotion) -> Array:
         """Directions of sliding at a state; of points that creep from rest those in which friction
         and sliding acceleration are opposite."""
         toward = self._directions(free.velocity)
@@ -125,7 +130,7 @@ class ContactRun:
 
         def across(angles: Vector) -> Vector:
             toward[slow] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-            x = self._at(free, toward, judge=False)[0]
+            x = self.forces_along(free, toward, judge=False)[0]
             y = (free.W @ x.reshape(-1) + free.c).reshape(-1, 3)[slow, 1:]
             found: Vector = toward[slow, 0] * y[:, 1] - toward[slow, 1] * y[:, 0]
             return found
@@ -140,6 +145,8 @@ class ContactRun:
             step = least_squares(J / (2.0 * FIRST_DIFFERENCE), -off)
             angles = angles + np.clip(step, -0.5, 0.5)
         across(angles)
+        self.toward = self.toward.copy()
+        self.toward[slow] = toward[slow]  # where the next search begins
         return toward
 
     # ------------------------------------------------------------------------ the motion in a mode
@@ -161,9 +168,11 @@ class ContactRun:
         return replace(base, acceleration=acceleration, again=None, step=None)
 
     def _forces(self, free: FreeMotion, judge: bool = True) -> tuple[Array, float]:
-        return self._at(free, self._sliding(free), judge)
+        return self.forces_along(free, self.sliding(free), judge)
 
-    def _at(self, free: FreeMotion, toward: Array, judge: bool) -> tuple[Array, float]:
+    def forces_along(
+        self, free: FreeMotion, toward: Array, judge: bool = True
+    ) -> tuple[Array, float]:
         """The forces with given directions of sliding."""
         try:
             return mode_forces(
@@ -174,20 +183,23 @@ class ContactRun:
             raise
 
     def _touching(self) -> str:
-        return ", ".join(self.points.name(i) for i in np.flatnonzero(self.mode.state > OPEN))
+        return ", ".join(
+            self.points.name(i) for i in np.flatnonzero(self.mode.state > OPEN).tolist()
+        )
 
     def forces(self, t: float, q: Vector, v: Vector, tau: Vector) -> Array:
         """Forces (n, 3) of the points along their axes, N; after a jump of tau those of the next
-        mode."""
+        mode; nan if there are none."""
         free = self.free(t, q, v, tau)
         x, margin = self._forces(free)
         if margin >= -TOUCHES:
             return x
         closed = self.mode.state > OPEN
         after = decided_mode(self.points, self.plant, free, closed)
-        return mode_forces(
+        x, margin = mode_forces(
             free.W, free.c, self.points.friction, after.state, after.direction
-        ).x  # fmt: skip
+        )  # fmt: skip
+        return x if margin >= -TOUCHES else np.full_like(x, np.nan)
 
     # --------------------------------------------------------------------- where the mode ends
 
@@ -200,17 +212,26 @@ class ContactRun:
             functions.append(PendingEvent(Event(function, direction=-1.0)))
             means.append((what, i))
 
-        held = _OfLastState(self, motion)
+        held = _StatesOfStep(self, motion)
+
+        def gap(i: int, t: float, q: Vector, v: Vector) -> float:
+            return float(held.motion(t, q, v).position[i, 0])
+
+        def fall(i: int, t: float, q: Vector, v: Vector) -> float:
+            return float(held.motion(t, q, v).velocity[i, 0])
+
+        def slip(i: int, t: float, q: Vector, v: Vector) -> float:
+            return float(held.motion(t, q, v).velocity[i, 1:] @ self.toward[i])
+
         for i in np.flatnonzero(state == OPEN).tolist():
-            add(lambda t, q, v, i=i: held.motion(t, q, v).position[i, 0], "lands", i)
-            functions[-1].rate_of = lambda t, q, v, i=i: held.motion(t, q, v).velocity[i, 0]
+            add(partial(gap, i), "lands", i)
+            functions[-1].rate_of = partial(fall, i)
         for i in np.flatnonzero((state == SLIDES) & (mu > 0.0)).tolist():
-            add(lambda t, q, v, i=i: held.motion(t, q, v).velocity[i, 1:] @ self.toward[i],
-                "stops", i)  # fmt: skip
+            add(partial(slip, i), "stops", i)
         if (state > OPEN).any():
-            add(lambda t, q, v: self._forces(held.free(t, q, v))[1], "yields", -1)
+            add(held.margin, "yields", -1)
         if self.mode.rubs:
-            add(held.minor, "jams", -1)
+            add(held.regular, "jams", -1)
         self.pending, self.means = tuple(functions), tuple(means)
 
     def stopped(self, t: float, q: Vector, v: Vector, i: int) -> bool:
@@ -252,15 +273,16 @@ class ContactRun:
             if not self._same(mode):
                 return mode
         raise InconsistentError(
-            f"{plant.name}: the contact forces at {self._touching()} leave their cones, but no other "
-            "mode of the contacts is found; are points nearly in line, or bodies without inertia?"
+            f"{plant.name}: the contact forces at {self._touching()} leave their cones, but no "
+            "other mode of the contacts is found; are points nearly in line, or bodies without "
+            "inertia?"
         )
 
     def _record(self, t: float, after: Contacting) -> None:
         """Note what changes for each point."""
         old, new = self.mode.state, after.mode.state
         p = np.einsum("ij,ijk->ik", after.impulses, self.points.axes)
-        hit = after.impulses.any(axis=1)
+        hit: NDArray[np.bool_] = np.abs(after.impulses).max(axis=1) > 0.0
         for i, (contact, index) in enumerate(self.points.labels):
             whats = list[str]()
             if after.struck[i]:
@@ -271,8 +293,10 @@ class ContactRun:
                 whats.append("touches")
             if new[i] == OPEN and old[i] > OPEN:
                 whats.append("leaves")
-            elif self.points.friction[i] > 0.0 and new[i] > OPEN and (
-                new[i] != old[i] or self.toward[i] @ after.mode.direction[i] < 0.0
+            elif (
+                self.points.friction[i] > 0.0
+                and new[i] > OPEN
+                and (new[i] != old[i] or self.toward[i] @ after.mode.direction[i] < 0.0)
             ):  # also where it slides back
                 whats.append("slides" if new[i] == SLIDES else "sticks")
             for k, what in enumerate(whats):
@@ -283,35 +307,41 @@ class ContactRun:
             self.found.append((t, *self.points.labels[first], "less restitution", np.zeros(3)))
 
 
-class _OfLastState:
-    """The motion of the points at the state that was asked for last."""
+class _StatesOfStep:
+    """The motion and the forces of the points at the states of a step, for several functions."""
 
-    def __init__(self, contacts: ContactRun, motion: Callable[[], PlantMotion]) -> None:
-        self.contacts, self.running = contacts, motion
-        self.at: tuple[Any, ...] = ()
-        self.known: dict[str, Any] = {}
+    def __init__(self, contacts: ContactRun, running: Callable[[], PlantMotion]) -> None:
+        self.contacts, self.running = contacts, running
+        self.known: dict[tuple[Any, ...], Any] = {}
 
-    def _of(self, t: float, q: Vector, v: Vector, what: str, make: Callable[[], Any]) -> Any:
-        tau = self.running().tau
-        at = t, q.tobytes(), v.tobytes(), id(tau)
-        if at != self.at:
-            self.at, self.known = at, {}
-        if what not in self.known:
-            self.known[what] = make()
-        return self.known[what]
+    def _at(self, t: float, q: Vector, v: Vector, make: Callable[[], Any]) -> Any:
+        key = make.__code__, t, q.tobytes(), v.tobytes(), id(self.running().tau)
+        if key not in self.known:
+            if len(self.known) > STATES:
+                self.known.clear()
+            self.known[key] = make()
+        return self.known[key]
 
-    def motion(self, t: float, q: Vector, v: Vector) -> Any:
+    def motion(self, t: float, q: Vector, v: Vector) -> PointMotion:
         on = self.contacts
-        return self._of(t, q, v, "motion", lambda: on.points.motion(on.plant, q, v, t))
+        found: PointMotion = self._at(t, q, v, lambda: on.points.motion(on.plant, q, v, t))
+        return found
 
-    def free(self, t: float, q: Vector, v: Vector) -> Any:
-        tau = efforts_at(self.running().tau, t, q, v)
-        return self._of(t, q, v, "free", lambda: self.contacts.free(t, q, v, tau))
+    def _sliding(self, t: float, q: Vector, v: Vector) -> tuple[FreeMotion, Array]:
+        def make() -> tuple[FreeMotion, Array]:
+            free = self.contacts.free(t, q, v, efforts_at(self.running().tau, t, q, v))
+            return free, self.contacts.sliding(free)
 
-    def minor(self, t: float, q: Vector, v: Vector) -> float:
-        on, free = self.contacts, self.free(t, q, v)
-        toward = on._sliding(free)
-        return least_minor(free.W, on.points.friction, on.mode.state, toward) - MINOR
+        found: tuple[FreeMotion, Array] = self._at(t, q, v, make)
+        return found
+
+    def margin(self, t: float, q: Vector, v: Vector) -> float:
+        return self.contacts.forces_along(*self._sliding(t, q, v))[1]
+
+    def regular(self, t: float, q: Vector, v: Vector) -> float:
+        free, toward = self._sliding(t, q, v)
+        on = self.contacts
+        return regularity(free.W, on.points.friction, on.mode.state, toward) - REGULAR
 
 
 def check_gaps(points: ContactPoints, plant: Mechanism, q: Vector, v: Vector) -> None:

@@ -28,6 +28,8 @@ from holoctl.projector.partition import Partition
 from holoctl.projector.projection import projected
 from holoctl.tree.kinematics import kinematics
 
+WORLD = "universe"
+
 __all__ = ["ContactPoints", "FreeMotion", "PointMotion", "contact_points"]
 
 
@@ -144,6 +146,11 @@ def contact_points(mech: Mechanism, contacts: Any) -> ContactPoints | None:
             f"contacts must have different names; got {listing(names)}: give name= to some"
         )
     _check_names(mech, given)
+    moving = [c.default_name for c in given if getattr(c, "relative_to", WORLD) != WORLD]
+    if moving:
+        raise InputError(
+            f"a simulation has the ground in the world; {listing(moving)} are relative to a body"
+        )
     rows = tuple(
         replace(point, tangents=True, ground=contact.ground)
         for contact in given

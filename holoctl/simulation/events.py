@@ -311,7 +311,9 @@ def _minima(rate_of: EventFunction, over: StepInterval, shares: list[float]) -> 
         return float(rate_of(t, *over.at(t)))
 
     rates = [rate(share) for share in shares]
-    pairs = zip(zip(shares, rates, strict=True), zip(shares[1:], rates[1:], strict=True))
+    pairs = zip(
+        zip(shares, rates, strict=True), zip(shares[1:], rates[1:], strict=True), strict=False
+    )
     return [
         float(brentq(rate, before, after, xtol=1e-9))
         for (before, falls), (after, rises) in pairs

@@ -316,7 +316,15 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
                 return np.full(run.u.size, np.nan)
             raise
 
-    record.t[record.count] = motion.t
+    def pushed(t: float, q: Vector, v: Vector, u: Vector) -> Array:
+        try:
+            return run.contact_forces(t, q, v, u)
+        except Exception:
+            if after_error:
+                return np.full(record.pushed.shape[1:], np.nan)  # type: ignore[union-attr]
+            raise
+
+    record.t[record.count], record.contacts = motion.t, pushed
     keep(record, motion, run.sides, motion.state, command)
 
 

@@ -195,7 +195,8 @@ def finished(
         forces = contacts.points.forces(pushed)
         happened = np.array(contacts.found, dtype=happened.dtype)
     return Run(
-        **arrays, contact_forces=forces, contact_events=happened, energy=dict(zip(KINDS, stored, strict=True)),
+        **arrays, contact_forces=forces, contact_events=happened,
+        energy=dict(zip(KINDS, stored, strict=True)),
         repartitions=np.array(tally.repartitions),
         crossings=np.sort([*tally.crossings, *tally.type_2]), type_2_at=np.array(tally.type_2),
         least_singular_value=sides.least[0], smallest_at=sides.least[1], saturated=saturated,
