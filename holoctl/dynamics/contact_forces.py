@@ -70,7 +70,7 @@ def mode_forces(
     Raises
     ------
     InconsistentError
-        If no forces, of any sign, hold the points.
+        If no forces, of any sign, hold the points, and none are judged.
     """
     push, rows, owner = _columns(mu, state, direction)
     if not rows.size:
@@ -79,6 +79,8 @@ def mode_forces(
     z = least_squares(A, b, INDEPENDENT)
     allowed = CONSISTENT * largest(c[np.repeat(state > OPEN, 3)])
     if not largest(A @ z - b) <= allowed:
+        if judge:
+            return ModeForces((push @ z).reshape(-1, 3), -1.0)
         raise InconsistentError(
             "no forces hold the contact points that stick and slide: friction grows as fast as "
             "the normal force that it needs (Painleve), or the points wedge",

@@ -387,7 +387,106 @@ def test_a_passive_leg_collapses():
     check_laws(run, 0.3)
 
 
+def biped():
+    """A trunk on two bent legs with springs in their joints, and its two feet."""
+    model, motion = pin.Model(), []
+    trunk = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "trunk")
+    model.inertias[trunk] = pin.Inertia.FromBox(15.0, 0.2, 0.3, 0.4)
+    for side, y in (("left", 0.12), ("right", -0.12)):
+        parent, place = trunk, np.array([0.0, y, -0.2])
+        for name, joint, mass, length, angle in (
+            ("yaw", pin.JointModelRZ(), 1.0, 0.0, 0.0),
+            ("roll", pin.JointModelRX(), 1.0, 0.0, 0.0),
+            ("hip", pin.JointModelRY(), 3.0, 0.35, -0.4),
+            ("knee", pin.JointModelRY(), 2.0, 0.35, 0.8),
+            ("ankle", pin.JointModelRY(), 0.5, 0.0, -0.4),
+            ("foot", pin.JointModelRX(), 1.0, 0.05, 0.0),
+        ):
+            parent = model.addJoint(parent, joint, pin.SE3(np.eye(3), place), f"{name}_{side}")
+            place = np.array([0.0, 0.0, -length])
+            model.inertias[parent] = pin.Inertia(mass, place / 2, 0.01 * mass * np.eye(3))
+            motion.append((f"{name}_{side}", angle))
+    q = np.concatenate([pin.neutral(model)[:7], [angle for _, angle in motion]])
+    q[2] = 0.2 + 2.0 * 0.35 * np.cos(0.4) + 0.05
+    springs = [hc.JointSpring(name, 800.0, angle, damping=10.0) for name, angle in motion]
+    sole = [(x, y, -0.05) for x in (0.12, -0.08) for y in (0.04, -0.04)]
+    feet = [
+        hc.UnilateralContact(f"foot_{side}", sole, friction=0.8, name=side)
+        for side in ("left", "right")
+    ]
+    return hc.Mechanism(model, [], [], forces=springs, name="biped"), feet, q
+
+
+@pytest.mark.parametrize("push", [30.0, 200.0])
+@pytest.mark.slow
+def test_a_biped_that_is_pushed_hard_topples(push):
+    mech, feet, q = biped()
+
+    def load(t, q, v):
+        return {"trunk": ((0.0, push if 0.1 < t < 0.4 else 0.0, 0.0), (0.0, 0.0, 0.0))}
+
+    plant = hc.Plant(f_ext=load)
+    run = hc.simulate(
+        mech, None, q, np.zeros(mech.nv), 1.0, contacts=feet, plant=plant, frequency=100.0
+    )
+    upright = pin.Quaternion(run.q[-1, 3:7]).matrix()[2, 2]
+    leaves = run.contact_events["contact"][run.contact_events["what"] == "leaves"]
+    if push < 100.0:
+        assert upright > 0.999
+        weight = G * sum(inertia.mass for inertia in mech.model.inertias)
+        both = [run.contact_forces[foot.name][-1, :, 2].sum() for foot in feet]
+        assert sum(both) == pytest.approx(weight, rel=0.05)
+        assert min(both) > 0.1 * weight
+    else:
+        assert "right" in leaves  # it turns about the outer edge of its left foot
+        assert upright < 0.95
+    check_laws(run, 0.8, np.inf)
+
+
 # -------------------------------------------------------------------------- with other options
+
+
+def test_compiled_dynamics_serve_the_flight():
+    mech = body()
+    fast = hc.compile(mech, ["forward_dynamics"], flags=["-O0"])
+    ball = hc.UnilateralContact("body", restitution=0.5, name="ball")
+    start = pose(0.5), np.zeros(6), 1.2
+    runs = [
+        hc.simulate(mech, None, *start, contacts=ball, plant=plant, output=[0.0, 0.6, 1.2])
+        for plant in (None, fast)
+    ]
+    assert runs[0].contact_events.size > 10
+    assert runs[1].contact_events["t"] == pytest.approx(runs[0].contact_events["t"], abs=EXACT)
+    assert runs[1].q == pytest.approx(runs[0].q, abs=EXACT)
+
+
+@pytest.mark.slow
+def test_mujoco_slides_likewise():
+    """Within the accuracy of its soft contacts."""
+    mujoco = pytest.importorskip("mujoco")
+    slope, friction = 0.6, 0.3
+    xml = f"""
+    <mujoco>
+      <option timestep="1e-4" gravity="{G * np.sin(slope)} 0 {-G * np.cos(slope)}" cone="elliptic"
+              impratio="100" integrator="implicitfast"/>
+      <worldbody>
+        <geom type="plane" size="5 5 1" friction="{friction} 0 0"/>
+        <body pos="0 0 0.1"><freejoint/>
+          <geom type="box" size="0.2 0.15 0.1" mass="2" friction="{friction} 0 0"/>
+        </body>
+      </worldbody>
+    </mujoco>"""
+    theirs = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(theirs)
+    for _ in range(5000):
+        mujoco.mj_step(theirs, data)
+    sole = hc.UnilateralContact("body", corners(), friction=friction, name="sole")
+    run = hc.simulate(
+        body(slope=slope), None, pose(0.1), np.zeros(6), 0.5, contacts=sole, output=[0.0, 0.5]
+    )
+    assert run.q[-1, 0] > 0.3
+    assert data.qpos[0] == pytest.approx(run.q[-1, 0], rel=0.01)
+    assert data.qvel[0] == pytest.approx(run.v[-1, 0], rel=0.01)
 
 
 def test_it_goes_with_controllers_events_and_other_methods():
