@@ -162,7 +162,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "(scaled);",
      "paths.closed_path.CURVE_CLOSED"),
     (DERIVATIONS, "are not those of the path to {}, since an angle", "closed_path.CURVE_RATES"),
-    (DERIVATIONS, "the direction follows the forces at once. Below {} m/s",
+    (DERIVATIONS, "acceleration of friction. While that is below {} s, the direction",
      "simulation.contact_motion.CREEP"),
     (DERIVATIONS, "Nodes nearer than {} of the path are left out", "closed_path.CURVE_APART"),
     (DERIVATIONS, "determinant has changed by a factor of {}. If the sensors",

@@ -30,7 +30,7 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import least_squares
 
-__all__ = ["ContactSolution", "contact_solution", "lemke"]
+__all__ = ["INDEPENDENT", "ContactSolution", "contact_solution", "lemke"]
 
 FACETS = 8
 """Directions of friction of a point."""
@@ -58,6 +58,12 @@ NEWTON_EVERY = 6
 
 NEWTON_AFTER, MOST_PROJECTIONS = 50, 2000
 """Projections before Newton's method is tried each time, and their largest number."""
+
+CONVERGED = 1e-15
+"""Projections have converged if they change forces by less than this (scaled problem)."""
+
+INDEPENDENT = 1e-11
+"""Singular values below this share of the first belong to redundant forces."""
 
 TURNED = 1e-11  # rad
 """Directions are turned until they change by less than this."""
@@ -145,7 +151,8 @@ def _by_projections(W: Array, c: Vector, mu: Vector, direction: Array, x: Vector
     force = x.reshape(n, 3).copy()
     r = 1.0 / float(np.linalg.norm(W, 2))
     for k in range(1, MOST_PROJECTIONS + 1):
-        y = (W @ force.reshape(-1) + c).reshape(n, 3)
+        before = force.reshape(-1).copy()
+        y = (W @ before + c).reshape(n, 3)
         slip = np.hypot(y[:, 1], y[:, 2])
         normal = force[:, 0] - r * (y[:, 0] + np.where(slides, 0.0, mu * slip))
         tangent = force[:, 1:] - r * y[:, 1:]
@@ -156,6 +163,9 @@ def _by_projections(W: Array, c: Vector, mu: Vector, direction: Array, x: Vector
         shorter = np.where(inside, 1.0, mu * edge / np.maximum(size, 1e-300))
         friction = np.where(slides[:, None], -mu[:, None] * direction, 0.0) * force[:, :1]
         force[:, 1:] = np.where(slides[:, None], friction, shorter[:, None] * tangent)
+        change = float(np.abs(force.reshape(-1) - before).max())
+        if change <= CONVERGED * (1.0 + float(np.abs(force).max())):
+            return force.reshape(-1)
         if k % NEWTON_AFTER == 0:
             found = _by_newton(W, c, mu, direction, force.reshape(-1), y)
             if found is not None:
@@ -169,8 +179,18 @@ def _by_newton(
     W: Array, c: Vector, mu: Vector, direction: Array, x: Vector, y: Array
 ) -> Vector | None:
     """x on the round cones, for the points that stick, slide and leave in (x, y); None if that is
-    no solution."""
-    n, force = mu.size, x.reshape(-1, 3)
+    no solution. Redundant forces are the shortest ones, or else those nearest to x."""
+    for near in (np.zeros(x.size), x):
+        found = _newton_near(W, c, mu, direction, y, near)
+        if found is not None:
+            return found
+    return None
+
+
+def _newton_near(
+    W: Array, c: Vector, mu: Vector, direction: Array, y: Array, near: Vector
+) -> Vector | None:
+    n = mu.size
     held = np.isnan(direction[:, 0]) & (mu > 0.0)
     open_ = y[:, 0] > SLIDES
     slides = held & ~open_ & (np.hypot(*y[:, 1:].T) > SLIDES)
@@ -187,7 +207,8 @@ def _by_newton(
         for i in np.flatnonzero(pushing):
             push[3 * i + 1 : 3 * i + 3, 3 * i] = -mu[i] * s[i]
         push = push[:, columns]
-        x = push @ least_squares((W @ push)[columns], -c[columns])
+        A, z = (W @ push)[columns], near[columns]
+        x = push @ (z + least_squares(A, -c[columns] - A @ z, INDEPENDENT))
         return x, s
 
     def across(angles: Vector) -> Vector:

@@ -20,6 +20,7 @@ from scipy.optimize import nnls
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import largest, least_squares, singular_values, solved
+from holoctl.dynamics.contact_complementarity import INDEPENDENT
 
 __all__ = [
     "OPEN",
@@ -33,9 +34,6 @@ __all__ = [
 
 OPEN, SLIDES, STICKS = 0, 1, 2
 """A point has no contact; its normal is held; its normal and its tangents are held."""
-
-INDEPENDENT = 1e-11
-"""Singular values below this share of the first belong to redundant forces."""
 
 CONSISTENT = 1e-7
 """Largest error of the accelerations of the points, relative to those without contact forces."""

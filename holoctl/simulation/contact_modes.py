@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import largest, least_squares
-from holoctl.dynamics.contact_complementarity import contact_solution
+from holoctl.dynamics.contact_complementarity import INDEPENDENT, contact_solution
 from holoctl.dynamics.contact_forces import (
-    INDEPENDENT,
     OPEN,
     SLIDES,
     STICKS,

@@ -44,12 +44,12 @@ CONTACT_EVENT = np.dtype(
 )
 """An entry of `Run.contact_events`."""
 
-CREEP = 1e-5  # m/s
-"""Where a point begins to slide, its direction follows the forces within speed / (mu times the
-acceleration of friction). Below this speed, a matter of microseconds, it is taken from the
-equilibrium of that, which a sliding velocity so small does not determine."""
+CREEP = 1e-5  # s
+"""Where a point begins to slide, its direction follows the forces with the time constant |v_t| over
+the acceleration of friction. While that is shorter than this, the direction is that of its
+equilibrium: it would make the motion stiff, and so small a velocity hardly determines it."""
 
-EQUILIBRIA, EQUILIBRIUM = 8, 1e-12
+EQUILIBRIA, EQUILIBRIUM = 8, 1e-11
 """Steps of Newton's method to it; error that is left, relative to the accelerations."""
 
 STATES = 200
@@ -74,7 +74,7 @@ class ContactRun:
     toward : (n, 2) array
         The last direction of sliding of each point.
     begun : (n,) bool array
-        Points that slide from rest, and are slower than `CREEP` so far.
+        Points that slide from rest, and have crept so far.
     found : list of tuples
         The entries of `Run.contact_events`.
     pending : tuple of PendingEvent
@@ -105,25 +105,36 @@ class ContactRun:
     def begin_step(self, motion: PlantMotion) -> None:
         """Note the directions in which points slide at the start of a step."""
         if self.mode.rubs:
-            u = self.points.motion(self.plant, motion.q, motion.v, motion.t).velocity
-            self.toward = self._directions(u)
-            self.begun = self.begun & (np.hypot(u[:, 1], u[:, 2]) < CREEP)
+            tau = efforts_at(motion.tau, motion.t, motion.q, motion.v)
+            free = self.free(motion.t, motion.q, motion.v, tau)
+            slow = self._creeping(free, self._directions(free.velocity))
+            self.toward = self._directions(free.velocity, ahead=False)
+            self.begun = self.begun & np.isin(np.arange(self.begun.size), slow)
 
-    def _directions(self, u: Array) -> Array:
-        """Directions of sliding at velocities u, continued smoothly through zero."""
+    def _directions(self, u: Array, ahead: bool = True) -> Array:
+        """Directions of sliding at velocities u, within a step continued smoothly through zero."""
         found = self.toward.copy()
         for i in np.flatnonzero((self.mode.state == SLIDES) & self.mode.direction.any(axis=1)):
             speed = float(np.hypot(*u[i, 1:]))
             if speed > 1e-3 * STOPPED:
-                side = np.sign(u[i, 1:] @ self.toward[i]) or 1.0
+                side = (np.sign(u[i, 1:] @ self.toward[i]) or 1.0) if ahead else 1.0
                 found[i] = side * u[i, 1:] / speed
         return found
+
+    def _creeping(self, free: FreeMotion, toward: Array) -> Indices:
+        """Points that slide from rest, and whose direction follows the forces within `CREEP`."""
+        if not self.begun.any():
+            return np.zeros(0, dtype=np.intp)
+        x = self.forces_along(free, toward, judge=False)[0]
+        mobility = 0.5 * (free.W.diagonal()[1::3] + free.W.diagonal()[2::3])
+        limit = CREEP * mobility * self.points.friction * np.abs(x[:, 0])
+        return np.flatnonzero(self.begun & (np.hypot(*free.velocity[:, 1:].T) < limit))
 
     def sliding(self, free: FreeMotion) -> Array:
         """Directions of sliding at a state; of points that creep from rest those in which friction
         and sliding acceleration are opposite."""
         toward = self._directions(free.velocity)
-        slow = np.flatnonzero(self.begun & (np.hypot(*free.velocity[:, 1:].T) < CREEP))
+        slow = self._creeping(free, toward)
         if not slow.size:
             return toward
         size = largest(free.c)
@@ -135,7 +146,7 @@ class ContactRun:
             found: Vector = toward[slow, 0] * y[:, 1] - toward[slow, 1] * y[:, 0]
             return found
 
-        angles = np.arctan2(*toward[slow].T[::-1])
+        before, angles = toward.copy(), np.arctan2(*toward[slow].T[::-1])
         for _ in range(EQUILIBRIA):
             off = across(angles)
             if largest(off) <= EQUILIBRIUM * size:
@@ -144,7 +155,10 @@ class ContactRun:
             J = np.array([(across(angles + d) - across(angles - d)) for d in by]).T
             step = least_squares(J / (2.0 * FIRST_DIFFERENCE), -off)
             angles = angles + np.clip(step, -0.5, 0.5)
-        across(angles)
+        left = largest(across(angles))
+        turned = np.einsum("ij,ij->i", toward[slow], before[slow]).min()
+        if not (left <= EQUILIBRIUM * size and turned > 0.0):
+            return before
         self.toward = self.toward.copy()
         self.toward[slow] = toward[slow]  # where the next search begins
         return toward
@@ -252,7 +266,8 @@ class ContactRun:
         self._record(t, after)
         self.mode, self.toward, self.due = after.mode, after.mode.direction, False
         u = self.points.motion(self.plant, q, after.v, t).velocity
-        self.begun = self.mode.direction.any(axis=1) & (np.hypot(u[:, 1], u[:, 2]) < CREEP)
+        slips = np.hypot(u[:, 1], u[:, 2])
+        self.begun = self.mode.direction.any(axis=1) & (slips <= STOPPED)
         return after
 
     def _same(self, mode: ContactMode) -> bool:
