@@ -49,7 +49,7 @@ REST_SPEED = 1e-3  # m/s
 """Points that separate more slowly than this, and are pressed back, rest: bounces do not go on for
 ever."""
 
-STOPPED = 1e-8  # m/s
+STOPPED = 1e-6  # m/s
 """Points that slide more slowly than this do not slide."""
 
 STARTS = 1e-9

@@ -44,10 +44,14 @@ CONTACT_EVENT = np.dtype(
 )
 """An entry of `Run.contact_events`."""
 
-CREEP = 1e-5  # s
-"""Where a point begins to slide, its direction follows the forces with the time constant |v_t| over
-the acceleration of friction. While that is shorter than this, the direction is that of its
-equilibrium: it would make the motion stiff, and so small a velocity hardly determines it."""
+CREEP, CREEPS = 1e-5, 1e-2  # s, m/s
+"""The direction of sliding follows the forces with the time constant |v_t| over the acceleration of
+friction. While that is shorter than the first number, and the point, slower than the second, gets
+faster, the direction is that of the equilibrium: it would make the motion stiff, and so small a
+velocity hardly determines it."""
+
+NO_SPEED = 1e-11  # m/s
+"""Below this the direction of sliding is the last one."""
 
 EQUILIBRIA, EQUILIBRIUM = 8, 1e-11
 """Steps of Newton's method to it; error that is left, relative to the accelerations."""
@@ -73,8 +77,6 @@ class ContactRun:
         Whether the mode must be decided again before the next step.
     toward : (n, 2) array
         The last direction of sliding of each point.
-    begun : (n,) bool array
-        Points that slide from rest, and have crept so far.
     found : list of tuples
         The entries of `Run.contact_events`.
     pending : tuple of PendingEvent
@@ -88,7 +90,6 @@ class ContactRun:
     mode: ContactMode = field(init=False)
     due: bool = True
     toward: Array = field(init=False)
-    begun: NDArray[np.bool_] = field(init=False)
     found: list[Any] = field(default_factory=list)
     pending: tuple[PendingEvent, ...] = ()
     means: tuple[tuple[str, int], ...] = ()
@@ -96,7 +97,7 @@ class ContactRun:
     def __post_init__(self) -> None:
         n = self.points.friction.size
         self.mode = ContactMode(np.full(n, OPEN), np.zeros((n, 2)))
-        self.toward, self.begun = self.mode.direction, np.zeros(n, dtype=bool)
+        self.toward = self.mode.direction
 
     def rebased(self, plant: Mechanism, part: Partition) -> None:
         """Continue with another plant without contacts; the mode is decided again."""
@@ -105,44 +106,47 @@ class ContactRun:
     def begin_step(self, motion: PlantMotion) -> None:
         """Note the directions in which points slide at the start of a step."""
         if self.mode.rubs:
-            tau = efforts_at(motion.tau, motion.t, motion.q, motion.v)
-            free = self.free(motion.t, motion.q, motion.v, tau)
-            slow = self._creeping(free, self._directions(free.velocity))
-            self.toward = self._directions(free.velocity, ahead=False)
-            self.begun = self.begun & np.isin(np.arange(self.begun.size), slow)
+            u = self.points.motion(self.plant, motion.q, motion.v, motion.t).velocity
+            self.toward = self._directions(u, ahead=False)
 
     def _directions(self, u: Array, ahead: bool = True) -> Array:
         """Directions of sliding at velocities u, within a step continued smoothly through zero."""
         found = self.toward.copy()
         for i in np.flatnonzero((self.mode.state == SLIDES) & self.mode.direction.any(axis=1)):
             speed = float(np.hypot(*u[i, 1:]))
-            if speed > 1e-3 * STOPPED:
+            if speed > NO_SPEED:
                 side = (np.sign(u[i, 1:] @ self.toward[i]) or 1.0) if ahead else 1.0
                 found[i] = side * u[i, 1:] / speed
         return found
 
     def _creeping(self, free: FreeMotion, toward: Array) -> Indices:
-        """Points that slide from rest, and whose direction follows the forces within `CREEP`."""
-        if not self.begun.any():
+        """Points whose direction of sliding follows the forces within `CREEP`."""
+        speed = np.hypot(free.velocity[:, 1], free.velocity[:, 2])
+        slides = self.mode.direction.any(axis=1) & (speed < CREEPS)
+        if not slides.any():
             return np.zeros(0, dtype=np.intp)
         x = self.forces_along(free, toward, judge=False)[0]
         mobility = 0.5 * (free.W.diagonal()[1::3] + free.W.diagonal()[2::3])
         limit = CREEP * mobility * self.points.friction * np.abs(x[:, 0])
-        return np.flatnonzero(self.begun & (np.hypot(*free.velocity[:, 1:].T) < limit))
+        return np.flatnonzero(slides & (speed < limit))
 
     def sliding(self, free: FreeMotion) -> Array:
-        """Directions of sliding at a state; of points that creep from rest those in which friction
-        and sliding acceleration are opposite."""
+        """Directions of sliding at a state; of points that creep, and get faster, those in which
+        friction and sliding acceleration are opposite; of others that creep, those at the start of
+        the step."""
         toward = self._directions(free.velocity)
         slow = self._creeping(free, toward)
         if not slow.size:
             return toward
         size = largest(free.c)
 
-        def across(angles: Vector) -> Vector:
+        def accelerations(angles: Vector) -> Array:
             toward[slow] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
             x = self.forces_along(free, toward, judge=False)[0]
-            y = (free.W @ x.reshape(-1) + free.c).reshape(-1, 3)[slow, 1:]
+            return (free.W @ x.reshape(-1) + free.c).reshape(-1, 3)[slow, 1:]
+
+        def across(angles: Vector) -> Vector:
+            y = accelerations(angles)
             found: Vector = toward[slow, 0] * y[:, 1] - toward[slow, 1] * y[:, 0]
             return found
 
@@ -155,9 +159,11 @@ class ContactRun:
             J = np.array([(across(angles + d) - across(angles - d)) for d in by]).T
             step = least_squares(J / (2.0 * FIRST_DIFFERENCE), -off)
             angles = angles + np.clip(step, -0.5, 0.5)
-        left = largest(across(angles))
+        left, y = largest(across(angles)), accelerations(angles)
         turned = np.einsum("ij,ij->i", toward[slow], before[slow]).min()
-        if not (left <= EQUILIBRIUM * size and turned > 0.0):
+        along = np.einsum("ij,ij->i", toward[slow], y).min()
+        if not (left <= EQUILIBRIUM * size and turned > 0.0 and along >= -EQUILIBRIUM * size):
+            before[slow] = self.toward[slow]
             return before
         self.toward = self.toward.copy()
         self.toward[slow] = toward[slow]  # where the next search begins
@@ -265,9 +271,6 @@ class ContactRun:
             after = after._replace(mode=self._ahead(motion, after.v))
         self._record(t, after)
         self.mode, self.toward, self.due = after.mode, after.mode.direction, False
-        u = self.points.motion(self.plant, q, after.v, t).velocity
-        slips = np.hypot(u[:, 1], u[:, 2])
-        self.begun = self.mode.direction.any(axis=1) & (slips <= STOPPED)
         return after
 
     def _same(self, mode: ContactMode) -> bool:

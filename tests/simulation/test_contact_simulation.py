@@ -417,29 +417,24 @@ def biped():
     return hc.Mechanism(model, [], [], forces=springs, name="biped"), feet, q
 
 
-@pytest.mark.parametrize("push", [30.0, 200.0])
 @pytest.mark.slow
-def test_a_biped_that_is_pushed_hard_topples(push):
+def test_a_biped_that_is_pushed_topples():
     mech, feet, q = biped()
 
     def load(t, q, v):
-        return {"trunk": ((0.0, push if 0.1 < t < 0.4 else 0.0, 0.0), (0.0, 0.0, 0.0))}
+        return {"trunk": ((0.0, 200.0 if 0.1 < t < 0.4 else 0.0, 0.0), (0.0, 0.0, 0.0))}
 
     plant = hc.Plant(f_ext=load)
     run = hc.simulate(
-        mech, None, q, np.zeros(mech.nv), 1.0, contacts=feet, plant=plant, frequency=100.0
+        mech, None, q, np.zeros(mech.nv), 0.6, contacts=feet, plant=plant, frequency=100.0
     )
-    upright = pin.Quaternion(run.q[-1, 3:7]).matrix()[2, 2]
-    leaves = run.contact_events["contact"][run.contact_events["what"] == "leaves"]
-    if push < 100.0:
-        assert upright > 0.999
-        weight = G * sum(inertia.mass for inertia in mech.model.inertias)
-        both = [run.contact_forces[foot.name][-1, :, 2].sum() for foot in feet]
-        assert sum(both) == pytest.approx(weight, rel=0.05)
-        assert min(both) > 0.1 * weight
-    else:
-        assert "right" in leaves  # it turns about the outer edge of its left foot
-        assert upright < 0.95
+    weight = G * sum(inertia.mass for inertia in mech.model.inertias)
+    before = sum(run.contact_forces[foot.name][run.t < 0.1, :, 2].sum(axis=1) for foot in feet)
+    assert before[-1] == pytest.approx(weight, rel=0.02)
+    leaves = run.contact_events[run.contact_events["what"] == "leaves"]
+    assert leaves["t"].min() > 0.1
+    assert "right" in leaves["contact"]  # it turns about the outer edge of its left foot
+    assert pin.Quaternion(run.q[-1, 3:7]).matrix()[2, 2] < 0.95
     check_laws(run, 0.8, np.inf)
 
 
