@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import largest, least_squares
 from holoctl.base.tolerances import FIRST_DIFFERENCE
