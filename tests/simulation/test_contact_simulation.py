@@ -111,6 +111,7 @@ def test_a_block_that_slides_obliquely_stops_where_it_should():
     assert run.q[-1, :2] == pytest.approx(v[:2] * 0.5 / (friction * G), abs=EXACT)
 
 
+@pytest.mark.slow
 def test_a_pulled_block_begins_to_slide_at_the_limit_of_friction():
     mech, friction, rate = body(), 0.4, 30.0
     sole = hc.UnilateralContact("body", corners(), friction=friction, name="sole")
