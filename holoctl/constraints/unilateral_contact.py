@@ -7,6 +7,10 @@ f is the force of the ground on a point, n the normal out of the ground, and d_i
 directions in the ground at equal angles. The pyramid of these rows lies inside Coulomb's cone
 |f_t| <= friction n . f and touches it along its edges, so that a force in it never slides.
 
+Points of a plane foot act together: their forces add up to a wrench in a cone with 6 coordinates.
+With a normal force of one, its section is the convex hull of the wrenches of the edges of all
+pyramids; the facets of the hull are those of the cone.
+
 Reference: docs/derivations-control.md, "Unilateral contacts".
 """
 
@@ -14,19 +18,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from scipy.spatial import ConvexHull
 
-from holoctl.base.checks import Array, Vector, number, numbers, quiet, quoted, vector, whole
+from holoctl.base.checks import Array, number, numbers, quiet, quoted, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.constraints.contact import Contact
 from holoctl.tree.frames import FrameLike, default_pair_name, own_frame
 
-__all__ = ["UnilateralContact"]
+__all__ = ["Sole", "UnilateralContact", "pyramid", "wrench_cone"]
 
 LEAST_FACETS = 3
+
+ONE_LINE = 1e-6
+"""Points lie in one line if they are within this of it, relative to their distances."""
+
+ONE_PLANE = 1e-3
+"""Points lie in one plane likewise."""
+
+SAME_FACET = 1e-9
+"""Facets of the scaled wrench cone with coefficients within this are the same."""
+
+
+class Sole(NamedTuple):
+    """The plane of the points of a foot.
+
+    Attributes
+    ----------
+    placement : pin.SE3
+        Its axes in those of the frame of the contact: origin in the middle of the points, z at
+        right angles to the plane, to either side.
+    points : (n, 2) array
+        Along x and y, m.
+    """
+
+    placement: pin.SE3
+    points: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +73,20 @@ class UnilateralContact:
     points : (n, 3) array_like, optional
         The points that touch the ground, in the axes of the frame, m. Default: its origin.
     normal : (3,) array_like, optional
-        Direction out of the ground, world axes, of any length. Default: up, (0, 0, 1).
+        Direction out of the ground, axes of `relative_to`, of any length. Default: (0, 0, 1), up.
+        Three points or more stand flat: the normal is that of their plane, and this tells its side.
     friction : float, optional
         Coefficient of friction. 0: without friction, the points slide freely.
     facets : int, optional
         Number of faces of the pyramid in the cone, 3 or more. More faces are closer to the cone:
-        4 keep friction of at least 0.71 of the coefficient in all directions, 8 of 0.92.
+        4 keep friction of at least 0.71 of the coefficient in all directions, 8 of 0.92. Those of a
+        plane foot turn with it.
     least, most : float, optional
         Bounds of the normal force of each point, N. Default: 0 and none.
     name : str, optional
         Default: the name of the frame.
+    relative_to : str or (str, pin.SE3), optional
+        The body or frame that is the ground, such as an object in a hand. Default: the world.
     ground : (3,) array_like, optional
         A point of the ground, world, m; the ground is the plane through it. Default: the origin.
     restitution : float, optional
@@ -62,8 +96,9 @@ class UnilateralContact:
     Raises
     ------
     InputError
-        For no points, a normal of length zero, a friction below zero, fewer than three facets,
-        ``least`` below zero or not below ``most``, a restitution outside 0 to 1.
+        For no points, points of a foot that are not in one plane, a normal of length zero, a
+        friction below zero, fewer than three facets, ``least`` below zero or not below ``most``, a
+        restitution outside 0 to 1.
 
     See Also
     --------
@@ -88,6 +123,7 @@ class UnilateralContact:
     least: float = 0.0
     most: float = float("inf")
     name: str | None = None
+    relative_to: FrameLike = "universe"
     ground: Any = (0.0, 0.0, 0.0)
     restitution: float = 0.0
 
@@ -120,7 +156,7 @@ class UnilateralContact:
         ground = vector(f"{owner}: ground", self.ground, 3, "a point of the ground, world, m")
         given: dict[str, Any] = {
             "ground": tuple(ground.tolist()), "restitution": restitution,
-            "frame": own_frame(self.frame),
+            "frame": own_frame(self.frame), "relative_to": own_frame(self.relative_to),
             "points": tuple(map(tuple, points.tolist())),
             "facets": whole(f"{owner}: facets", self.facets, LEAST_FACETS),
             "friction": friction, "least": least, "most": most,
@@ -129,6 +165,12 @@ class UnilateralContact:
             object.__setattr__(self, name, value)
         checked = Contact("", self.normal, name=self.default_name)
         object.__setattr__(self, "normal", checked.normal)
+        sizes = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+        if len(points) > LEAST_FACETS and sizes[2] > ONE_PLANE * sizes[0]:
+            raise InputError(
+                f"{owner}: points must lie in one plane, that of a foot (off by "
+                f"{sizes[2]:.2g} m); make a contact for each point of uneven ground"
+            )
 
     @property
     def default_name(self) -> str:
@@ -155,40 +197,59 @@ class UnilateralContact:
         )
 
     @property
-    def axes(self) -> Array:
-        """(rows, 3): the directions of the rows of a point, world axes, normal first."""
-        contact = self.bilateral[0]
-        tangents: Any = contact.tangents
-        return np.array([contact.normal, *tangents])
+    def ground_axes(self) -> Array:
+        """(3, 3): two tangents and the normal as columns, in the axes of `relative_to`."""
+        tangents: Any = Contact("", self.normal).tangents
+        return np.array([*tangents, self.normal]).T
 
-    @property
-    def cone(self) -> tuple[Array, Vector]:
-        """``A x <= b`` for the forces x of a point along `axes`: facets, then least, then most."""
-        rows: list[list[float]] = []
-        if self.friction > 0.0:
-            inside = self.friction * np.cos(np.pi / self.facets)
-            angles = 2.0 * np.pi * np.arange(self.facets) / self.facets
-            rows = [[-inside, np.cos(angle), np.sin(angle)] for angle in angles]
-        width = 3 if rows else 1
-        normal = [1.0, *(width - 1) * [0.0]]
-        A = np.array([*rows, [-x for x in normal], normal])
-        return A, np.array([*len(rows) * [0.0], -self.least, self.most])
+    @cached_property
+    def sole(self) -> Sole | None:
+        """The plane of the points; None for fewer than three, for points in one line, and where the
+        load of single points is bounded by `most`."""
+        points = np.array(self.points)
+        middle = points.mean(axis=0)
+        _, sizes, axes = np.linalg.svd(points - middle)
+        if len(points) < LEAST_FACETS or sizes[1] <= ONE_LINE * sizes[0] or self.most < np.inf:
+            return None
+        z = axes[2]
+        x = np.eye(3)[int(np.argmin(np.abs(z[:2])))]
+        x = x - z * (z @ x)
+        x /= np.linalg.norm(x)
+        R = np.array([x, np.cross(z, x), z]).T
+        return Sole(pin.SE3(R, middle), (points - middle) @ R[:, :2])
 
-    def pulled_and_slid(self, y: Vector) -> tuple[float, float, float]:
-        """What multipliers of the rows of `cone` add up to: the shares of pulling, of sliding and
-        of pressing beyond `most`.
 
-        Faces on all sides together bound the normal force as `least` does. So sliding is the least
-        sum of multipliers of faces with the same effect along the ground; the rest is pulling.
-        """
-        *faces, pulling, pressing = y.tolist()
-        if not faces:
-            return pulling, 0.0, pressing
-        angles = np.pi / self.facets * np.arange(2 * self.facets)
-        d = faces @ np.array([np.cos(angles[::2]), np.sin(angles[::2])]).T
-        corners = np.array([np.cos(angles[1::2]), np.sin(angles[1::2])]) / np.cos(
-            np.pi / self.facets
-        )
-        sliding = max(0.0, float((d @ corners).max()))
-        inside = self.friction * np.cos(np.pi / self.facets)
-        return pulling + inside * max(0.0, sum(faces) - sliding), sliding, pressing
+def pyramid(friction: float, facets: int) -> Array:
+    """A with ``A f <= 0``: the faces of a pyramid, for f along two tangents and the normal; with
+    friction zero f is along the normal, and there are no faces."""
+    if friction == 0.0:
+        return np.zeros((0, 1))
+    angles = 2.0 * np.pi * np.arange(facets) / facets
+    inside = np.full(facets, -friction * np.cos(np.pi / facets))
+    return np.array([np.cos(angles), np.sin(angles), inside]).T
+
+
+def edges_of_pyramid(friction: float, facets: int) -> Array:
+    """(n, 2): the tangential forces along the edges of a pyramid with a normal force of one."""
+    if friction == 0.0:
+        return np.zeros((1, 2))
+    angles = np.pi * (2.0 * np.arange(facets) + 1.0) / facets
+    return friction * np.array([np.cos(angles), np.sin(angles)]).T
+
+
+def wrench_cone(points: Array, friction: float, facets: int) -> Array:
+    """A with ``A w <= 0``: the wrenches that points (n, 2) in a plane z = 0 push with.
+
+    w = (fx, fy, fz, mx, my, mz) at the origin; with friction zero w = (fz, mx, my).
+    """
+    size = float(np.abs(points).max())
+    x, y = np.repeat(points / size, 1 if friction == 0.0 else facets, axis=0).T
+    fx, fy = np.tile(edges_of_pyramid(friction, facets).T, len(points))
+    section = np.array([fx, fy, y, -x, x * fy - y * fx] if friction > 0.0 else [y, -x]).T
+    spread = np.array(2 * [max(friction, 1e-300)] + [1.0, 1.0, friction])
+    unit = spread if friction > 0.0 else np.ones(2)
+    equations = ConvexHull(section / unit).equations  # normal . x + offset <= 0
+    _, first = np.unique(np.round(equations / SAME_FACET), axis=0, return_index=True)
+    normals, offsets = equations[np.sort(first), :-1] / unit, equations[np.sort(first), -1:]
+    forces, moments = np.split(normals, [-3 if friction > 0.0 else 0], axis=1)
+    return np.hstack([forces, offsets, moments / size])

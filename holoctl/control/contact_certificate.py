@@ -14,24 +14,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import largest
+from holoctl.control.contact_law import ContactSolution, moment_unit
 from holoctl.control.contact_rows import ContactRows
-from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.dynamics.certificate import Certificate, certify, raise_if_bad
 from holoctl.mechanism.open_tree import inverse_tree_dynamics
 from holoctl.projector.multipliers import multipliers
 from holoctl.projector.projection import Projection
-from holoctl.tree.frozen_model import plain
 
-__all__ = ["CONTACT_TOLERANCES", "STANDARD_GRAVITY", "ContactCertificate", "contact_certificate"]
-
-STANDARD_GRAVITY = 9.81  # m/s^2
-"""For the units of a program and its residuals, also where the model has no gravity."""
-
+__all__ = ["CONTACT_TOLERANCES", "ContactCertificate", "contact_certificate"]
 
 CONTACT_TOLERANCES = {
     "contact_velocity": 1e-6,
@@ -55,10 +49,10 @@ class ContactCertificate:
     contact_velocity : float
         Largest velocity of a point, over the size of the mechanism (1/s).
     contact_acceleration : float
-        Largest acceleration of a point, over the size of its terms.
+        Largest acceleration of a point beside its `slip`, over the size of its terms.
     cones : float
         Largest violation of a friction cone or of a bound of a normal force, over the weight of all
-        bodies and 1 N.
+        bodies times the size of the mechanism, and 1 N m.
     limits : float
         Largest violation of a limit of effort, over the limit.
     optimality : float
@@ -114,8 +108,8 @@ class ContactCertificate:
 
 
 def contact_certificate(
-    P: Projection, ground: ContactRows, a: Vector, u: Vector, f: Vector, known: Vector,
-    bounds: tuple[Vector, Vector], condition: float, optimality: float,
+    P: Projection, ground: ContactRows, a: Vector, found: ContactSolution, slip: Vector,
+    known: Vector, bounds: tuple[Vector, Vector],
 ) -> ContactCertificate:  # fmt: skip
     """Compute the residuals of a solution.
 
@@ -123,33 +117,29 @@ def contact_certificate(
     ----------
     P : Projection
     ground : ContactRows
-    a, u, f : arrays
-        Acceleration, efforts, and forces along the rows of the contacts.
+    a : (nv,) array
+    found : ContactSolution
+    slip : (m,) array
+        Of the rows; zero where the contacts are kept.
     known : (nv,) array
         ``J' f + F``.
     bounds : two (nu,) arrays
         Of the efforts.
-    condition : float
-        Condition number of the rows of the contacts.
-    optimality : float
-        The residual of the program.
     """
-    mech, T, J = P.mechanism, P.terms, ground.jacobian
-    efforts = mech.B @ u + known + J.T @ f
+    mech, T, J, u = P.mechanism, P.terms, ground.jacobian, found.u
+    efforts = mech.B @ u + known + J.T @ found.w
     w = inverse_tree_dynamics(mech, P.q, P.v, a)
     lam, _ = multipliers(T, P.partition, w - efforts)
-    size = mechanism_size(mech)
-    weight = STANDARD_GRAVITY * float(pin.computeTotalMass(plain(mech.model)))
     terms = largest(np.abs(J) @ np.abs(a)) + largest(ground.drift)
-    over = ground.cone @ f - ground.bound if ground.cone.size else np.zeros(0)
+    over = ground.cone @ found.w - ground.bound
     lower, upper = bounds
     past = np.maximum(lower - u, u - upper)
     limit = 1.0 + np.minimum(np.abs(lower), np.abs(upper))
     return ContactCertificate(
-        motion=certify(T, P.partition, a, efforts, lam, condition, w),
-        contact_velocity=largest(J @ P.v) / size,
-        contact_acceleration=largest(J @ a + ground.drift) / (size + terms),
-        cones=float(over.max(initial=0.0)) / (1.0 + weight),
+        motion=certify(T, P.partition, a, efforts, lam, found.condition, w),
+        contact_velocity=largest(J @ P.v),
+        contact_acceleration=largest(J @ a + ground.drift - slip) / (1.0 + terms),
+        cones=float(over.max(initial=0.0)) / (1.0 + moment_unit(mech)),
         limits=float((np.maximum(past, 0.0) / limit).max(initial=0.0)),
-        optimality=optimality,
+        optimality=found.residual,
     )

@@ -1,11 +1,10 @@
 """Inverse dynamics on unilateral contacts: tasks within friction cones and limits of motors.
 
-    gamma' (M a + h - J' f - F - Jc' f_c) = gamma' B u        a = gamma ydd + bias
-    Jc a + drift = 0        f_c in the friction cones        u within limits
+    gamma' (M a + h - J' f - F - Jc' w) = gamma' B u        a = gamma ydd + bias
+    Jc a + drift = 0        w in the friction cones        u within limits
 
-Jc are the rows of the contacts, f_c the forces of the ground along them. The tasks are met in least
-squares. The program in ydd, u and f_c is contact_program.py; contacts, and so the equations, may
-change from call to call, without a new mechanism.
+Jc are the rows of the contacts, w the forces of the ground along them. The tasks are met in least
+squares. The law is contact_law.py; contacts may change from call to call, without a new mechanism.
 Reference: docs/derivations-control.md, "Unilateral contacts".
 """
 
@@ -14,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from holoctl.base.checks import (
     Array,
@@ -27,263 +25,52 @@ from holoctl.base.checks import (
     listing,
     number,
     one_of,
+    positive,
     quiet,
     shown,
     vector,
 )
-from holoctl.base.errors import (
-    InconsistentError,
-    InputError,
-    LimitError,
-    NotActuatedError,
+from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
+from holoctl.base.linalg import largest, orthonormal_columns
+from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
+from holoctl.control.contact_joints import joint_rows, limits_beside_contacts
+from holoctl.control.contact_law import active_conditions, contact_solution, moment_unit
+from holoctl.control.contact_motion import ReducedTerms
+from holoctl.control.contact_rows import (
+    ContactRows,
+    accelerations_of_points,
+    bound_contacts,
+    checked_contacts,
+    contact_rows,
+    forces_on_points,
 )
-from holoctl.base.linalg import (
-    largest,
-    least_squares,
-    null_space_by_svd,
-    orthonormal_columns,
-)
-from holoctl.control.contact_certificate import (
-    STANDARD_GRAVITY,
-    ContactCertificate,
-    contact_certificate,
-)
-from holoctl.control.contact_program import (
-    OPTIMAL,
-    SAME_RANK,
-    ContactProgram,
-    bilateral_solution,
-    infeasibility_ray,
-    program_around,
-    solved_program,
-)
-from holoctl.control.contact_rows import ContactRows, checked_contacts, contact_rows
 from holoctl.control.effort_bounds import effort_bounds
-from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import Solver, by_daqp
-from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.effort_response import inertia_of_motions
-from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts
 from holoctl.projector.arguments import shared_projection
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection
-from holoctl.tree.frozen_model import plain
 
-__all__ = ["ContactInverseDynamics", "contact_inverse_dynamics"]
+__all__ = [
+    "ContactInverseDynamics",
+    "contact_inverse_dynamics",
+    "reduced_terms",
+]
 
 SOLVERS = ("daqp", "cvxpy")
 
-CONTACTS_AGREE = 1e-6
-"""Contacts may contradict each other by this much, relative to the size of their terms."""
+CONTACT_POLICIES = ("raise", "nearest")
 
-ACTIVE = 1e-9
-"""A condition is active if its multiplier is above this, relative to the largest."""
-
-AT_BOUND = 1e-9
-"""A point is unloaded if its normal force is within this of its least, in weights."""
-
-IN_THE_RAY = 1e-6
-"""Conditions with a smaller share in the proof are not named."""
-
-
-# -------------------------------------------------------------------------------------- the law
-
-
-class _Units(NamedTuple):
-    """Units of the unknowns: accelerations (scaled), efforts (nu,), forces."""
-
-    motion: float
-    efforts: Vector
-    force: float
-
-
-class _Unknowns(NamedTuple):
-    """x = (z, u, f) in units; ``a = a0 + Z z``, and the dynamics ``E x = e``."""
-
-    Z: Array
-    a0: Vector
-    E: Array
-    e: Vector
-    condition: float
-    units: _Units
-
-    def split(self, x: Vector) -> tuple[Vector, Vector, Vector]:
-        """a, u and f of x."""
-        n, nu = self.Z.shape[1], self.units.efforts.size
-        a: Vector = self.a0 + self.units.motion * (self.Z @ x[:n])
-        return a, self.units.efforts * x[n : n + nu], self.units.force * x[n + nu :]
-
-
-def _unknowns(P: Projection, ground: ContactRows, known: Vector) -> _Unknowns:
-    """The motions that keep the contacts, and the reduced equation of motion."""
-    mech, T = P.mechanism, P.terms
-    c, size = mech.column_scale[:, None], mechanism_size(mech)
-    N = c * orthonormal_columns(P.gamma * P.scale / c)
-    J = ground.jacobian @ N / size
-    right = -(ground.drift + ground.jacobian @ P.bias) / size
-    sizes = np.linalg.svd(J, compute_uv=False)
-    rank = int((sizes > SAME_RANK * sizes.max(initial=0.0)).sum())
-    y0 = least_squares(J, right, SAME_RANK) if J.size else np.zeros(P.k)
-    off = largest(J @ y0 - right)
-    if off > CONTACTS_AGREE * (1.0 + largest(right)):
-        raise InconsistentError(
-            f"{mech.name}: no motion keeps these contacts at the velocity v (off by {off:.2g}, "
-            "scaled): their points move against each other or the constraints; project v first",
-            residual=off,
-        )
-    Z = N @ null_space_by_svd(J, rank)[3]
-    inertia_of_motions(P, N)
-    mass = float(pin.computeTotalMass(plain(mech.model))) or 1.0  # rotors alone
-    units = _Units(
-        STANDARD_GRAVITY / size,
-        effort_scales(mech)[0] * (mass * STANDARD_GRAVITY * size),
-        mass * STANDARD_GRAVITY,
-    )
-    a0, moment = P.bias + N @ y0, units.force * size
-    per_unit = (
-        T.M @ Z * units.motion, -mech.B * units.efforts, -ground.jacobian.T * units.force,
-    )  # fmt: skip
-    E = N.T @ np.hstack(per_unit) / moment
-    e = -(N.T @ (T.M @ a0 + T.h - known)) / moment
-    condition = float(sizes[0] / sizes[rank - 1]) if rank else 1.0
-    return _Unknowns(Z, a0, E, e, condition, units)
-
-
-def _conditions(
-    x: _Unknowns, ground: ContactRows, bounds: tuple[Vector, Vector]
-) -> tuple[Array, Vector, Vector]:
-    """C, lower and upper: the cones, then the limits of motors."""
-    n, nu, force = x.Z.shape[1], x.units.efforts.size, x.units.force
-    c, m = ground.cone.shape if ground.cone.size else (0, 0)
-    C = np.zeros((c + nu, n + nu + m))
-    C[:c, n + nu :] = ground.cone
-    C[c:, n : n + nu] = np.eye(nu)
-    lower = np.concatenate([np.full(c, -np.inf), bounds[0] / x.units.efforts])
-    return C, lower, np.concatenate([ground.bound / force, bounds[1] / x.units.efforts])
-
-
-def _levels(x: _Unknowns, tasks: tuple[Array, Vector]) -> list[tuple[Array, Vector]]:
-    """Tasks, efforts and forces: what the bilateral solution meets, one after the other."""
-    (T, t), n, nu = tasks, x.Z.shape[1], x.units.efforts.size
-    every = np.eye(x.E.shape[1])
-    moved = np.zeros((t.size, every.shape[0]))
-    moved[:, :n] = T @ x.Z
-    efforts, forces = every[n : n + nu], every[n + nu :]
-    return [
-        (moved, (t - T @ x.a0) / x.units.motion),
-        (efforts, np.zeros(nu)),
-        (forces, np.zeros(forces.shape[0])),
-    ]
-
-
-def _efforts(
-    P: Projection, ground: ContactRows, tasks: tuple[Array, Vector], known: Vector,
-    bounds: tuple[Vector, Vector], solver: str,
-) -> ContactInverseDynamics:  # fmt: skip
-    """The efforts and forces at a state, under ``known = J' f + F``."""
-    mech = P.mechanism
-    unknowns = _unknowns(P, ground, known)
-    conditions = _conditions(unknowns, ground, bounds)
-    levels = _levels(unknowns, tasks)
-    start, (W, _, forces, _) = bilateral_solution(unknowns.E, unknowns.e, levels)
-    program = program_around(start, forces, levels[0][0], conditions)
-    found, motion_kept = solved_program(program, _daqp), True
-    if found is None or found.residual > OPTIMAL:
-        motion_kept, forces = False, W
-        program = program_around(start, W, levels[0][0], conditions)
-        order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
-        found = solved_program(program, *order)
-    if found is None:
-        _raise_infeasible(mech, ground, program)
-    a, u, f = unknowns.split(start + forces @ found.s)
-    u = np.clip(u, *bounds)
-    certificate = contact_certificate(
-        P, ground, a, u, f, known, bounds, unknowns.condition, found.residual
-    )
-    names: tuple[str, ...] = ()
-    if not motion_kept:
-        names = _active(mech, ground, f, found.multipliers, unknowns.units.force)
-    return ContactInverseDynamics(u, a, MappingProxyType(ground.forces(f)), names, certificate)
-
-
-def _daqp() -> Solver:
-    return by_daqp
-
-
-def _active(
-    mech: Mechanism, ground: ContactRows, f: Vector, multipliers: Vector, force: float
-) -> tuple[str, ...]:
-    """The names of active conditions: motors, then contacts."""
-    sizes = np.abs(multipliers)
-    acting = sizes > ACTIVE * float(sizes.max(initial=0.0))
-    names = [name for name, on in zip(mech.actuator_names, acting[-mech.nu :], strict=True) if on]
-    gaps = (ground.bound - ground.cone @ f) / force if ground.cone.size else ground.bound
-    for contact in ground.contacts:
-        own = contact.default_name
-        rows = [i for i, label in enumerate(ground.labels) if label[0] == own]
-        unloaded = {
-            ground.labels[i][1] for i in rows
-            if ground.labels[i][2] == "lifts" and gaps[i] <= AT_BOUND
-        }  # fmt: skip
-        kinds = {
-            "lifts" if ground.labels[i][1] in unloaded else ground.labels[i][2]
-            for i in rows
-            if acting[i]
-        }
-        if "lifts" in kinds and len(unloaded) < len(contact.points):
-            kinds = (kinds - {"lifts"}) | {"tips"}
-        names += [f"{own}.{kind}" for kind in sorted(kinds)]
-    return tuple(names)
-
-
-_MEANING = {
-    "lifts": "to pull, or push less than its least",
-    "slides": "to hold beyond its friction",
-    "presses": "to carry more than its most",
-}
-
-
-def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProgram) -> NoReturn:
-    """Raise the error of a program without solution."""
-    ray = infeasibility_ray(program)
-    if ray is None:
-        raise InconsistentError(
-            f"{mech.name}: no solver found efforts on these contacts, and none proved that there "
-            "are none: the state is at the edge of what friction and limits allow, or badly scaled"
-        )
-    shares: dict[tuple[str, str], float] = {}
-    y, at = np.abs(ray), 0
-    for contact in ground.contacts:
-        rows = contact.cone[1].size
-        for _ in contact.points:
-            for kind, share in zip(
-                _MEANING, contact.pulled_and_slid(y[at : at + rows]), strict=True
-            ):
-                label = (contact.default_name, kind)
-                shares[label] = shares.get(label, 0.0) + share
-            at += rows
-    shares |= {(name, ""): float(y[at + i]) for i, name in enumerate(mech.actuator_names)}
-    largest_first = sorted(shares, key=lambda label: -shares[label])
-    named = [x for x in largest_first if shares[x] > IN_THE_RAY * max(shares.values())]
-    motors = [name for name, kind in named if not kind]
-    reasons = [f"{name!r} would have {_MEANING[kind]}" for name, kind in named if kind]
-    if motors:
-        reasons.append(f"the motors {listing(motors)} are too weak to avoid it")
-    raise LimitError(
-        f"{mech.name}: no efforts within limits keep these contacts, whatever the motion: "
-        f"{'; '.join(reasons)}. Release a contact, or change the state",
-        names=[f"{name}.{kind}" if kind else name for name, kind in named],
-    )
-
-
-# ----------------------------------------------------------------------- result and arguments
+SPREAD = 1e-6
+"""Forces on points must add up to the wrench of a foot within this, over the weight of all bodies
+times the size of the mechanism."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,12 +84,17 @@ class ContactInverseDynamics:
     a : (nv,) array
         The acceleration they cause.
     forces : mapping of str to (points, 3) array
-        The force of the ground on each point of each contact, world axes, N.
+        The force of the ground on each point of each contact, world axes, N. Those of a plane foot
+        are one of many ways to cause its wrench.
     saturated : tuple of str
         What is active: motors by name, contacts as ``"name.slides"`` (friction is used up),
         ``"name.lifts"`` (no point is loaded beyond its least), ``"name.tips"`` (some points are
-        not), ``"name.presses"`` (a point carries its most). Empty if motion and efforts are those
-        of bilateral contacts.
+        not), ``"name.presses"`` (a point carries its most), and limits of joints as
+        ``"name.position"``, ``"name.velocity"`` or ``"name.acceleration"``. Empty if motion and
+        efforts are those of bilateral contacts.
+    slip : mapping of str to (points, 3) array
+        The acceleration of each point, world axes, m/s^2: zero, but with the policy "nearest" where
+        no efforts keep the contacts.
     certificate : ContactCertificate
 
     See Also
@@ -325,6 +117,7 @@ class ContactInverseDynamics:
     a: Vector
     forces: Mapping[str, Array]
     saturated: tuple[str, ...]
+    slip: Mapping[str, Array]
     certificate: ContactCertificate
 
     def __repr__(self) -> str:
@@ -355,7 +148,9 @@ def contact_inverse_dynamics(
     efforts: Any = None,
     partition: Partition | None = None,
     projection: Projection | None = None,
+    policy: str = "raise",
     solver: str = "daqp",
+    dt: float = 1e-3,
 ) -> ContactInverseDynamics:
     """The motor efforts for target accelerations on contacts that only push.
 
@@ -383,13 +178,19 @@ def contact_inverse_dynamics(
         Those that act now; an empty list in flight.
     limits : "model", Limits or None, optional
         ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
-        Efforts and `speed_torque` are kept: limits of joints are left out of those of the
-        mechanism, and refused in a `Limits`.
+        Those of efforts are always kept. Those of joints are bounds of accelerations, as in
+        `limited_inverse_dynamics`, and softened where they cannot be kept.
     f_ext, efforts, partition, projection
         As in `inverse_dynamics`.
+    policy : str, optional
+        Where no efforts keep the contacts: ``"raise"`` an error, or the ``"nearest"`` motion: cones
+        and limits are kept, and contacts slip, tip or lift, as little as possible in the metric of
+        the inertia.
     solver : str, optional
         ``"daqp"``, or ``"cvxpy"``: by Clarabel, slow. Residuals of each answer are checked; if they
         are too large the other solver is asked.
+    dt : float, optional
+        The tick over which limits of joints are kept, s.
 
     Returns
     -------
@@ -399,11 +200,11 @@ def contact_inverse_dynamics(
     ------
     InputError
         For wrong shapes, numbers that are not finite, unknown names, frames of the world, limits
-        of joints.
+        of position of joints that cannot be braked.
     LimitError
-        If no motion and no efforts within limits keep the contacts. Its `names` are the contacts
-        that would have to pull or slide, and the motors whose limits exclude it, by an
-        infeasibility certificate.
+        With the policy "raise", if no motion and no efforts within limits keep the contacts. Its
+        `names` are the contacts that would have to pull or slide, and the motors whose limits
+        exclude it, by an infeasibility certificate.
     NotActuatedError
         If there are no motors, or the mechanism cannot move.
     SingularityError
@@ -415,7 +216,7 @@ def contact_inverse_dynamics(
     --------
     UnilateralContact : the contacts.
     inverse_dynamics : for bilateral contacts, as constraints of the mechanism.
-    limited_inverse_dynamics : limits of joints, without contacts.
+    limited_inverse_dynamics : without contacts.
 
     References
     ----------
@@ -433,32 +234,73 @@ def contact_inverse_dynamics(
     """
     check_mechanism(mech)
     one_of("solver", solver, SOLVERS)
+    one_of("policy", policy, CONTACT_POLICIES)
+    positive("dt", dt, "s")
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors; name some with actuated=")
     acting = checked_contacts(contacts)
-    bound = bound_limits(mech, _effort_limits(mech, limits))
+    law = limits_beside_contacts(
+        mech, requested_limits(mech, limits, "contact_inverse_dynamics"), dt
+    )
     t = projection.terms.t if isinstance(projection, Projection) else 0.0
     P = shared_projection(mech, q, v, t, None, partition, projection, None)
     if P.k == 0:
         raise NotActuatedError(f"{mech.name} has no degree of freedom, so no effort moves it")
-    ground = contact_rows(mech, P.kinematics, acting)
+    ground = contact_rows(P.kinematics, bound_contacts(mech, acting))
     tasks = _tasks(P, target)
     known = external_efforts(mech, P.kinematics, f_ext, efforts) + P.terms.F
-    bounds = effort_bounds(bound, mech.B.T @ P.v)
-    return _efforts(P, ground, tasks, known, bounds, solver)
+    bounds = effort_bounds(law.bound, mech.B.T @ P.v)
+    N, terms = reduced_terms(P, ground, tasks, known)
+    joints = None
+    if law.bound.names:
+        at = coordinates_at(mech, law.bound, P.q, P.v, t, P.kinematics)
+        joints = joint_rows(law, at, N, P.bias)
+    found = contact_solution(mech, terms, ground, bounds, policy, solver, joints)
+    y = found.motion()
+    a = P.bias + N @ y
+    slip = terms.J @ y - terms.c if found.slipping else np.zeros(terms.c.size)
+    certificate = contact_certificate(P, ground, a, found, slip, known, bounds)
+    names = active_conditions(mech, ground, found, joints)
+    return ContactInverseDynamics(
+        found.u, a, _forces(P, ground, found.w), names, _slip(P, ground, slip), certificate
+    )
 
 
-def _effort_limits(mech: Mechanism, given: Any) -> Limits:
-    """The limits of motors in the argument `limits`."""
-    limits = requested_limits(mech, given, "contact_inverse_dynamics") or Limits()
-    joints = [x for x in ("velocity", "position", "acceleration") if getattr(limits, x) is not None]
-    if joints and not isinstance(given, str):
-        raise InputError(
-            f"{mech.name}: contact_inverse_dynamics keeps limits of efforts; it cannot keep "
-            f"those of {' and '.join(joints)}: give Limits(effort=..., speed_torque=...) alone, "
-            'or "model", whose limits of joints are left out'
-        )
-    return Limits(effort=limits.effort, speed_torque=limits.speed_torque)
+def reduced_terms(
+    P: Projection, ground: ContactRows, tasks: tuple[Array, Vector], known: Vector
+) -> tuple[Array, ReducedTerms]:
+    """A basis N of the motions, and the terms of the law in its coordinates."""
+    mech, terms, (T, t), J = P.mechanism, P.terms, tasks, ground.jacobian
+    c = mech.column_scale[:, None]
+    N = c * orthonormal_columns(P.gamma * P.scale / c)
+    inertia_of_motions(P, N)
+    g = N.T @ (terms.M @ P.bias + terms.h - known)
+    return N, ReducedTerms(
+        N.T @ terms.M @ N, g, N.T @ mech.B, J @ N, -(ground.drift + J @ P.bias), T @ N,
+        t - T @ P.bias,
+    )  # fmt: skip
+
+
+def _forces(P: Projection, ground: ContactRows, w: Vector) -> Mapping[str, Array]:
+    """The force on each point."""
+    found = {}
+    for one, part in zip(ground.contacts, ground.split(ground.scale * w), strict=True):
+        found[one.name], off = forces_on_points(P.kinematics, one, part)
+        if off > SPREAD * moment_unit(P.mechanism):
+            raise InconsistentError(
+                f"{P.mechanism.name}: the points of {one.name!r} cannot cause its wrench (off by "
+                f"{off:.2g} N); its cone is badly scaled",
+                residual=off,
+            )
+    return MappingProxyType(found)
+
+
+def _slip(P: Projection, ground: ContactRows, slip: Vector) -> Mapping[str, Array]:
+    """The acceleration of each point."""
+    parts = zip(ground.contacts, ground.split(slip / ground.scale), strict=True)
+    return MappingProxyType(
+        {one.name: accelerations_of_points(P.kinematics, one, part) for one, part in parts}
+    )
 
 
 def _tasks(P: Projection, target: Any) -> tuple[Array, Vector]:

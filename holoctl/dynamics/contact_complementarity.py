@@ -30,7 +30,7 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import least_squares
 
-__all__ = ["INDEPENDENT", "ContactSolution", "contact_solution", "lemke"]
+__all__ = ["INDEPENDENT", "ComplementaritySolution", "contact_solution", "lemke"]
 
 FACETS = 8
 """Directions of friction of a point."""
@@ -75,14 +75,16 @@ SLIDES = 1e-9
 """Points slide if y_t is larger than this, relative to the largest entry of c."""
 
 
-class ContactSolution(NamedTuple):
+class ComplementaritySolution(NamedTuple):
     """Forces x and accelerations y along (normal, tangent, tangent) of each point, (n, 3)."""
 
     x: Array
     y: Array
 
 
-def contact_solution(W: Array, c: Vector, mu: Vector, direction: Array) -> ContactSolution | None:
+def contact_solution(
+    W: Array, c: Vector, mu: Vector, direction: Array
+) -> ComplementaritySolution | None:
     """The solution for n points; None if Lemke's method finds none.
 
     Parameters
@@ -103,11 +105,11 @@ def contact_solution(W: Array, c: Vector, mu: Vector, direction: Array) -> Conta
     """
     n = mu.size
     if n == 0:
-        return ContactSolution(np.zeros((0, 3)), np.zeros((0, 3)))
+        return ComplementaritySolution(np.zeros((0, 3)), np.zeros((0, 3)))
     unit = np.sqrt(np.maximum(W.diagonal().reshape(n, 3).max(axis=1), 1e-300)).repeat(3)
     size = float(np.abs(c / unit).max())
     if size == 0.0:
-        return ContactSolution(np.zeros((n, 3)), np.zeros((n, 3)))
+        return ComplementaritySolution(np.zeros((n, 3)), np.zeros((n, 3)))
     W, c = W / unit / unit[:, None], c / unit / size
     held = np.flatnonzero(np.isnan(direction[:, 0]) & (mu > 0.0))
     around = 2.0 * np.pi / FACETS * np.arange(FACETS)
@@ -125,16 +127,16 @@ def contact_solution(W: Array, c: Vector, mu: Vector, direction: Array) -> Conta
         step = 2.0 * np.pi / FACETS
         change -= step * np.round(change / step)  # any of the directions may be turned there
         if not (np.abs(change) > TURNED).any():
-            return ContactSolution(x.reshape(n, 3) * scale[0], y * scale[1])
+            return ComplementaritySolution(x.reshape(n, 3) * scale[0], y * scale[1])
         if turn % NEWTON_EVERY == NEWTON_EVERY - 1:
             found = _by_newton(W, c, mu, direction, x, y)
             if found is not None:
                 y = (W @ found + c).reshape(n, 3)
-                return ContactSolution(found.reshape(n, 3) * scale[0], y * scale[1])
+                return ComplementaritySolution(found.reshape(n, 3) * scale[0], y * scale[1])
         angles = angles + (change if turn < NEWTON_EVERY else 0.5 * change)
     x = _by_projections(W, c, mu, direction, np.zeros(3 * n) if x is None else x)
     y = (W @ x + c).reshape(n, 3)
-    return ContactSolution(x.reshape(n, 3) * scale[0], y * scale[1])
+    return ComplementaritySolution(x.reshape(n, 3) * scale[0], y * scale[1])
 
 
 def _by_projections(W: Array, c: Vector, mu: Vector, direction: Array, x: Vector) -> Vector:

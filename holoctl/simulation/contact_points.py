@@ -146,7 +146,7 @@ def contact_points(mech: Mechanism, contacts: Any) -> ContactPoints | None:
             f"contacts must have different names; got {listing(names)}: give name= to some"
         )
     _check_names(mech, given)
-    moving = [c.default_name for c in given if getattr(c, "relative_to", WORLD) != WORLD]
+    moving = [c.default_name for c in given if c.relative_to != WORLD]
     if moving:
         raise InputError(
             f"a simulation has the ground in the world; {listing(moving)} are relative to a body"
