@@ -27,7 +27,7 @@ from holoctl.control.contact_motion import (
     contact_motion,
 )
 from holoctl.control.contact_program import (
-    OPTIMAL,
+    BY_DAQP,
     ContactProgram,
     by_clarabel,
     infeasibility_ray,
@@ -36,7 +36,6 @@ from holoctl.control.contact_program import (
 )
 from holoctl.control.contact_rows import ContactRows
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import by_daqp
 from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
@@ -85,7 +84,7 @@ class ContactSolution(NamedTuple):
     slipping : bool
         Whether contacts could not be kept.
     residual : float
-        Of the conditions of optimality.
+        The relative duality gap, or the largest violation of a condition.
     condition : float
         Of the rows of contacts.
     """
@@ -161,12 +160,12 @@ def contact_solution(
             s[inner], units[inner], np.zeros((0, 0)), scaled[nu:, inner],
             (C[:, inner], lower - at, upper - at),
         )  # fmt: skip
-        found = solved_program(only, by_daqp)
-        if found is not None and found.residual <= OPTIMAL:
+        found = solved_program(only, *BY_DAQP, recentre=False)
+        if found is not None:
             s[inner] += units[inner] * found.d
             return _solution(motion, s, bounds, None, found.residual)
     program = program_around(s, units, motion.tasks, scaled, conditions)
-    order = (by_cvxpy(), by_daqp) if solver == "cvxpy" else (by_daqp, by_clarabel)
+    order = (by_cvxpy(), *BY_DAQP) if solver == "cvxpy" else (*BY_DAQP, by_clarabel)
     found = solved_program(program, *order)
     if found is not None:
         return _solution(motion, s + units * found.d, bounds, found.multipliers, found.residual)
@@ -238,7 +237,7 @@ def _slipping(
         first, units, T @ x[:, :-1], _scaled(units[:nu], Y, moment),
         _conditions(np.zeros(m), Y, ground, bounds, units, moment), slip=kept @ x[:, :-1],
     )  # fmt: skip
-    found = solved_program(program, by_daqp, by_clarabel)
+    found = solved_program(program, *BY_DAQP, by_clarabel)
     if found is None:
         _raise_infeasible(mech, ground, program)
     s = first + units * found.d
