@@ -293,7 +293,8 @@ def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProg
     if ray is None:
         raise InconsistentError(
             f"{mech.name}: no solver found efforts on these contacts, and none proved that there "
-            "are none: the state is at the edge of what friction and limits allow, or badly scaled"
+            "are none: the state is at the edge of what friction and limits allow, or a target, a "
+            "force or a mass is out of range"
         )
     shares, y, at = dict[tuple[str, str], float](), np.abs(ray), 0
     for contact in ground.contacts:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted, suggestion
+from holoctl.base.checks import Array, Vector, finite, listing, name_list, shown, suggestion
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import effort_limits_of, reduced_terms
@@ -155,14 +155,14 @@ class ContactPaths:
         """
         if names is None:
             return self
-        given = (names,) if isinstance(names, str) else tuple(entries(names) or ())
+        given = (names,) if isinstance(names, str) else tuple(name_list("active", names))
         if given not in self._others:
             known = [one.name for one in self.contacts]
             for name in given:
-                if name not in known:
+                if not isinstance(name, str) or name not in known:
                     raise InputError(
-                        f"active: there is no contact {quoted(name)}{suggestion(str(name), known)};"
-                        f" contacts of this controller: {listing(known)}"
+                        f"active: there is no contact {shown(name)!r}{suggestion(name, known)}; "
+                        f"contacts of this controller: {listing(known)}"
                     )
             chosen = tuple(one for one in self.contacts if one.name in given)
             self._others[given] = replace(self, contacts=chosen)
@@ -178,6 +178,10 @@ class ContactPaths:
             ground, reduced = self._in_general(q, v, t, known, target)
         else:
             ground = self._local.ground
+        if not finite(reduced.t):
+            raise InputError(
+                f"{self.mech.name}: a target is not finite, or out of range, so no torque is given"
+            )
         rates_of_motors = self.mech.B.T.dot(v)
         bounds = effort_bounds(self.bound, rates_of_motors)
         found = contact_solution(self.mech, reduced, ground, bounds, self.policy)

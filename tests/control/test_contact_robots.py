@@ -260,3 +260,24 @@ def test_controllers_on_all_subsets_of_contacts_give_the_single_call(name, state
         assert abs(u - one.u).max() < 1e-9 * (1.0 + abs(one.u).max())
         assert np.array_equal(u, again.torque(q, v, home, rest, target, active=active))
     assert acted
+
+
+def test_what_is_not_a_list_of_names_is_not_a_flight():
+    case = standing("quadruped")
+    ctl = hc.ComputedTorque(case.mech, 0.0, 0.0, contacts=case.contacts, partition=case.part)
+    q, v = hc.assemble(case.held)
+    home, rest = case.mech.motor_positions(q), np.zeros(12)
+    for active in 3, case.contacts[0], {"fl": False}, [["fl"]], [True, False], case.contacts, ["x"]:
+        with pytest.raises(hc.InputError, match="active"):
+            ctl.torque(q, v, home, rest, rest, active=active)
+    for target in np.nan, np.inf, 1e200:
+        with pytest.raises(hc.InputError, match="finite"):
+            ctl.torque(q, v, home, rest, np.full(12, target))
+    u = ctl.torque(q, v, home, rest, rest, active=("fl", "hr"))
+    assert np.array_equal(u, ctl.torque(q, v, home, rest, rest, active={"hr": 1, "fl": 1}.keys()))
+
+
+def test_a_contact_with_another_body_has_no_contact_with_the_world():
+    for pad in standing("two_arms").contacts:
+        with pytest.raises(hc.InputError, match="another frame"):
+            _ = pad.bilateral
