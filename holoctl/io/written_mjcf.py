@@ -37,7 +37,7 @@ from holoctl.io.written_tree import described_joint, link_names, other_frames, r
 from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.mechanism.rigid_constraints import ON_AXIS, hinge_point, is_point, is_weld
+from holoctl.mechanism.rigid_constraints import ON_AXIS, hinge_point, instead, is_point, is_weld
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
 
@@ -114,7 +114,10 @@ def written_mjcf(mech: Mechanism) -> str:
             document.add(name, Frame(j, placement.copy(), name))
     refused = [*_constraints(document), *_forces(document), *_motors(document)]
     if refused:
-        raise InputError(f"{mech.name}: MJCF has no counterpart of {'; '.join(refused)}")
+        raise InputError(
+            f"{mech.name}: MJCF has no counterpart of {'; '.join(refused)}. mech.without(name) "
+            "leaves a constraint or force out"
+        )
     _limit(document)
     return "\n".join([*_lines(document), ""])
 
@@ -170,7 +173,7 @@ def _constraints(document: _MjcfParts) -> list[str]:
     for (constraint, name, rows), acts in zip(on, active, strict=True):
         lines = _equality(document, constraint, name, rows)
         if not lines:
-            refused.append(f"constraint {name!r} ({_what(constraint)})")
+            refused.append(f"constraint {name!r} ({_what(constraint)}): {instead(constraint)}")
         document.equalities += lines if acts else [x[:-2] + ' active="false"/>' for x in lines]
     return refused
 

@@ -38,6 +38,7 @@ __all__ = [
     "ON_AXIS",
     "closures_of",
     "hinge_point",
+    "instead",
     "is_point",
     "is_weld",
     "rigid_constraint_models",
@@ -108,11 +109,11 @@ def rigid_constraint_models(
     models, others = pin.StdVec_RigidConstraintModel(), dict[str, str]()
     for constraint, name, rows in zip(constraints, names, bound, strict=True):
         if type(rows) is not WrenchRows:
-            others[name] = _instead(constraint)
+            others[name] = instead(constraint)
             continue
         weld, beside = is_weld(rows), hinge_point(rows) if hinges else None
         if not weld and beside is None and not is_point(rows):
-            others[name] = _instead(constraint)
+            others[name] = instead(constraint)
             continue
         kind = pin.ContactType.CONTACT_6D if weld else pin.ContactType.CONTACT_3D
         points = [(name, np.zeros(3))]
@@ -140,10 +141,12 @@ def _between(
     )  # fmt: skip
 
 
-def _instead(constraint: Constraint) -> str:
-    """What to do with a constraint that Pinocchio has no type for."""
+def instead(constraint: Constraint) -> str:
+    """What to do with a constraint that is no point and no weld."""
     if isinstance(constraint, Closure):
-        return "cut this loop at a ball joint, a hinge or a weld"
+        cut = "cut this loop at a ball joint, a hinge or a weld"
+        planar = "in a planar loop joint='revolute' allows the same motion; else "
+        return planar + cut if constraint.axes is not None else cut
     if isinstance(constraint, Contact):
         return "give it both tangents, tangents=True"
     if isinstance(constraint, Rod):

@@ -222,6 +222,8 @@ def test_what_mjcf_does_not_have_is_refused_by_name(tmp_path):
     path = tmp_path / "robot.xml"
     wave = hc.Custom(lambda q: q[:1] + q[2:3] - 3.0, name="wave")
     for part, words in (
+        (mech.with_constraints(hc.Closure("tip_left", "tip_right", axes="x", name="line")),
+         r"'line' .Closure, x.: in a planar loop joint='revolute' .*; else cut this loop at"),
         (mech.with_constraints(hc.Closure("tip_left", "tip_right", "planar", name="flat")),
          r"constraint 'flat' .Closure, planar"),
         (mech.with_constraints(hc.Contact("tip_right", tangents=False)), "'tip_right' .Contact"),
@@ -250,3 +252,21 @@ def test_urdf_and_its_sheet_are_read_to_the_same_mechanism(tmp_path):
     assert (back.row_names, back.actuated) == (mech.row_names, mech.actuated)
     q, v = hc.assemble(mech, None, np.ones(mech.nv))
     assert relative(hc.terms(back, q, v).h, hc.terms(mech, q, v).h) < 1e-12
+
+
+def test_a_free_joint_is_written_where_it_is_in_the_world(tmp_path):
+    rng, model = np.random.default_rng(0), pin.Model()
+    placed = at(1.0, 2.0, 3.0, R=pin.exp3(np.ones(3)))
+    free = model.addJoint(0, pin.JointModelFreeFlyer(), placed, "f")
+    model.appendBodyToJoint(free, lump(rng), pin.SE3.Identity())
+    wheel = model.addJoint(free, pin.JointModelRUBZ(), at(0.1), "wheel")
+    model.appendBodyToJoint(wheel, lump(rng), pin.SE3.Identity())
+    q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
+    mech = hc.Mechanism(model, actuated=["wheel"], reference=q)
+    back = hc.load(hc.save(mech, tmp_path / "free.xml"))
+    assert (back.nq, back.nv) == (mech.nq - 1, mech.nv)  # a hinge counts its turns
+    v = rng.normal(size=mech.nv)
+    here, there = (hc.terms(m, m.reference, v) for m in (mech, back))
+    assert there.kinematics.placements[wheel].isApprox(here.kinematics.placements[wheel], 1e-12)
+    for what in ("M", "h"):
+        assert relative(getattr(there, what), getattr(here, what)) < 1e-12, what
