@@ -164,6 +164,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "(scaled);",
      "paths.closed_path.CURVE_CLOSED"),
     (DERIVATIONS, "are not those of the path to {}, since an angle", "closed_path.CURVE_RATES"),
+    (DERIVATIONS, "acceleration of friction. While that is below {} s and the point",
+     "simulation.contact_motion.CREEP"),
     (DERIVATIONS, "Nodes nearer than {} of the path are left out", "closed_path.CURVE_APART"),
     (DERIVATIONS, "determinant has changed by a factor of {}. If the sensors",
      "tolerances.BORDERS_WORN"),
@@ -464,7 +466,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "is off by about {} of the acceleration that is missed",
      "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, r"at a cost of \lvert e\rvert^2 / (2 \cdot {})", "tolerances.SOFT_ROWS"),
-    (DERIVATIONS, r"elsewhere \epsilon = {} of the largest task",
+    (DERIVATIONS, r"elsewhere \epsilon = {} of all tasks",
      "contact_program.CONTACT_REGULAR"),
     (DERIVATIONS, "Therefore the bounds have margins: {} of the available braking, {} the tick for "
      r"\Delta t, and limits {} rad and {} rad/s nearer",

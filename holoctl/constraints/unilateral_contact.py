@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.spatial import ConvexHull
 
-from holoctl.base.checks import Array, number, numbers, quiet, quoted, whole
+from holoctl.base.checks import Array, number, numbers, quiet, quoted, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.constraints.contact import Contact
 from holoctl.tree.frames import FrameLike, default_pair_name, own_frame
@@ -87,16 +87,23 @@ class UnilateralContact:
         Default: the name of the frame.
     relative_to : str or (str, pin.SE3), optional
         The body or frame that is the ground, such as an object in a hand. Default: the world.
+    ground : (3,) array_like, optional
+        A point of the ground, world, m; the ground is the plane through it. Default: the origin.
+    restitution : float, optional
+        Coefficient of restitution e of an impact, 0 to 1 (Newton's): the normal velocity after it
+        is -e times that before. Only a simulation uses it, and `ground`.
 
     Raises
     ------
     InputError
         For no points, points of a foot that are not in one plane, a normal of length zero, a
-        friction below zero, fewer than three facets, ``least`` below zero or not below ``most``.
+        friction below zero, fewer than three facets, ``least`` below zero or not below ``most``, a
+        restitution outside 0 to 1.
 
     See Also
     --------
     contact_inverse_dynamics : efforts of motors for a robot on such contacts.
+    simulate : motion with such contacts, ``contacts=``.
     Contact : bilateral rows, of a point that also pulls.
 
     Examples
@@ -117,11 +124,15 @@ class UnilateralContact:
     most: float = float("inf")
     name: str | None = None
     relative_to: FrameLike = "universe"
+    ground: Any = (0.0, 0.0, 0.0)
+    restitution: float = 0.0
 
     @quiet
     def __post_init__(self) -> None:
         """Check the arguments, once."""
         owner = f"UnilateralContact {quoted(self.default_name)}"
+        if self.name is not None and not (isinstance(self.name, str) and self.name):
+            raise InputError(f"{owner}: name must be a text that is not empty")
         points = numbers(f"{owner}: points", self.points, "points in the axes of the frame, m")
         if points.ndim != 2 or points.shape[1] != 3 or not points.size:
             raise InputError(
@@ -141,7 +152,12 @@ class UnilateralContact:
                 f"{owner}: least must be zero or above, and below most: the ground only pushes; "
                 f"got least {least} and most {most}"
             )
+        restitution = number(f"{owner}: restitution", self.restitution)
+        if not 0.0 <= restitution <= 1.0:
+            raise InputError(f"{owner}: restitution must be from 0 to 1; got {restitution}")
+        ground = vector(f"{owner}: ground", self.ground, 3, "a point of the ground, world, m")
         given: dict[str, Any] = {
+            "ground": tuple(ground.tolist()), "restitution": restitution,
             "frame": own_frame(self.frame), "relative_to": own_frame(self.relative_to),
             "points": tuple(map(tuple, points.tolist())),
             "facets": whole(f"{owner}: facets", self.facets, LEAST_FACETS),
@@ -168,7 +184,18 @@ class UnilateralContact:
         """A `Contact` for each point: the same rows, without the conditions on forces.
 
         Without friction only the row of the normal.
+
+        Raises
+        ------
+        InputError
+            If the ground is not the world.
         """
+        if self.relative_to != "universe":
+            raise InputError(
+                f"UnilateralContact {quoted(self.default_name)}: a Contact is with the world, and "
+                "the ground of this contact is another frame (relative_to=); tie the two bodies by "
+                "a Closure"
+            )
         given: Any = self.frame
         base, at = given if isinstance(given, tuple) else (given, pin.SE3.Identity())
         one = len(self.points) == 1

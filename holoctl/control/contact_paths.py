@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted, suggestion
-from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.checks import Array, Vector, finite, listing, name_list, shown, suggestion
+from holoctl.base.errors import InputError
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import reduced_terms
 from holoctl.control.contact_joints import JointRows, joint_rows, limits_beside_contacts
@@ -33,6 +34,7 @@ from holoctl.control.contact_rows import (
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.certificate import off_rows
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.dynamics.tick.inverse_tick import PASSIVE_DOUBT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
@@ -44,7 +46,7 @@ from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection, projection_of
 from holoctl.rows.constraint_residuals import constraint_residuals
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits, check_solution
 from holoctl.rows.terms import check_finite, terms_at
 from holoctl.rows.tick.fast_rows import Beside, why_not
 from holoctl.tree.live_motion import LiveMotion, add_vector, live_motion
@@ -90,18 +92,26 @@ def motor_rows(mech: Mechanism) -> WeightedRows:
 
 
 class HereOnContacts(NamedTuple):
-    """What the law needs at a state."""
+    """What the law needs at a state.
+
+    Attributes
+    ----------
+    terms : ReducedTerms
+    ground : ContactRows
+    joints : JointRows or None
+    keeps : function (y) -> bool, or None
+        Whether a motion satisfies the redundant rows too; the general path raises an error. None
+        without redundant rows.
+    """
 
     terms: ReducedTerms
     ground: ContactRows
     joints: JointRows | None
+    keeps: Callable[[Vector], bool] | None
 
 
 Reduce = Callable[[Vector, Vector, float, Vector | None, Any], HereOnContacts | None]
 """reduce(q, v, t, known, target); None if the general path must be used."""
-
-CERTAIN = 1e-6
-"""The largest residual of the conditions of optimality with which efforts are given."""
 
 
 class ContactLimiting(NamedTuple):
@@ -169,14 +179,14 @@ class ContactPaths:
         """
         if names is None:
             return self
-        given = (names,) if isinstance(names, str) else tuple(entries(names) or ())
+        given = (names,) if isinstance(names, str) else tuple(name_list("active", names))
         if given not in self._others:
             known = [one.name for one in self.contacts]
             for name in given:
-                if name not in known:
+                if not isinstance(name, str) or name not in known:
                     raise InputError(
-                        f"active: there is no contact {quoted(name)}{suggestion(str(name), known)};"
-                        f" contacts of this controller: {listing(known)}"
+                        f"active: there is no contact {shown(name)!r}{suggestion(name, known)}; "
+                        f"contacts of this controller: {listing(known)}"
                     )
             chosen = tuple(one for one in self.contacts if one.name in given)
             self._others[given] = replace(self, contacts=chosen)
@@ -188,21 +198,29 @@ class ContactPaths:
     ) -> Vector:  # fmt: skip
         """See `Paths`. Friction of the mechanism is evaluated at v."""
         here = in_own_workspace(self._local, self._prepared, q, v, t, known, target)
-        if here is None or not finite(here.terms.g):
-            here = self._in_general(q, v, t, known, target)
-        bounds = effort_bounds(self.law.bound, self.mech.B.T.dot(v))
-        terms, ground, joints = here
-        found = contact_solution(self.mech, terms, ground, bounds, self.policy, joints=joints)
-        self._local.last = ContactLimiting(self.mech, ground, found, joints)
-        if not finite(found.u):
+        found = None
+        if here is not None and finite(here.terms.g):
+            found = self._solved(here, v)
+        if found is None:
+            found = self._solved(self._in_general(q, v, t, known, target), v)
+        if found is None or not finite(found.u):
             raise InputError("the torque is not finite: an input or the model is out of range")
-        if not found.residual <= CERTAIN:
-            raise InconsistentError(
-                f"{self.mech.name}: the efforts on these contacts are not certain: the conditions "
-                f"of optimality are met to {found.residual:.1e} only",
-                residual=found.residual,
-            )
         return found.u
+
+    def _solved(self, here: HereOnContacts, v: Vector) -> ContactSolution | None:
+        """The solution; None if its motion does not satisfy the redundant rows."""
+        if not finite(here.terms.t):
+            raise InputError(
+                f"{self.mech.name}: a target is not finite, or out of range, so no torque is given"
+            )
+        bounds = effort_bounds(self.law.bound, self.mech.B.T.dot(v))
+        found = contact_solution(
+            self.mech, here.terms, here.ground, bounds, self.policy, joints=here.joints
+        )
+        if here.keeps is not None and not here.keeps(found.motion()):
+            return None
+        self._local.last = ContactLimiting(self.mech, here.ground, found, here.joints)
+        return found
 
     def last(self) -> None:
         """See `Paths`: there are no further results."""
@@ -218,13 +236,21 @@ class ContactPaths:
         q, v, t = check_state(self.mech, q, v, t)
         T = terms_at(self.mech, q, v, t)
         check_finite(T)
-        self.limits.check(self.mech.name, *constraint_residuals(T))
+        off = constraint_residuals(T)
+        self.limits.check(self.mech.name, *off)
         P = projection_of(T, self.partition)
         ground = contact_rows(P.kinematics, self.contacts)
         tasks = self.tasks.at(P, target)
         efforts = T.F if known is None else T.F + known
         N, terms = reduced_terms(P, ground, tasks, efforts)
-        return HereOnContacts(terms, ground, self._joints(P.q, P.v, t, N, P.bias))
+        allowed = T.stiffness * self.partition.tolerance
+
+        def keeps(y: Vector) -> bool:
+            broken = off_rows(T, P.bias + N @ y)
+            check_solution(self.mech.name, *off, broken, 0.0, P.condition, allowed)
+            return True
+
+        return HereOnContacts(terms, ground, self._joints(P.q, P.v, t, N, P.bias), keeps)
 
     def _joints(self, q: Vector, v: Vector, t: float, N: Array, a0: Vector) -> JointRows | None:
         law = self.law
@@ -250,7 +276,7 @@ class ContactPaths:
         K = numeric_constraints(mech, part, split, here, False, None, "project")
         tree = numeric_tree(mech, split.data, motion, here)
         flat, rest, BT = _tilts(self.contacts, motion), np.zeros(k), np.ascontiguousarray(mech.B.T)
-        still = np.zeros((0, k)), np.zeros(0)
+        still, kept_by = (np.zeros((0, k)), np.zeros(0)), split.kept_by
         ground = ContactRows(
             self.contacts, np.zeros((0, nv)), np.zeros(0), *cones(self.contacts), scale
         )
@@ -275,7 +301,10 @@ class ContactPaths:
             if here.doubtful:
                 return None
             terms = ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
-            return HereOnContacts(terms, ground, self._joints(q, v, t, N, a0))
+            keeps = None
+            if kept_by is not None:
+                keeps = partial(_kept, kept_by, v, N, a0)
+            return HereOnContacts(terms, ground, self._joints(q, v, t, N, a0), keeps)
 
         return reduce
 
@@ -323,6 +352,12 @@ def acting(standing: ContactPaths | None, names: Any) -> ContactPaths | None:
     if names is not None:
         raise InputError("active: this controller has no contacts; give it contacts=")
     return None
+
+
+def _kept(
+    kept_by: Callable[[Vector, Vector], bool], v: Vector, N: Array, a0: Vector, y: Vector
+) -> bool:
+    return kept_by(v, a0 + N.dot(y))
 
 
 def _tilts(contacts: Sequence[BoundContact], motion: LiveMotion) -> Callable[[], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from holoctl.base.errors import InputError
 from holoctl.base.html_table import Cells, html_table, named
 from holoctl.base.linalg import largest
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.simulation.contact_motion import no_contact_events
 from holoctl.simulation.run_table import columns_of_motion, write_table
 
 __all__ = ["KINDS", "Run", "versions"]
@@ -80,6 +81,15 @@ class Run:
         dynamics.
     ended : str
         Why the run ended before the duration was over; empty if it did not.
+    contact_forces : dict of str to (N + 1, points, 3) array
+        Forces of the ground on the points of each contact of `contacts`, by its name, world axes,
+        N. Where points are redundant, as the corners of a foot, only their resultant is determined:
+        the smallest forces are given, or others that are in the friction cones.
+    contact_events : (k,) structured array
+        What the points do: instant ``t``, s, ``contact``, ``point``, ``what``, and ``impulse``,
+        world axes, N s. A point ``"lands"`` or ``"bounces"``, is ``"struck"`` in the impact of
+        another, ``"touches"`` without an impact, ``"slides"``, ``"sticks"`` or ``"leaves"``;
+        ``"less restitution"``: Newton's law would have increased the energy of this impact.
     sensors : str
         The sensors of the controller, as `Sensors` prints them; empty: the exact state.
     seed : int
@@ -124,6 +134,8 @@ class Run:
     sensors: str
     seed: int
     versions: str
+    contact_forces: dict[str, Array] = field(default_factory=dict)
+    contact_events: Array = field(default_factory=no_contact_events)
 
     def __repr__(self) -> str:
         last = f"{self.t[-1]:g} s" if self.t.size else "no time"
@@ -132,6 +144,7 @@ class Run:
             (len(self.type_2_at), "type-2 crossing", ""),
             (len(self.repartitions), "time", " rows selected again"),
             (len(self.events), "event", ""),
+            (len(self.contact_events), "event", " of contacts"),
             (len({int(i) for i in self.saturated[:, 0]}), "motor", " saturated"),
         )
         more = [f"{counted(n, what)}{done}" for n, what, done in marks if n]
@@ -166,7 +179,8 @@ class Run:
             ``t [s]``; for each joint ``NAME.q`` in rad or m, for a free or ball joint ``NAME.x``,
             ``.y``, ``.z`` and ``.qx`` to ``.qw``; for each coordinate ``NAME.v`` in rad/s or m/s;
             for each motor ``NAME.u`` in N m or N; ``closure error [1]``, energies,
-            ``smallest singular value [1]``, ``tick time [s]``. Angles of continuous joints count
+            ``smallest singular value [1]``, ``tick time [s]``; for each point of a unilateral
+            contact ``NAME[i].fx [N]`` to ``.fz``. Angles of continuous joints count
             their turns.
 
         Raises
@@ -187,6 +201,12 @@ class Run:
             **{f"{kind} energy [J]": x for kind, x in self.energy.items()},
             "smallest singular value [1]": self.smallest_singular_value,
             "tick time [s]": self.tick_time,
+            **{
+                f"{name}[{i}].f{axis} [N]": forces[:, i, k]
+                for name, forces in self.contact_forces.items()
+                for i in range(forces.shape[1])
+                for k, axis in enumerate("xyz")
+            },
         }
         motion = columns_of_motion(mech, self.t, self.q, self.v, self.u)
         return {name: np.array(x, dtype=float) for name, x in (motion | more).items()}
@@ -205,6 +225,9 @@ class Run:
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["energy"] = np.array([self.energy[kind] for kind in KINDS])
+        forces = values.pop("contact_forces")
+        values["contact_names"] = np.array([*forces], dtype=str)
+        values |= {f"contact_forces_{i}": x for i, x in enumerate(forces.values())}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(path, **values)
@@ -218,7 +241,14 @@ class Run:
         path = file_path("path", path)
         try:
             with np.load(path, allow_pickle=False) as data:
-                values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+                names = [str(name) for name in data.get("contact_names", ())]
+                forces = {name: data[f"contact_forces_{i}"] for i, name in enumerate(names)}
+                of_contacts = {"contact_forces", "contact_events"}  # files before had none
+                values: dict[str, Any] = {
+                    f.name: data[f.name] for f in fields(cls) if f.name not in of_contacts
+                }
+                if "contact_events" in data:
+                    values |= {"contact_forces": forces, "contact_events": data["contact_events"]}
             values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
         except (OSError, EOFError, BadZipFile, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved run: {error}") from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -34,6 +36,9 @@ def test_columns_have_the_names_and_units_of_joints_and_motors(five_bar):
         np.testing.assert_array_equal(table[f"{name}.u [N m]"], run.u[:, i])
         assert np.ptp(run.u[:, i]) > 0.1
     np.testing.assert_array_equal(table["kinetic energy [J]"], run.energy["kinetic"])
+    forces = np.arange(run.t.size * 6.0).reshape(-1, 2, 3)
+    pushed = dataclasses.replace(run, contact_forces={"foot": forces}).table(mech)
+    np.testing.assert_array_equal(pushed["foot[1].fy [N]"], forces[:, 1, 1])
     assert not any(np.shares_memory(x, run.q) for x in table.values())
     with pytest.raises(hc.InputError, match="is of another mechanism than 'stewart'"):
         run.table(hc.load(hc.robot_file("stewart")))
