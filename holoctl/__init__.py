@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from holoctl.identification.parameters import Parameters
     from holoctl.identification.regression import regression
     from holoctl.io.load import load, robot_file, robot_names
+    from holoctl.io.save import save
     from holoctl.mechanism.default_limits import limits_of
     from holoctl.mechanism.joint_motion import joint_motion
     from holoctl.mechanism.limits import Limits
@@ -218,6 +219,7 @@ _HOMES = {
     "identification.parameters": ["Parameters"],
     "identification.regression": ["regression"],
     "io.load": ["load", "robot_file", "robot_names"],
+    "io.save": ["save"],
     "mechanism.joint_motion": ["joint_motion"],
     "mechanism.limits": ["Limits"],
     "mechanism.default_limits": ["limits_of"],

@@ -56,6 +56,9 @@ WORDS = {
     "file-formats-urdf.html": "xacro",
     "file-formats-mjcf.html": "MuJoCo XML, read MJCF",
     "file-formats-sdf.html": "Gazebo, SDFormat",
+    "interoperability.html": "export to MuJoCo, write MJCF, convert URDF to MJCF, save a mechanism",
+    "interoperability.html#constraints-of-pinocchio": "export constraints to Pinocchio",
+    "interoperability.html#runs-as-tables": "pandas, data frame, CSV of a run, export a run",
     "doctor.html": "diagnosis, mechanism does not move, stuck, redundant constraints, "
     "overconstrained",
     "assembly-modes.html": "wrong configuration, wrong posture, wrong elbow, robot closes the "

@@ -51,7 +51,7 @@ def add_simulate(commands: Any) -> None:
           {"type": typed_number, "default": 1000.0, "metavar": "HZ"}),
          *out_files({
              ".npz": "the whole run (numpy, holoctl view --run)", ".json": "all numbers",
-             ".csv": "motors and efforts", PICTURES: "a picture",
+             ".csv": "the run as a table", PICTURES: "a picture",
          }, "--picture")], FORMATS,
     )  # fmt: skip
 
@@ -85,8 +85,8 @@ def _simulate(given: argparse.Namespace) -> int:
         return {"name": mech.name, "ended": run.ended, "beyond_limits": exceeded} | found
 
     def as_table(run: Run) -> tuple[list[str], list[list[Any]]]:
-        header = ["t", *names, *(f"u {name}" for name in names)]
-        return header, np.column_stack([run.t, motors, run.u]).tolist()
+        table = run.table(mech)
+        return list(table), np.column_stack(list(table.values())).tolist()
 
     def show(run: Run) -> None:
         print(f"{mech.name}: {run.t[-1]:.4g} s simulated; {run.ended or 'it ran to the end'}")

@@ -2,13 +2,14 @@
 
     t        NAME.q        NAME.v        NAME.u        t_efforts
 
-Times, positions, rates and efforts in SI units; rates and `t_efforts` are optional.
+Times, positions, rates and efforts in SI units; rates and `t_efforts` are optional. A unit may
+follow a name, ``NAME.q [rad]``, and is checked.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ from holoctl.base.errors import InputError, LoadError
 __all__ = ["columns_of"]
 
 SEPARATORS = ",;\t"
+
+UNITS = {
+    "t": ("s",), "t_efforts": ("s",), ".q": ("rad", "m"), ".v": ("rad/s", "m/s"),
+    ".u": ("N m", "Nm", "N", "A"),
+}  # fmt: skip
+"""Units of columns; A for currents, which `gain` makes efforts of."""
 
 
 def columns_of(
@@ -37,9 +44,11 @@ def columns_of(
         )
     renamed = _renamed(columns)
     try:
-        names, read = _READERS[file.suffix.lower()](file)
+        called_there, read = _READERS[file.suffix.lower()](file)
     except OSError as error:
         raise LoadError(error.strerror or "cannot be read", file=str(file)) from None
+    of_file = _without_units(called_there, renamed.values(), file)
+    names = list(of_file)
     there = {name: renamed.get(name, name) for name in (*names, *renamed)}
 
     def column(name: str) -> Vector:
@@ -50,7 +59,7 @@ def columns_of(
                 f"{listing(names)}; columns={{{name!r}: ...}} names another one",
                 file=str(file), key=name,
             )  # fmt: skip
-        return read(wanted)
+        return read(of_file[wanted])
 
     def called(end: str) -> list[str]:
         return [name[: -len(end)] for name in there if name.endswith(end) and name != end]
@@ -81,6 +90,27 @@ def columns_of(
         found["t_efforts"] = own["t"]
     found["efforts"] = own["efforts"]
     return found | {"measured": tuple(joints), "motors": tuple(drives)}
+
+
+def _without_units(names: Sequence[str], kept: Collection[str], file: Path) -> dict[str, str]:
+    """The names of the file by names without units; those that are `kept` are given as they are."""
+    found = {name: name for name in names}
+    for name in names:
+        bare, bracket, rest = name.rpartition(" [")
+        kind = bare if bare in UNITS else bare[-2:]
+        if not bracket or not rest.endswith("]") or name in kept or kind not in UNITS:
+            continue
+        if rest[:-1] not in UNITS[kind]:
+            raise LoadError(
+                f"column {name!r} must be in {' or '.join(UNITS[kind])}; got {rest[:-1]!r}: "
+                "convert its numbers",
+                file=str(file), key=bare,
+            )  # fmt: skip
+        if bare in found:
+            raise LoadError(f"two columns are called {bare!r}", file=str(file), key=bare)
+        del found[name]
+        found[bare] = name
+    return found
 
 
 def _renamed(columns: Any) -> dict[str, str]:

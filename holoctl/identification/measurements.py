@@ -146,8 +146,10 @@ class Measurements:
         """Measurements from a CSV, Parquet or npz file, its columns by name.
 
         The names are ``t`` and, for each joint and motor, ``NAME.q`` (position, rad or m),
-        ``NAME.v`` (rate, optional) and ``NAME.u`` (effort, or current with `gain`). In a CSV file
-        they are the first line. An empty cell is missing. Efforts at another rate: a file with
+        ``NAME.v`` (rate, optional) and ``NAME.u`` (effort, or current with `gain`). A unit may
+        follow in brackets, ``NAME.q [rad]``, as `Run.save_table` writes it; one that is not SI is
+        refused. In a CSV file the names are the first line. An empty cell is missing. Efforts at
+        another rate: a file with
         ``t_efforts``, or a row for every time with empty cells.
 
         Parameters

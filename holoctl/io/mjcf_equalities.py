@@ -1,4 +1,5 @@
-"""Equalities of an MJCF: connects and welds as closures, joints and fixed tendons as couplings."""
+"""Equalities of an MJCF: connects and welds as closures, joints and fixed tendons as couplings, and
+tendons between two sites as rods."""
 
 from __future__ import annotations
 
@@ -11,10 +12,13 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.closure import Closure
 from holoctl.constraints.constraint_protocol import Constraint
 from holoctl.constraints.coupling import Coupling
+from holoctl.constraints.rod import Rod
 from holoctl.io.mjcf_compiled import CompiledMjcf, MjcfObject
+from holoctl.io.mjcf_tendons import not_straight
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree, Placed
 from holoctl.io.rotations import quaternion
 from holoctl.io.xml import blamed_on
+from holoctl.mechanism.rigid_constraints import with_hinges
 
 __all__ = ["equalities"]
 
@@ -25,16 +29,19 @@ _SITE = 6  # mjtObj
 def equalities(
     found: CompiledMjcf, tree: MjcfTree
 ) -> tuple[list[tuple[Constraint, bool]], list[str]]:
-    """A `Closure` or `Coupling` for each equality, checked against the model, and whether it is
-    active; and the names of those between parts of one body, which constrain nothing."""
+    """A `Closure`, `Rod` or `Coupling` for each equality, checked against the model, and whether it
+    is active; and the names of those between parts of one body, which constrain nothing."""
     m, data = found.model, tree.model.createData()
     pin.forwardKinematics(tree.model, data, tree.home)
     names: dict[str, int] = {}
     rows, idle = list[tuple[Constraint, bool]](), list[str]()
     for i, part in enumerate(found.equalities):
         with blamed_on(part.place):
-            if m.eq_type[i] in (_JOINT, _TENDON):
-                row: Closure | Coupling = _coupling(found, tree, i, names)
+            row: Closure | Rod | Coupling | None = None
+            if m.eq_type[i] == _TENDON and (row := _rod(found, tree, i, names)) is not None:
+                pass
+            elif m.eq_type[i] in (_JOINT, _TENDON):
+                row = _coupling(found, tree, i, names)
             else:
                 a, b, ends = _ends(found, tree, i, data)
                 label = _label(part, ends, names)
@@ -51,7 +58,7 @@ def equalities(
                 )
             row.bind(tree.model, row.default_name, tree.home)
         rows.append((row, bool(m.eq_active0[i])))
-    return rows, idle
+    return with_hinges(rows), idle
 
 
 def _label(part: MjcfObject, ends: Sequence[str], names: dict[str, int]) -> str:
@@ -82,6 +89,19 @@ def _ends(
     # of body 2 in body 1, at the initial configuration
     between = (data.oMi[j] * A).actInv(data.oMi[k] * B)
     return (j, A * anchor), (k, B * between.inverse() * anchor), ends
+
+
+def _rod(found: CompiledMjcf, tree: MjcfTree, i: int, names: dict[str, int]) -> Rod | None:
+    """The constant length of a tendon between two sites; None for any other equality."""
+    m, part = found.model, found.equalities[i]
+    t = int(m.eq_obj1id[i])
+    if m.eq_obj2id[i] >= 0 or found.arms(t) is not None or not_straight(found, t):
+        return None
+    sites = [int(m.wrap_objid[m.tendon_adr[t] + k]) for k in (0, 1)]
+    (j, A), (k, B) = (tree.sites[x] for x in sites)
+    length = float(m.tendon_length0[t] + m.eq_data[i, 0])
+    label = _label(part, [found.tendons[t].name or f"tendon {t}"], names)
+    return Rod((str(tree.model.names[j]), A), (str(tree.model.names[k]), B), length, name=label)
 
 
 def _coupling(found: CompiledMjcf, tree: MjcfTree, i: int, names: dict[str, int]) -> Coupling:

@@ -13,11 +13,10 @@ from holoctl.forces.spring import Spring
 from holoctl.io.friction_and_springs import FrictionAndSprings
 from holoctl.io.mjcf_actuators import arms_of
 from holoctl.io.mjcf_compiled import CompiledMjcf
+from holoctl.io.mjcf_tendons import not_straight
 from holoctl.io.mjcf_tree import SINGLE, MjcfTree
 
 __all__ = ["losses_of"]
-
-_PULLEY, _SITE = 2, 3  # mjtWrap
 
 
 def losses_of(found: CompiledMjcf, tree: MjcfTree) -> FrictionAndSprings:
@@ -99,7 +98,7 @@ def _tendon(
         losses.left_out[f"frictionloss of {what}"] = "dry friction is that of joints"
     if not (stiffness or damping):
         return
-    why = _not_straight(found, t)
+    why = not_straight(found, t)
     first, (least, most) = m.tendon_adr[t], m.tendon_lengthspring[t].tolist()
     if most < 0.0:
         raise part.place.error(
@@ -125,17 +124,6 @@ def _tendon(
     if rope and damping:  # also while slack, as in MuJoCo
         damper = Spring(a, b, 0.0, 0.0, damping, name=f"{name} damper")
         losses.springs.append((damper, part.place))
-
-
-def _not_straight(found: CompiledMjcf, t: int) -> str:
-    """Why a tendon is not a line between two sites; empty if it is."""
-    m, first = found.model, found.model.tendon_adr[t]
-    kinds = m.wrap_type[first : first + m.tendon_num[t]].tolist()
-    if found.arms(t) is not None:
-        return "a fixed tendon"
-    if any(kind >= _PULLEY and kind != _SITE for kind in kinds):
-        return "it goes around a geom, or over a pulley"
-    return "" if len(kinds) == 2 else f"it goes through {len(kinds)} sites, and not through two"
 
 
 def _actuator(found: CompiledMjcf, tree: MjcfTree, i: int, losses: FrictionAndSprings) -> None:

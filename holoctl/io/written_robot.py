@@ -24,7 +24,7 @@ from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
 from holoctl.io.reader_limits import FREE
-from holoctl.io.written_tree import described_joint, row_text, urdf_link
+from holoctl.io.written_tree import described_joint, link_names, other_frames, row_text, urdf_link
 from holoctl.mechanism.limits import KINDS
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import coordinate_names
@@ -91,12 +91,7 @@ def _check_describable(mech: Mechanism) -> None:
 def _urdf(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> Iterator[str]:
     """Lines of the tree; `ends` are further frames: name, placement, joint."""
     model = plain(mech.model)
-    links = [f"{name}_link" for name in model.names]
-    for between in (True, False):  # links between joints in series only where there is no other
-        for frame in reversed(model.frames):
-            own = frame.type == pin.FrameType.BODY and frame.placement.isIdentity()
-            if own and frame.name.endswith("].link") == between:
-                links[int(frame.parentJoint)] = frame.name  # the first of each joint
+    links = link_names(model)
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield f"<robot name={quoteattr(mech.name)}>"
     yield from urdf_link(links[0], model.inertias[0])
@@ -104,7 +99,7 @@ def _urdf(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> Iterator[str
         yield from _joint(mech, j, links)
         yield from urdf_link(links[j], model.inertias[j])
     taken = {*links, *model.names}
-    for name, place, j in [*_frames(model, links), *ends]:
+    for name, place, j in [*other_frames(model, links), *ends]:
         if name in taken:
             continue
         taken.add(name)
@@ -116,15 +111,6 @@ def _urdf(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> Iterator[str
         yield from _opened(joint, "fixed", place, links[j], name)
         yield "  </joint>"
     yield "</robot>"
-
-
-def _frames(model: pin.Model, links: list[str]) -> Iterator[tuple[str, pin.SE3, int]]:
-    """All frames but those of joints and their first links; bodies before others of their name."""
-    kinds = (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT, pin.FrameType.OP_FRAME)
-    for kind in kinds:
-        for frame in model.frames[1:]:
-            if frame.type == kind and frame.name not in links:
-                yield frame.name, frame.placement, int(frame.parentJoint)
 
 
 def _joint(mech: Mechanism, j: int, links: list[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""A tree as text: URDF and MJCF of a `pin.Model` without loops.
+"""A tree as URDF: a `pin.Model` without loops.
 
-Joints of one coordinate, free and (MJCF only) spherical ones; what URDF has no word for, such as
-rotor inertias, is written as a comment. Limits that are infinite are left out.
+Joints of one coordinate, and free ones; what URDF has no word for, such as rotor inertias, is
+written as a comment. Limits that are infinite are left out.
 """
 
 from __future__ import annotations
@@ -17,13 +17,22 @@ from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["described_joint", "row_text", "urdf_link", "written_mjcf", "written_urdf"]
+__all__ = [
+    "ANY_LIMIT",
+    "JointText",
+    "described_joint",
+    "link_names",
+    "other_frames",
+    "row_text",
+    "urdf_link",
+    "written_urdf",
+]
 
 ANY_LIMIT = 1e6
 """A limit at least as large is none."""
 
 
-class _JointText(NamedTuple):
+class JointText(NamedTuple):
     """A joint of a tree.
 
     Attributes
@@ -74,42 +83,11 @@ def written_urdf(model: pin.Model, name: str) -> str:
     return "\n".join([*lines, "</robot>", ""])
 
 
-def written_mjcf(model: pin.Model, name: str) -> str:
-    """An MJCF of a model, with rotor inertias and a motor for each joint that has an effort limit.
-
-    Raises
-    ------
-    InputError
-        For joints that are not of one coordinate, free or spherical, by name.
-    """
-    model = plain(model)
-    lines = [
-        f"<mujoco model={quoteattr(name)}>",
-        '  <compiler angle="radian" autolimits="true"/>',
-        f'  <option gravity="{row_text(model.gravity.linear)}"/>',
-        "  <worldbody>",
-        *_mjcf_bodies(model, 0, "    "),
-        "  </worldbody>",
-    ]
-    motors = []
-    for j in range(1, model.njoints):
-        joint, i = described_joint(model, j), int(model.idx_vs[j])
-        low, high = float(model.lowerEffortLimit[i]), float(model.upperEffortLimit[i])
-        if joint.kind in ("revolute", "prismatic") and 0.0 < high < ANY_LIMIT:
-            motors.append(
-                f"    <motor name={quoteattr(joint.name)} joint={quoteattr(joint.name)} "
-                f'ctrlrange="{low if low < 0.0 else -high:.12g} {high:.12g}"/>'
-            )
-    if motors:
-        lines += ["  <actuator>", *motors, "  </actuator>"]
-    return "\n".join([*lines, "</mujoco>", ""])
-
-
-def described_joint(model: pin.Model, j: int) -> _JointText:
+def described_joint(model: pin.Model, j: int) -> JointText:
     name, joint = str(model.names[j]), model.joints[j]
     kind = joint.shortname()
     if kind in ("JointModelFreeFlyer", "JointModelSpherical"):
-        return _JointText(name, "free" if "Free" in kind else "spherical", np.zeros(3), True)
+        return JointText(name, "free" if "Free" in kind else "spherical", np.zeros(3), True)
     alone = pin.Model()
     alone.addJoint(0, joint, pin.SE3.Identity(), name)
     S = pin.computeJointJacobians(alone, alone.createData(), pin.neutral(alone))
@@ -119,7 +97,7 @@ def described_joint(model: pin.Model, j: int) -> _JointText:
         low, high = float(model.lowerPositionLimit[i]), float(model.upperPositionLimit[i])
         free = model.nqs[j] == 2 or not (abs(low) < ANY_LIMIT and abs(high) < ANY_LIMIT)
         axis = np.asarray((S[:3] if slides else S[3:]).reshape(3))
-        return _JointText(name, "prismatic" if slides else "revolute", axis, bool(free))
+        return JointText(name, "prismatic" if slides else "revolute", axis, bool(free))
     raise InputError(
         f"joint {name!r} is a {kind}, which cannot be written: joints of one coordinate, free and "
         "ball joints can"
@@ -146,7 +124,7 @@ def _six(I: Array) -> list[float]:  # noqa: E741
     return [I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]]
 
 
-def _urdf_limit(model: pin.Model, j: int, joint: _JointText) -> Iterator[str]:
+def _urdf_limit(model: pin.Model, j: int, joint: JointText) -> Iterator[str]:
     iq, iv = int(model.idx_qs[j]), int(model.idx_vs[j])
     effort, velocity = float(model.upperEffortLimit[iv]), float(model.upperVelocityLimit[iv])
     given = [
@@ -160,39 +138,25 @@ def _urdf_limit(model: pin.Model, j: int, joint: _JointText) -> Iterator[str]:
         yield f"    <!-- rotor inertia (armature): {model.armature[iv]:.12g} -->"
 
 
-def _mjcf_bodies(model: pin.Model, parent: int, indent: str) -> Iterator[str]:
-    for j in range(1, model.njoints):
-        if model.parents[j] != parent:
-            continue
-        joint, place, iv = described_joint(model, j), model.jointPlacements[j], int(model.idx_vs[j])
-        x, y, z, w = pin.Quaternion(place.rotation).coeffs()
-        yield (
-            f"{indent}<body name={quoteattr(joint.name + '_link')} "
-            f'pos="{row_text(place.translation)}" quat="{row_text(np.array([w, x, y, z]))}">'
-        )
-        rotor = f' armature="{model.armature[iv]:.17g}"' if model.armature[iv] else ""
-        if joint.kind == "free":
-            yield f"{indent}  <freejoint name={quoteattr(joint.name)}/>"
-        elif joint.kind == "spherical":
-            yield f'{indent}  <joint name={quoteattr(joint.name)} type="ball"{rotor}/>'
-        else:
-            iq = int(model.idx_qs[j])
-            bounds = model.lowerPositionLimit[iq], model.upperPositionLimit[iq]
-            limit = "" if joint.turning else f' range="{row_text(np.array(bounds))}"'
-            kind = "slide" if joint.kind == "prismatic" else "hinge"
-            yield (
-                f'{indent}  <joint name={quoteattr(joint.name)} type="{kind}" '
-                f'axis="{row_text(joint.axis)}"{limit}{rotor}/>'
-            )
-        if model.inertias[j].mass:
-            own = model.inertias[j]
-            order = [own.inertia[i, k] for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-            yield (
-                f'{indent}  <inertial pos="{row_text(own.lever)}" mass="{own.mass:.17g}" '
-                f'fullinertia="{row_text(np.array(order))}"/>'
-            )
-        yield from _mjcf_bodies(model, j, indent + "  ")
-        yield f"{indent}</body>"
+def link_names(model: pin.Model) -> list[str]:
+    """Names of the bodies: that of the first link of a joint, else the joint's with ``_link``."""
+    model = plain(model)
+    links = [f"{name}_link" for name in model.names]
+    for between in (True, False):  # links between joints in series only where there is no other
+        for frame in reversed(model.frames):
+            own = frame.type == pin.FrameType.BODY and frame.placement.isIdentity()
+            if own and frame.name.endswith("].link") == between:
+                links[int(frame.parentJoint)] = frame.name  # the first of each joint
+    return links
+
+
+def other_frames(model: pin.Model, links: list[str]) -> Iterator[tuple[str, pin.SE3, int]]:
+    """All frames but those of joints and their first links; bodies before others of their name."""
+    kinds = (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT, pin.FrameType.OP_FRAME)
+    for kind in kinds:
+        for frame in model.frames[1:]:
+            if frame.type == kind and frame.name not in links:
+                yield frame.name, frame.placement, int(frame.parentJoint)
 
 
 def row_text(x: Array) -> str:

@@ -16,6 +16,7 @@ from holoctl.base.checks import (
     Vector,
     counted,
     known_name,
+    listing,
     made_again,
     name_list,
     quiet,
@@ -46,6 +47,7 @@ from holoctl.mechanism.description import (
 )
 from holoctl.mechanism.limits import Limits, checked_limits
 from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
+from holoctl.mechanism.rigid_constraints import closures_of, rigid_constraint_models
 from holoctl.mechanism.row_blocks import Block, blocks_of
 from holoctl.mechanism.scales import scales
 from holoctl.tree.configurations import checked_configuration
@@ -438,6 +440,101 @@ class Mechanism:
             As `Mechanism` does, such as for a frame that the model does not have.
         """
         return replace(self, model=model)
+
+    # Pinocchio's own constraints.
+
+    def to_pinocchio(self) -> tuple[pin.Model, pin.StdVec_RigidConstraintModel]:
+        """The tree and its constraints as Pinocchio's own, for `pin.constraintDynamics`.
+
+        Spherical closures and contacts of three rows become CONTACT_3D, welds CONTACT_6D, and
+        revolute closures two CONTACT_3D on the axis. Frame a is joint 1, frame b joint 2, but the
+        world is always joint 2; reference frames are LOCAL. A `t_stab` of T gives Kp = 1 / T^2 and
+        Kd = 2 / T. Motors, forces and constraints that are off are not part of the result.
+
+        Returns
+        -------
+        model : pin.Model
+            A copy.
+        constraint_models : pin.StdVec_RigidConstraintModel
+            With their names, in the order of `constraints`.
+
+        Raises
+        ------
+        InputError
+            For constraints that Pinocchio has no type for, by name, with what to do instead.
+
+        Examples
+        --------
+        >>> import holoctl as hc
+        >>> mech = hc.load(hc.robot_file("five_bar"))
+        >>> model, constraint_models = mech.to_pinocchio()
+        >>> [(one.name, str(one.type)) for one in constraint_models]
+        [('tip_hinge', 'CONTACT_3D'), ('tip_hinge, axis', 'CONTACT_3D')]
+        """
+        models, others = rigid_constraint_models(
+            self.model, self.constraints, self.constraint_names, self.bound
+        )
+        if others:
+            ways = dict.fromkeys(others.values())
+            each = "; ".join(f"{listing([n for n in others if others[n] == w])}: {w}" for w in ways)
+            raise InputError(
+                f"{self.name}: Pinocchio's RigidConstraintModel fixes points and whole frames, and "
+                f"has no type for {counted(len(others), 'constraint')}. {each}"
+            )
+        return self.model.copy(), models
+
+    @classmethod
+    def from_pinocchio(
+        cls,
+        model: pin.Model,
+        constraint_models: Iterable[pin.RigidConstraintModel],
+        actuated: Iterable[str] = (),
+        *,
+        reference: Any = None,
+        ground: str | None = None,
+    ) -> Mechanism:
+        """A mechanism from a tree and Pinocchio's constraint models.
+
+        CONTACT_3D becomes a spherical `Closure`, CONTACT_6D a weld, with frame a on joint 1 and
+        frame b on joint 2. The reference frame of a model, LOCAL or LOCAL_WORLD_ALIGNED, chooses
+        axes of multipliers there; the motion is the same. ``dataclasses.replace`` adds what else a
+        mechanism has.
+
+        Parameters
+        ----------
+        model : pin.Model
+            The model of the constraint models.
+        constraint_models : iterable of pin.RigidConstraintModel
+        actuated, reference
+            As in `Mechanism`.
+        ground : str, optional
+            Of constraints between a joint and the world: ``"placement"``: the frame of the world
+            is its placement; ``"reference"``: it is where the reference configuration has the frame
+            of the joint. Default: the placement, but an error for one that was left at identity,
+            as Pinocchio's constructors for one joint do, if the frame is not there at the
+            reference.
+
+        Returns
+        -------
+        Mechanism
+
+        Raises
+        ------
+        InputError
+            As above; for joints that the model does not have, desired placements, velocities and
+            accelerations, and stabilisation that is not critically damped.
+
+        Examples
+        --------
+        >>> import holoctl as hc
+        >>> mech = hc.load(hc.robot_file("stewart"))
+        >>> hc.Mechanism.from_pinocchio(*mech.to_pinocchio(), mech.actuated)
+        <Mechanism 'stewart': 24 coordinates, 6 constraints with 18 rows, 6 motors>
+        """
+        tree = checked_model(model)
+        reference = checked_reference(tree, reference)
+        closures = closures_of(tree, constraint_models, reference, ground)
+        return cls(tree, closures, tuple(name_list("actuated", actuated)), reference=reference)
 
     def _all_names(self) -> tuple[str, ...]:
         return tuple(c.default_name for c in self._all_constraints())

@@ -23,7 +23,6 @@ Derivation: docs/derivations.md, "Anchors".
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +32,10 @@ import pinocchio as pin
 from scipy.linalg import lapack
 
 from holoctl.base.checks import Array, Indices, Vector
-from holoctl.constraints.kinds import LINEAR, ORIENTATION
+from holoctl.constraints.kinds import LINEAR
 from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.rigid_constraints import is_point, is_weld
 from holoctl.rows.evaluate import constraint_rows
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import Kinematics
@@ -45,8 +45,6 @@ __all__ = [
     "Anchored",
     "anchored",
     "anchors",
-    "is_point",
-    "is_weld",
     "motion_of_rows",
 ]
 
@@ -102,17 +100,6 @@ class Anchor:
             else pin.FrameAnchorConstraintModel
         )
         return pin.ConstraintModel(kind(model, a.joint, a.placement, b.joint, b.placement))
-
-
-def is_point(rows: WrenchRows) -> bool:
-    """Whether the rows of a table fix a point: three independent linear rows."""
-    straight = rows.kinds == 3 * (LINEAR,)
-    return straight and abs(float(np.linalg.det(rows.a))) > 1e-3
-
-
-def is_weld(rows: WrenchRows) -> bool:
-    """Whether a table is a weld: rows of a point, and all orientation rows."""
-    return Counter(rows.kinds) == {LINEAR: 3, ORIENTATION: 3}
 
 
 def anchors(mech: Mechanism) -> tuple[Anchor, ...]:

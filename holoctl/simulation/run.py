@@ -17,7 +17,9 @@ from holoctl.base.checks import Array, Vector, counted, file_path
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Cells, html_table, named
 from holoctl.base.linalg import largest
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.simulation.contact_motion import no_contact_events
+from holoctl.simulation.run_table import columns_of_motion, write_table
 
 __all__ = ["KINDS", "Run", "versions"]
 
@@ -160,6 +162,62 @@ class Run:
 
     def _repr_html_(self) -> str:
         return html_table(self, lambda: _parts(self))
+
+    def table(self, mech: Mechanism) -> dict[str, Vector]:
+        """The run as columns, by the names of joints and motors, with units.
+
+        ``pandas.DataFrame(run.table(mech))`` is a data frame, ``polars.DataFrame`` likewise.
+
+        Parameters
+        ----------
+        mech : Mechanism
+            That of the run.
+
+        Returns
+        -------
+        dict of str to (N + 1,) array
+            ``t [s]``; for each joint ``NAME.q`` in rad or m, for a free or ball joint ``NAME.x``,
+            ``.y``, ``.z`` and ``.qx`` to ``.qw``; for each coordinate ``NAME.v`` in rad/s or m/s;
+            for each motor ``NAME.u`` in N m or N; ``closure error [1]``, energies,
+            ``smallest singular value [1]``, ``tick time [s]``; for each point of a unilateral
+            contact ``NAME[i].fx [N]`` to ``.fz``. Angles of continuous joints count
+            their turns.
+
+        Raises
+        ------
+        InputError
+            For a mechanism of other sizes.
+
+        Examples
+        --------
+        >>> import holoctl as hc
+        >>> mech = hc.load(hc.robot_file("four_bar"))
+        >>> run = hc.simulate(mech, None, *hc.assemble(mech), 0.05)
+        >>> list(run.table(mech))[:3]
+        ['t [s]', 'crank.q [rad]', 'coupler.q [rad]']
+        """
+        more = {
+            "closure error [1]": self.closure,
+            **{f"{kind} energy [J]": x for kind, x in self.energy.items()},
+            "smallest singular value [1]": self.smallest_singular_value,
+            "tick time [s]": self.tick_time,
+            **{
+                f"{name}[{i}].f{axis} [N]": forces[:, i, k]
+                for name, forces in self.contact_forces.items()
+                for i in range(forces.shape[1])
+                for k, axis in enumerate("xyz")
+            },
+        }
+        motion = columns_of_motion(mech, self.t, self.q, self.v, self.u)
+        return {name: np.array(x, dtype=float) for name, x in (motion | more).items()}
+
+    def save_table(self, mech: Mechanism, path: str | Path) -> Path:
+        """Write `table` as ``.csv``, ``.parquet`` (with pyarrow installed) or ``.npz``, and return
+        the path; `Measurements.load` reads it.
+
+        `save` keeps all of a run, such as events, in a file of the library's own.
+        """
+        return write_table(self.table(mech), path)
 
     def save(self, path: str | Path) -> Path:
         """Write all of it to a ``.npz`` file (the suffix is added), and return the path."""

@@ -16,7 +16,8 @@ import pinocchio as pin
 from holoctl.base.checks import Vector, counted, freeze, listing, one_of, quiet, unpickled
 from holoctl.base.errors import BranchError, InputError, LimitError
 from holoctl.closing.assembly import assemble
-from holoctl.io.written_tree import written_mjcf, written_urdf
+from holoctl.io.written_mjcf import written_mjcf
+from holoctl.io.written_tree import ANY_LIMIT, described_joint, written_urdf
 from holoctl.mechanism.checks import check_configuration, check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.transmission.linkage import serial_bodies
@@ -99,7 +100,14 @@ class SerialRobot:
         InputError
             For joints of several coordinates that are neither free nor spherical, by name.
         """
-        return written_mjcf(self.model, self.name)
+        model = plain(self.model)
+        driven = [
+            str(model.names[j])
+            for j in range(1, model.njoints)
+            if described_joint(model, j).kind in ("revolute", "prismatic")
+            and 0.0 < float(model.upperEffortLimit[int(model.idx_vs[j])]) < ANY_LIMIT
+        ]
+        return written_mjcf(Mechanism(model, (), driven, name=self.name))
 
 
 @quiet

@@ -31,13 +31,15 @@ def test_without_gains_it_falls(capsys):
 def test_with_gains_motors_arrive(tmp_path, capsys):
     words = ["--to", "motor_left=2.4", "--duration", "0.5"]
     files = ["--out", str(tmp_path / "run.npz"), "--out", str(tmp_path / "run.png")]
-    rows = said(capsys, "simulate", "five_bar", *GAINS, *words, *files, "--csv").splitlines()
-    assert rows[0] == "t,motor_left,motor_right,u motor_left,u motor_right"
-    last = np.array([float(x) for x in rows[-1].split(",")])
+    text = said(capsys, "simulate", "five_bar", *GAINS, *words, *files, "--csv")
+    assert text.startswith("t [s],motor_left.q [rad],")
+    (tmp_path / "run.csv").write_text(text, "utf-8")
     start = hc.load(hc.robot_file("five_bar"))
+    log = hc.Measurements.load(tmp_path / "run.csv", measured=start.actuated)
     right = start.motor_positions(hc.assemble(start)[0])[1]
-    np.testing.assert_allclose(last[:3], [0.5, 2.4, right], atol=2e-3)
-    assert np.abs(last[3:]).max() > 0.1
+    assert log.t[-1] == 0.5
+    np.testing.assert_allclose(log.positions[-1], [2.4, right], atol=2e-3)
+    assert np.abs(log.efforts[-1]).max() > 0.1
     assert np.load(tmp_path / "run.npz")["q"].shape == (501, 4)
     assert (tmp_path / "run.png").stat().st_size > 10000
 

@@ -205,9 +205,10 @@ def _rows(mujoco, model, data, i, pos, J, T):
     if len(pos) not in (3, 6):
         return pos, J
     body, site = model.eq_obj1id[i], model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
-    axes = data.xmat[body].reshape(3, 3)
     if site:
         axes, body = data.site_xmat[body].reshape(3, 3), model.site_bodyid[body]
+    else:
+        axes = data.xmat[body].reshape(3, 3)
     weld = len(pos) == 6
     if weld and not site:
         relative = np.zeros(9)

@@ -66,10 +66,19 @@ def test_equalities_of_fixed_tendons_are_couplings(robot):
     assert (held.name, dict(held.coefficients), held.offset) == ("held", {"elbow": 3.0}, 0.0)
 
 
+def test_a_tendon_between_two_sites_of_constant_length_is_a_rod(robot):
+    mech = robot('<equality><tendon name="tie" tendon1="string" polycoef="0.1"/></equality>')
+    (tie,) = mech.constraints
+    assert isinstance(tie, hc.Rod)
+    error = float(hc.terms(mech, mech.reference, np.zeros(mech.nv)).of("tie").error[0])
+    drawn = np.sqrt(tie.length**2 + 2.0 * tie.length * error)
+    assert drawn > 0.1
+    assert tie.length == pytest.approx(drawn + 0.1, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("equality", "message"),
     [
-        ('tendon1="string"', "'string' is not a <fixed> tendon"),
         ('tendon1="one" tendon2="string"', "'string' is not a <fixed> tendon"),
         ('tendon1="one" tendon2="one"', "element 'one' is repeated in equality"),
         ('tendon1="one" tendon2="both" polycoef="0 1 1"', "make a polynomial of higher order"),

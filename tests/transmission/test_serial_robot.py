@@ -8,7 +8,8 @@ import pytest
 from ankles import alone, cranked, humanoid
 
 import holoctl as hc
-from holoctl.io.written_tree import written_mjcf, written_urdf
+from holoctl.io.written_mjcf import written_mjcf
+from holoctl.io.written_tree import written_urdf
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +110,7 @@ def test_what_has_no_serial_robot_is_refused():
     model.addJoint(0, pin.JointModelSpherical(), pin.SE3.Identity(), "ball")
     with pytest.raises(hc.InputError, match="no ball joints"):
         written_urdf(model, "one")
-    assert 'type="ball"' in written_mjcf(model, "one")
+    assert 'type="ball"' in written_mjcf(hc.Mechanism(model))
     model.addJoint(1, pin.JointModelPlanar(), pin.SE3.Identity(), "plane")
     with pytest.raises(hc.InputError, match="cannot be written"):
-        written_mjcf(model, "two")
+        written_mjcf(hc.Mechanism(model))

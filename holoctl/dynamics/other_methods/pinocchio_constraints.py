@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.base.linalg import cholesky, largest, lu
-from holoctl.constraints.wrench_rows import WrenchRows
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.rows.pinocchio_rows import Anchor, Anchored, anchored, anchors, is_point, is_weld
+from holoctl.mechanism.rigid_constraints import rigid_constraint_models
+from holoctl.rows.pinocchio_rows import Anchor, Anchored, anchored, anchors
 from holoctl.rows.terms import Terms
 
 __all__ = ["direct_by_anchors", "proximal", "rigid_constraints"]
@@ -129,7 +129,7 @@ def _rows_of_anchors(
 
 
 def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
-    """The constraints of a mechanism as Pinocchio's constraint models.
+    """The constraints of a mechanism as Pinocchio's constraint models, row by row.
 
     Raises
     ------
@@ -137,30 +137,15 @@ def rigid_constraints(mech: Mechanism) -> pin.StdVec_RigidConstraintModel:
         If there are others than points with three rows (spherical closures, contacts with two
         tangents) and welds; it names them.
     """
-    others, models = [], pin.StdVec_RigidConstraintModel()
-    for name, rows in zip(mech.constraint_names, mech.bound, strict=True):
-        if type(rows) is not WrenchRows:
-            others.append(name)
-            continue
-        weld = is_weld(rows)
-        if not weld and not is_point(rows):
-            others.append(name)
-            continue
-        # the body first: some of Pinocchio's algorithms fail with the world as the first body
-        b, a = rows.frames2[0], rows.frames1[0]
-        if b.joint == 0:
-            a, b = b, a
-        kind = pin.ContactType.CONTACT_6D if weld else pin.ContactType.CONTACT_3D
-        models.append(
-            pin.RigidConstraintModel(
-                kind, mech.model, b.joint, b.placement, a.joint, a.placement,
-                pin.ReferenceFrame.LOCAL,
-            )
-        )  # fmt: skip
+    models, others = rigid_constraint_models(
+        mech.model, mech.constraints, mech.constraint_names, mech.bound, hinges=False
+    )
     if others:
         raise InputError(
             f"{mech.name}: method 'proximal' is for points with three rows (spherical closures, "
-            f"contacts with two tangents) and welds; it cannot express {listing(others)}; any "
-            "other method can"
+            f"contacts with two tangents) and welds; it cannot express {listing(list(others))}; "
+            "any other method can"
         )
+    for one in models:  # this method takes closed states
+        one.m_baumgarte_parameters.Kp = one.m_baumgarte_parameters.Kd = 0.0
     return models
