@@ -2,11 +2,11 @@
 
     min 1/2 |tasks (u - u_bilateral)|^2 + REGULAR / 2 |s - s_bilateral|^2      lower <= C s <= upper
 
-s = (u, w2) are efforts and forces that balance each other (contact_motion.py), in units, and
+s = (u, e) are efforts and forces that balance each other (contact_motion.py), in units, and
 s_bilateral is the solution without inequalities: the tasks first, then the smallest efforts, then
 the smallest forces. Where it is feasible it is the optimum for every weight, so that the
 inequalities change nothing where none is active. In d = s - s_bilateral this is the program of
-nearest_efforts.py. Where w2 alone can make it feasible, the motion is kept. The program is
+nearest_efforts.py. Where e alone can make it feasible, the motion is kept. The program is
 infeasible if and only if a ray exists, with the bounds of C d,
 
     y >= 0        C' (y_upper - y_lower) = 0        y_upper' upper - y_lower' lower < 0
