@@ -16,7 +16,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.rows.state_limits import NOT_GIVEN, NotGiven, StateLimits
 
-__all__ = ["Subject", "subject_of"]
+__all__ = ["Subject", "refuse_contacts", "subject_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,16 @@ def subject_of(
                 "a controller projects targets that contradict each other; beside it inconsistent "
                 f"must be 'project', or left out; got {quoted(inconsistent)}"
             )
+        refuse_contacts(controller)
         partition, weights, policy = controller.partition, controller.weights, "project"
     limits = state_limits_of(controller, closure_limit, velocity_limit)
     return Subject(mech, controller, partition, weights, policy, limits)
+
+
+def refuse_contacts(controller: Any) -> None:
+    """Raise `InputError` for a controller on unilateral contacts."""
+    if getattr(controller, "contacts", None) is not None:
+        raise InputError(
+            f"{controller.mech.name}: a controller with contacts= runs in Python; there is no "
+            "machine code of it"
+        )

@@ -7,6 +7,7 @@ from typing import Any
 
 from holoctl.base.checks import Vector, listing, numbers
 from holoctl.base.errors import InputError
+from holoctl.codegen.law_options import refuse_contacts
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.task_space.controller import TaskController
 from holoctl.control.task_space.impedance import Impedance
@@ -116,6 +117,7 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
         For several tasks, more rows than motions, and a posture that has no expression, with what
         to do.
     """
+    refuse_contacts(controller)
     subject = TaskSubject(controller)
     own, name = subject.own, subject.mech.name
     kind = type(controller).__name__

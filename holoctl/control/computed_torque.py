@@ -25,9 +25,16 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.renamed import former_names
 from holoctl.base.tolerances import CLOSURE_LIMIT, VELOCITY_LIMIT
+from holoctl.control.contact_paths import (
+    ContactLimiting,
+    ContactPaths,
+    acting,
+    contact_paths,
+    motor_rows,
+)
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
-from holoctl.control.limited_tick import LimitedTick
+from holoctl.control.limited_tick import LimitedTick, Limiting
 from holoctl.control.loop import (
     LoopFunctions,
     estimator_of,
@@ -135,6 +142,12 @@ class ComputedTorque:
         near a type-2 (actuation) singularity, raises a `SingularityError`, as
         `PreparedInverseDynamics`. No slower motion helps there: gravity alone needs efforts that
         grow as one over it. `limits` bound the efforts. Default: no margin.
+    contacts : UnilateralContact or list of UnilateralContact, optional
+        What the mechanism, such as a robot with a floating base, stands on: forces of the ground
+        stay in the friction cones, and efforts within their `limits` (those of joints are refused),
+        as in `contact_inverse_dynamics`. With the policy "nearest" contacts slip where they cannot
+        be kept. Friction of the mechanism is compensated at the measured rates, and `torque` needs
+        the whole state. Default: no contacts.
 
     Raises
     ------
@@ -179,6 +192,8 @@ class ComputedTorque:
     ki: Any = 0.0
     dt: float = 1e-3
     margin: float | None = None
+    contacts: Any = None
+    _standing: ContactPaths | None = field(init=False, repr=False)
     _remembers: bool = field(init=False, repr=False)
     _limited: LimitedTick | None = field(init=False, repr=False)
     _prepared: PreparedInverseDynamics = field(init=False, repr=False)
@@ -218,7 +233,10 @@ class ComputedTorque:
         put("_limited", None)
         limits = requested_limits(mech, self.limits, "ComputedTorque")
         put("limits", limits)
-        if limits is not None:
+        put("_standing", None)
+        if self.contacts is not None:
+            put("_standing", contact_paths(self, prepared, motor_rows(mech)))
+        elif limits is not None:
             kept = limits_law_of(mech, limits, self.policy, self.dt)
             put("_limited", LimitedTick(kept, self.partition))
         put("_local", threading.local())
@@ -228,7 +246,7 @@ class ComputedTorque:
         return ComputedTorque, (
             self.mech, self.kp, self.kd, self.compensation, self.partition, self.weights,
             self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
-            self.policy, self.ki, self.dt, self.margin,
+            self.policy, self.ki, self.dt, self.margin, self.contacts,
         )  # fmt: skip
 
     def torque(
@@ -242,6 +260,7 @@ class ComputedTorque:
         *,
         f_ext: Any = None,
         efforts: Any = None,
+        active: Any = None,
         out: Vector | None = None,
     ) -> Vector:
         """The motor efforts for one tick.
@@ -267,6 +286,8 @@ class ComputedTorque:
             Known external forces, as `inverse_dynamics` takes them, to be compensated too.
         efforts : (nv,) array_like, optional
             Known efforts on the coordinates, N m or N, to be compensated too.
+        active : str or sequence of str, optional
+            The names of the contacts that act now. Default: all `contacts`.
         out : (nu,) array, optional
             Array for the result; unchanged if an error is raised.
 
@@ -290,22 +311,22 @@ class ComputedTorque:
         if self._remembers:
             check_memory(self.ki)
         given = None, q, v, q_ref, v_ref, a_ref, t
-        return self._at_state(*given, f_ext=f_ext, efforts=efforts, out=out)
+        return self._at_state(*given, f_ext=f_ext, efforts=efforts, active=active, out=out)
 
     @quiet
     def _at_state(
         self, memory: Memory | None, q: Any, v: Any, q_ref: Any, v_ref: Any, a_ref: Any,
-        t: float = 0.0, *, f_ext: Any = None, efforts: Any = None, out: Vector | None = None,
+        t: float = 0.0, *, f_ext: Any = None, efforts: Any = None, active: Any = None,
+        out: Vector | None = None,
     ) -> Vector:  # fmt: skip
         """`torque` with the memory of a loop."""
-        mech = self.mech
+        mech, paths = self.mech, acting(self._standing, active) or self._prepared._paths
         v_ref, a_ref = as_given("v_ref", v_ref, mech.nu), as_given("a_ref", a_ref, mech.nu)
         try:
             q, v, t = state_in_a_tick(mech, q, v, t)
             known = None
             if f_ext is not None or efforts is not None:
                 known = known_efforts(mech, q, v, t, f_ext, efforts)
-            paths = self._prepared._paths
             return self._torque(paths, memory, q, v, t, known, q_ref, v_ref, a_ref, out)
         except InputError:
             check_finite(q=q, v=v, q_ref=q_ref, v_ref=v_ref, a_ref=a_ref)
@@ -332,7 +353,8 @@ class ComputedTorque:
     ) -> Vector:  # fmt: skip
         """The efforts of the law with its integral, within limits."""
         law, error_of, rates_of, rest = self._law
-        e, integral, found = error_of(q, q_ref), None if memory is None else memory.integral, None
+        e, integral = error_of(q, q_ref), None if memory is None else memory.integral
+        found: Limiting | ContactLimiting | None = None
         c = feedback(law, e, v_ref - rates_of(v), integral)
         u: Vector = computed_torque(law, paths.efforts, c, v_ref, a_ref, q, v, t, known)
         # all inputs, as on the other paths; squares may overflow
@@ -341,6 +363,8 @@ class ComputedTorque:
         limited = self._limited
         if limited is not None and not limited.within(u):
             u, found = limited.kept(u, paths, q, v, t, known, *base(law, v_ref, rest))
+        elif isinstance(paths, ContactPaths):
+            found = paths.limiting()
         u = u if out is None else stored("out", out, u)
         if memory is not None:  # no error can occur after this
             memory.last = found
@@ -427,7 +451,7 @@ class ComputedTorque:
             torque_with_estimator=lambda found: partial(
                 self._at_estimate, EstimatedPaths(paths, found), memory
             ),
-            estimator=lambda before: estimator_of(*given, before),
+            estimator=lambda before: estimator_of(*given, before, self.contacts),
             report=partial(report_of, self.mech, self.partition, memory),
             spread=_spread,
         )

@@ -56,7 +56,12 @@ from holoctl.projector.arguments import shared_projection
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection
 
-__all__ = ["ContactInverseDynamics", "contact_inverse_dynamics"]
+__all__ = [
+    "ContactInverseDynamics",
+    "contact_inverse_dynamics",
+    "effort_limits_of",
+    "reduced_terms",
+]
 
 SOLVERS = ("daqp", "cvxpy")
 
@@ -228,7 +233,7 @@ def contact_inverse_dynamics(
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors; name some with actuated=")
     acting = checked_contacts(contacts)
-    bound = bound_limits(mech, _effort_limits(mech, limits))
+    bound = bound_limits(mech, effort_limits_of(mech, limits, "contact_inverse_dynamics"))
     t = projection.terms.t if isinstance(projection, Projection) else 0.0
     P = shared_projection(mech, q, v, t, None, partition, projection, None)
     if P.k == 0:
@@ -237,7 +242,7 @@ def contact_inverse_dynamics(
     tasks = _tasks(P, target)
     known = external_efforts(mech, P.kinematics, f_ext, efforts) + P.terms.F
     bounds = effort_bounds(bound, mech.B.T @ P.v)
-    N, terms = _reduced(P, ground, tasks, known)
+    N, terms = reduced_terms(P, ground, tasks, known)
     found = contact_solution(mech, terms, ground, bounds, policy, solver)
     a = P.bias + N @ found.y
     certificate = contact_certificate(P, ground, a, found, known, bounds)
@@ -247,7 +252,7 @@ def contact_inverse_dynamics(
     )  # fmt: skip
 
 
-def _reduced(
+def reduced_terms(
     P: Projection, ground: ContactRows, tasks: tuple[Array, Vector], known: Vector
 ) -> tuple[Array, ReducedTerms]:
     """A basis N of the motions, and the terms of the law in its coordinates."""
@@ -284,13 +289,13 @@ def _slip(P: Projection, ground: ContactRows, slip: Vector) -> Mapping[str, Arra
     )
 
 
-def _effort_limits(mech: Mechanism, given: Any) -> Limits:
+def effort_limits_of(mech: Mechanism, given: Any, owner: str) -> Limits:
     """The limits of motors in the argument `limits`."""
-    limits = requested_limits(mech, given, "contact_inverse_dynamics") or Limits()
+    limits = requested_limits(mech, given, owner) or Limits()
     joints = [x for x in ("velocity", "position", "acceleration") if getattr(limits, x) is not None]
     if joints and not isinstance(given, str):
         raise InputError(
-            f"{mech.name}: contact_inverse_dynamics keeps limits of efforts; it cannot keep "
+            f"{mech.name}: {owner} on contacts keeps limits of efforts; it cannot keep "
             f"those of {' and '.join(joints)}: give Limits(effort=..., speed_torque=...) alone, "
             'or "model", whose limits of joints are left out'
         )

@@ -142,21 +142,23 @@ def contact_solution(
     units[:nu] *= effort_scales(mech)[0]
     s = bilateral_unknowns(motion, units[:nu])
     conditions = _conditions(motion.w0, motion.Y, ground, bounds, units, moment)
+    scaled = _scaled(units[:nu], motion.Y, moment)
     names: tuple[str, ...] = ()
     found = None
     if s.size > nu:  # other forces, the same motion
         C, lower, upper = conditions
         at, inner = C[:, :nu] @ s[:nu], slice(nu, None)
         only = program_around(
-            s[inner], units[inner], np.zeros((0, 0)), (C[:, inner], lower - at, upper - at)
-        )
+            s[inner], units[inner], np.zeros((0, 0)), scaled[nu:, inner],
+            (C[:, inner], lower - at, upper - at),
+        )  # fmt: skip
         found = solved_program(only, _daqp)
         if found is not None and found.residual <= OPTIMAL:
             s[inner] += units[inner] * found.d
         else:
             found = None
     if found is None:
-        program = program_around(s, units, motion.tasks, conditions)
+        program = program_around(s, units, motion.tasks, scaled, conditions)
         order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
         found = solved_program(program, *order)
         if found is None and policy == "raise":
@@ -189,6 +191,14 @@ def _conditions(
     return C, lower, np.concatenate([room, bounds[1] / units[:nu]])
 
 
+def _scaled(of_motors: Vector, Y: Array, moment: float) -> Array:
+    """(u, w) in units, by s."""
+    nu = of_motors.size
+    u = np.zeros((nu, Y.shape[1]))
+    u[:, :nu] = np.diag(1.0 / of_motors)
+    return np.concatenate([u, Y / moment])
+
+
 def _slipping(
     mech: Mechanism, r: ReducedTerms, motion: ContactMotion, ground: ContactRows, s: Vector,
     bounds: tuple[Vector, Vector],
@@ -204,10 +214,11 @@ def _slipping(
     T = lapack.dtrtrs(motion.L, r.T.T, lower=1)[0].T
     q, sizes, _ = np.linalg.svd(J.T, full_matrices=False)
     kept = q[:, sizes > SAME_RANK * sizes.max(initial=0.0)].T
-    conditions = _conditions(
-        np.zeros(m), np.hstack([np.zeros((m, nu)), np.eye(m)]), ground, bounds, units, moment
-    )
-    program = program_around(first, units, T @ x[:, :-1], conditions, slip=kept @ x[:, :-1])
+    Y = np.hstack([np.zeros((m, nu)), np.eye(m)])
+    program = program_around(
+        first, units, T @ x[:, :-1], _scaled(units[:nu], Y, moment),
+        _conditions(np.zeros(m), Y, ground, bounds, units, moment), slip=kept @ x[:, :-1],
+    )  # fmt: skip
     found = solved_program(program, _daqp, by_cvxpy)
     if found is None:
         _raise_infeasible(mech, ground, program)
@@ -292,8 +303,13 @@ def _plainest(cone: Array, bound: Vector, kinds: list[str], y: Vector) -> Vector
     faces on all sides together bound the normal force."""
     if not y.any():
         return y
-    cost = [COSTS[kind] for kind in kinds]
+    cost = np.array([COSTS[kind] for kind in kinds])
     found = linprog(
-        cost, A_eq=cone.T, b_eq=cone.T @ y, A_ub=bound[None, :], b_ub=[bound @ y], method="highs"
+        cost,
+        A_eq=cone.T,
+        b_eq=cone.T @ y,
+        A_ub=bound[None, :],
+        b_ub=np.array([bound @ y]),
+        method="highs",
     )
     return np.asarray(found.x) if found.status == 0 else y

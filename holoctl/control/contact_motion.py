@@ -7,11 +7,9 @@ L' y, where W = L L', the inertia is the identity (Gauss): rows marked * are tim
 independent rows first, J*' = Q [R, R X; 0], and Q = [Q1 Q2],
 
     x = Q1 xi + Q2 z            R' xi = c               z = Q2' (A* u - g*)
-    R (w1 + X w2) = xi + Q1' (g* - A* u)                w2 free
+    R (w1 + X w2) = xi + Q1' (g* - A* u)                w2 free: forces that balance each other
 
-so that z and w1 are affine in u and w2. Forces [-X; 1] w2 balance each other. With an orthonormal
-basis E of them, and w0 and Y of the shortest forces, w = w0 + Y u + E e does not depend on which
-rows stand first. The unknowns are s = (u, e), and the tasks are affine in u alone:
+so that z and w1 are affine in the unknowns s = (u, w2), and the tasks in u alone:
 
     T* Q2 Q2' A* u = t - T* (Q1 xi - Q2 Q2' g*)
 
@@ -54,7 +52,7 @@ class ReducedTerms(NamedTuple):
 
 
 class ContactMotion(NamedTuple):
-    """Motion, forces and tasks as functions of s = (u, e).
+    """Motion, forces and tasks as functions of s = (u, w2).
 
     Attributes
     ----------
@@ -63,7 +61,7 @@ class ContactMotion(NamedTuple):
     x0, X : (k,) and (k, nu) arrays
         ``x = x0 + X u``.
     w0, Y : (m,) and (m, nu + free) arrays
-        ``w = w0 + Y s``; the last columns are E, and the others and w0 at right angles to them.
+        ``w = w0 + Y s``.
     tasks, right : (n, nu) and (n,) arrays
         The tasks are met where ``tasks u = right``.
     off : float
@@ -97,7 +95,7 @@ def contact_motion(r: ReducedTerms) -> ContactMotion | None:
     columns = np.concatenate([r.J.T, r.A, r.T.T, r.g[:, None]], axis=1)
     columns, _ = lapack.dtrtrs(L, columns, lower=1)
     rows, rest = columns[:, :m], columns[:, m:]
-    order, rank, R, tau = np.zeros(0, dtype=int), 0, np.zeros((k, 0)), None
+    order, rank, R, tau = np.zeros(0, dtype=int), 0, np.zeros((k, 0)), np.zeros(0)
     if m:
         R, order, tau, _, _ = lapack.dgeqp3(rows)
         order, pivots = order - 1, np.abs(R.diagonal())
@@ -124,11 +122,6 @@ def contact_motion(r: ReducedTerms) -> ContactMotion | None:
         condition = float(diagonal[0] / diagonal[-1])
     elif m:
         off, Y[:, nu:] = largest(c) / (1.0 + largest(c)), np.eye(m)
-    if m > rank:
-        E, _ = np.linalg.qr(Y[:, nu:])
-        w0 -= E.dot(w0.dot(E))
-        Y[:, :nu] -= E.dot(E.T.dot(Y[:, :nu]))
-        Y[:, nu:] = E
     X, x0 = np.zeros((k, nu)), np.concatenate([xi, -g2])
     X[rank:] = A2
     if rank:  # x = Q (xi, z)
@@ -143,8 +136,11 @@ def contact_motion(r: ReducedTerms) -> ContactMotion | None:
 def bilateral_unknowns(motion: ContactMotion, units: Vector) -> Vector:
     """s of the motion without inequalities: the tasks in least squares, then the smallest efforts
     in their `units`, then the smallest forces."""
+    nu = units.size
     u = units * _shortest(motion.tasks * units, motion.right)
-    return np.concatenate([u, np.zeros(motion.Y.shape[1] - units.size)])
+    w = motion.w0 + motion.Y[:, :nu].dot(u)
+    free = motion.Y[:, nu:]
+    return np.concatenate([u, _shortest(free, -w)] if free.shape[1] else [u])
 
 
 def _shortest(A: Array, b: Vector) -> Vector:

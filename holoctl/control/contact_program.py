@@ -1,13 +1,14 @@
 """The program of unilateral contacts: tasks as well as motors, friction and limits allow.
 
-    min 1/2 |tasks (u - u_bilateral)|^2 + REGULAR / 2 |s - s_bilateral|^2      lower <= C s <= upper
+    min 1/2 |tasks du|^2 + REGULAR / 2 (|du|^2 + |dw|^2)        lower <= C s <= upper
 
-s = (u, e) are efforts and forces that balance each other (contact_motion.py), in units, and
-s_bilateral is the solution without inequalities: the tasks first, then the smallest efforts, then
-the smallest forces. Where it is feasible it is the optimum for every weight, so that the
-inequalities change nothing where none is active. In d = s - s_bilateral this is the program of
-nearest_efforts.py. Where e alone can make it feasible, the motion is kept. The program is
-infeasible if and only if a ray exists, with the bounds of C d,
+s = (u, w2) are efforts and forces that balance each other (contact_motion.py), in units, d are
+distances from the bilateral solution, and w are all wrenches of the ground. s_bilateral is the
+solution without inequalities: the tasks first, then the smallest efforts, then the smallest forces.
+Where it is feasible it is the optimum for every weight, so that the inequalities change nothing
+where none is active. In d = s - s_bilateral this is the program of nearest_efforts.py. Where w2
+alone can make it feasible, the motion is kept. The program is infeasible if and only if a ray
+exists, with the bounds of C d,
 
     y >= 0        C' (y_upper - y_lower) = 0        y_upper' upper - y_lower' lower < 0
 
@@ -15,7 +16,7 @@ infeasible if and only if a ray exists, with the bounds of C d,
 
 Where contacts may slip ("nearest"), w are unknowns too, and the motion is x = A* u + J*' w - g*:
 
-    min SLIP / 2 |Q1' x - xi|^2 + 1/2 |T* x - t|^2 + REGULAR / 2 |s - s_bilateral|^2     s = (u, w)
+    min SLIP / 2 |Q1' x - xi|^2 + 1/2 |T* x - t|^2 + REGULAR / 2 |d|^2        s = (u, w)
 
 |Q1' x - xi| is the distance from the motions that keep the contacts in the metric of the inertia.
 
@@ -109,11 +110,11 @@ class Optimum(NamedTuple):
 
 
 def program_around(
-    s: Vector, units: Vector, tasks: Array, conditions: tuple[Array, Vector, Vector],
-    slip: Array | None = None,
+    s: Vector, units: Vector, tasks: Array, scaled: Array,
+    conditions: tuple[Array, Vector, Vector], slip: Array | None = None,
 ) -> ContactProgram:  # fmt: skip
     """The program of the head of this module in units; `tasks` are rows by s or by its first
-    entries, conditions are C, lower and upper by s."""
+    entries, `scaled` are (u, w) in units by s, and conditions are C, lower and upper by s."""
     moved, n = np.zeros((tasks.shape[0], s.size)), s.size
     moved[:, : tasks.shape[1]] = tasks * units[: tasks.shape[1]]
     H = moved.T @ moved
@@ -122,7 +123,8 @@ def program_around(
     if slip is not None:
         rows = slip * units
         H += SLIP / max(float(np.vecdot(rows, rows).sum()), UNMOVED) * (rows.T @ rows)
-    H += CONTACT_REGULAR * np.eye(n)
+    rows = scaled * units
+    H += CONTACT_REGULAR * (rows.T @ rows)
     C, lower, upper = conditions
     at = C @ s
     return ContactProgram(H, C * units, lower - at, upper - at)

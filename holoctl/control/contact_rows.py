@@ -33,7 +33,17 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame, resolve_frame
 from holoctl.tree.kinematics import Kinematics, place
 
-__all__ = ["BoundContact", "ContactRows", "bound_contacts", "checked_contacts", "contact_rows"]
+__all__ = [
+    "BoundContact",
+    "ContactRows",
+    "accelerations_of_points",
+    "bound_contacts",
+    "check_tilt",
+    "checked_contacts",
+    "cones",
+    "contact_rows",
+    "forces_on_points",
+]
 
 TILT = 0.1  # rad
 """Largest angle between a sole and its ground."""
@@ -250,7 +260,7 @@ def contact_rows(kin: Kinematics, contacts: Sequence[BoundContact]) -> ContactRo
     """
     for one in contacts:
         if one.sole is not None:
-            check_tilt(one, sole_axes(kin, one)[:, 2] @ ground_axes(kin, one)[:, 2])
+            check_tilt(one, float(sole_axes(kin, one)[:, 2] @ ground_axes(kin, one)[:, 2]))
     motions = [rows.at(kin) for one in contacts for rows in one.rows]
     scale = np.concatenate([np.zeros(0), *(one.scale for one in contacts)])
     nv = kin.v.size
@@ -258,10 +268,15 @@ def contact_rows(kin: Kinematics, contacts: Sequence[BoundContact]) -> ContactRo
         tuple(contacts),
         scale[:, None] * np.concatenate([np.zeros((0, nv)), *(x.jacobian for x in motions)]),
         scale * np.concatenate([np.zeros(0), *(x.drift for x in motions)]),
-        block_diag(*(x.cone for x in contacts)) if contacts else np.zeros((0, 0)),
-        np.concatenate([np.zeros(0), *(x.bound for x in contacts)]),
+        *cones(contacts),
         scale,
     )
+
+
+def cones(contacts: Sequence[BoundContact]) -> tuple[Array, Vector]:
+    """The conditions ``cone w <= bound`` of all contacts."""
+    cone = block_diag(*(x.cone for x in contacts)) if contacts else np.zeros((0, 0))
+    return cone, np.concatenate([np.zeros(0), *(x.bound for x in contacts)])
 
 
 def check_tilt(one: BoundContact, cosine: float) -> None:
@@ -312,7 +327,7 @@ def forces_on_points(kin: Kinematics, one: BoundContact, w: Vector) -> tuple[Arr
     if rubs:
         faces, short = pyramid(one.contact.friction, one.contact.facets), shortest.reshape(n, 3)
         if (short @ faces.T <= 0.0).all() and (short[:, 2] >= least).all():
-            local, off = short, 0.0
+            return short @ sole_axes(kin, one).T, 0.0
     return local @ sole_axes(kin, one).T, float(off)
 
 

@@ -56,6 +56,11 @@ class Limiting(NamedTuple):
     outcome: LimitsOutcome
 
     @property
+    def scale(self) -> float:
+        """The fraction of the commanded motion; nan for the nearest efforts."""
+        return self.outcome.scale
+
+    @property
     def saturated(self) -> tuple[str, ...]:
         """The names of the active limits."""
         return self.law.names(self.positions, self.velocities, self.outcome.limiting)

@@ -220,6 +220,8 @@ class Tracking:
     loop : Loop, optional
         A loop of this controller, if only its measured joints are known. Default: the whole state
         is known.
+    active : function, optional
+        ``active(t)``: the names of the `contacts` of the controller that act. Default: all.
 
     Raises
     ------
@@ -247,6 +249,7 @@ class Tracking:
     controller: Any
     reference: Callable[[float], Any]
     loop: Loop | None = None
+    active: Callable[[float], Any] | None = None
     _memory: Any = field(default=None, repr=False)
     _functions: LoopFunctions = field(init=False, repr=False)
     _torque: Callable[..., Vector] = field(init=False, repr=False)
@@ -260,6 +263,11 @@ class Tracking:
             )
         if not callable(self.reference):
             raise InputError(f"reference must be a function of time; got {quoted(self.reference)}")
+        if self.active is not None and not callable(self.active):
+            raise InputError(
+                "active must be a function of time that returns names of contacts; got "
+                f"{quoted(self.active)}"
+            )
         if loop is not None and (not isinstance(loop, Loop) or loop.controller is not controller):
             raise InputError(
                 "loop must be a Loop of the controller, as controller.loop() makes one; got "
@@ -275,12 +283,13 @@ class Tracking:
             object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tracking, (self.controller, self.reference, self.loop, self._memory)
+        return Tracking, (self.controller, self.reference, self.loop, self.active, self._memory)
 
     def __call__(self, t: float, q: Vector, v: Vector) -> Vector:
         """The motor efforts u at the time t, s, in the state (q, v); with a loop, q and v are its
         readings."""
-        return self._torque(q, v, *self._functions.spread(self.reference(t)), t)
+        more = {} if self.active is None else {"active": self.active(t)}
+        return self._torque(q, v, *self._functions.spread(self.reference(t)), t, **more)
 
     @property
     def last(self) -> Any:
@@ -330,7 +339,9 @@ def new_loop(self: Any) -> Loop:
     return Loop(self, self._loop_functions().estimator(None))
 
 
-def track(self: Any, reference: Callable[[float], Any]) -> Tracking:
+def track(
+    self: Any, reference: Callable[[float], Any], active: Callable[[float], Any] | None = None
+) -> Tracking:
     """A controller(t, q, v) -> u that follows a reference.
 
     A compiled controller has the same limits and integral. It is made for one partition: if the
@@ -342,6 +353,9 @@ def track(self: Any, reference: Callable[[float], Any]) -> Tracking:
     ----------
     reference : function
         ``reference(t)``: (q_ref, v_ref, a_ref), or for a law of tasks the reference of `torque`.
+    active : function, optional
+        ``active(t)``: the names of the contacts that act, for a controller with `contacts`.
+        Default: all.
 
     Returns
     -------
@@ -350,9 +364,9 @@ def track(self: Any, reference: Callable[[float], Any]) -> Tracking:
     Raises
     ------
     InputError
-        If `reference` is no function, and if no torque was compiled.
+        If `reference` or `active` is no function, and if no torque was compiled.
     """
-    return Tracking(self, reference)
+    return Tracking(self, reference, active=active)
 
 
 def track_from_motors(self: Any, reference: Callable[[float], Any]) -> Tracking:
@@ -429,18 +443,24 @@ def in_python(controller: Any) -> Any:
 
 
 def estimator_of(
-    mech: Mechanism, part: Partition, given: ClosedStateEstimator | None, before: Any
-) -> ClosedStateEstimator:
+    mech: Mechanism, part: Partition, given: ClosedStateEstimator | None, before: Any,
+    contacts: Any = None,
+) -> ClosedStateEstimator:  # fmt: skip
     """The estimator of a loop in Python: that of a previous loop, else a fresh copy of the given
     one, else one that measures the motors.
 
     Raises
     ------
     InputError
-        For a general actuation matrix.
+        For a general actuation matrix, and for contacts.
     """
     if before is not None:
         return _prepared(before)
+    if contacts is not None:
+        raise InputError(
+            f"{mech.name}: a controller on contacts needs the whole state, also of the base, which "
+            "no loop estimates from motors; call `torque`, or `track`"
+        )
     if not mech.actuated:
         raise InputError(
             f"{mech.name}: its motors act by an actuation matrix, so they have no positions to "

@@ -15,6 +15,7 @@ import numpy as np
 
 from holoctl.base.checks import Vector
 from holoctl.base.renamed import former_names
+from holoctl.control.contact_paths import ContactLimiting
 from holoctl.control.limited_tick import Limiting
 from holoctl.dynamics.actuation_side import NO_MOTORS, ActuationSide, actuation_side
 from holoctl.estimation.closed_state_estimator import EstimatorReport
@@ -37,7 +38,7 @@ class Memory:
         The tick, s.
     integral : (nu,) array or None
         ``ki`` times the integral of e; None without.
-    last : Limiting or None
+    last : Limiting, ContactLimiting or None
         The active limits of the last tick.
     damping : float
         The damping of singular tasks in the last tick, relative to their mobility; zero away from
@@ -56,7 +57,7 @@ class Memory:
     ki: Vector = field(default_factory=lambda: np.zeros(0))
     dt: float = 1.0
     integral: Vector | None = field(init=False)
-    last: Limiting | None = field(init=False, default=None)
+    last: Limiting | ContactLimiting | None = field(init=False, default=None)
     damping: float = field(init=False, default=0.0)
     unreported: tuple[Any, ...] | None = field(init=False, default=None)
     at: tuple[Vector, float] | None = field(init=False, default=None)
@@ -95,7 +96,7 @@ class Memory:
         if integral is None:
             return
         push = self.dt * self.ki * e
-        if found is None:
+        if not isinstance(found, Limiting):
             integral += push
             return
         acts, nu = found.outcome.limiting, push.size
@@ -228,8 +229,10 @@ def _side(mech: Mechanism, part: Partition, at: tuple[Vector, float]) -> Actuati
     return actuation_side(mech, part)(G)
 
 
-def _limited(found: Limiting | None) -> tuple[tuple[str, ...], tuple[str, ...], float]:
+def _limited(
+    found: Limiting | ContactLimiting | None,
+) -> tuple[tuple[str, ...], tuple[str, ...], float]:
     """`saturated`, `softened` and `scale` of a report."""
     if found is None:
         return (), (), 1.0
-    return found.saturated, found.softened, found.outcome.scale
+    return found.saturated, found.softened, found.scale

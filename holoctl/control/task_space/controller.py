@@ -26,14 +26,16 @@ from holoctl.base.checks import (
     stored,
 )
 from holoctl.base.errors import InputError, NotActuatedError
+from holoctl.control.contact_paths import ContactLimiting, ContactPaths, acting, contact_paths
 from holoctl.control.controller_limits import limits_law_of
 from holoctl.control.limit_policies import LIMIT_POLICIES
-from holoctl.control.limited_tick import LimitedTick
+from holoctl.control.limited_tick import LimitedTick, Limiting
 from holoctl.control.loop import LoopFunctions, estimator_of, hand_over, loop_of_thread
 from holoctl.control.loop_memory import Memory, task_report_of
 from holoctl.control.motor_feedback import FRICTION_AT, check_finite, position_error
 from holoctl.control.task_space.law import HeldPosture, TaskLaw, TaskRequest
 from holoctl.control.task_space.task_by_projection import acceleration_task
+from holoctl.control.task_space.tasks_on_contacts import task_rows
 from holoctl.control.tasks.task_protocol import ReferenceMotion, wanted_of
 from holoctl.control.tasks.task_singularity import usual
 from holoctl.dynamics.tick.inverse_tick import prepare, why_general
@@ -46,6 +48,7 @@ from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import known_efforts
 from holoctl.projector.partition import Partition
+from holoctl.rows.tick.fast_rows import why_not
 
 __all__ = [
     "LoopOptions", "TaskController", "general", "loop_options", "posture_of", "repartitioned",
@@ -72,6 +75,8 @@ class TaskController:
         The estimator of the state if only some joints are measured.
     feels : bool
         Whether the task responds to ``f_ext``, as an impedance; else ``f_ext`` is compensated.
+    standing : ContactPaths or None
+        The contacts that the mechanism stands on.
     local : threading.local
         The loop of each thread.
     """
@@ -81,12 +86,15 @@ class TaskController:
     limited: LimitedTick | None
     estimator: ClosedStateEstimator | None
     feels: bool
+    standing: ContactPaths | None = None
     local: threading.local = field(init=False, repr=False, default_factory=threading.local)
 
     @property
     def general(self) -> str:
         """Why every tick uses the general path; empty if the fast one is available."""
         part, law = self.prepared.partition, self.law
+        if self.standing is not None:
+            return why_not(self.mech)
         if why := why_general(self.mech, part):
             return why
         if part.actuation_rank < part.independent.size:
@@ -117,10 +125,14 @@ class TaskController:
     @quiet
     def torque(
         self, q: Any, v: Any, reference: Any, t: Any = 0.0, *, f_ext: Any = None,
-        efforts: Any = None, out: Vector | None = None, memory: Memory | None = None,
+        efforts: Any = None, active: Any = None, out: Vector | None = None,
+        memory: Memory | None = None,
     ) -> Vector:  # fmt: skip
         """The torque at a given state."""
-        wanted, paths = self.wanted(reference), self.prepared._paths
+        wanted, paths = (
+            self.wanted(reference),
+            acting(self.standing, active) or self.prepared._paths,
+        )
         try:
             q, v, t = state_in_a_tick(self.mech, q, v, t)
             return self._torque(paths, q, v, t, wanted, f_ext, efforts, out, memory)
@@ -150,11 +162,14 @@ class TaskController:
     ) -> Vector:  # fmt: skip
         """The efforts of the law, within limits."""
         known, outside = self._acting(q, v, t, f_ext, efforts)
-        request, found, limited = TaskRequest(wanted, outside), None, self.limited
+        request, limited = TaskRequest(wanted, outside), self.limited
+        found: Limiting | ContactLimiting | None = None
         u = paths.efforts(request, None, q, v, t, known)
         if limited is not None and not limited.within(u):
             still = np.zeros(self.mech.nu), None if request.rates is None else request.rates()
             u, found = limited.kept(u, paths, q, v, t, known, *still)
+        elif isinstance(paths, ContactPaths):
+            found = paths.limiting()
         u = u if out is None else stored("out", out, u)
         if memory is not None:  # no error can occur after this
             memory.damping, memory.last = request.damping, found
@@ -185,7 +200,9 @@ class TaskController:
             torque_with_estimator=lambda found: partial(
                 self.torque_at_estimate, EstimatedPaths(paths, found), memory=memory
             ),
-            estimator=lambda before: estimator_of(*given, before),
+            estimator=lambda before: estimator_of(
+                *given, before, None if self.standing is None else self.standing.contacts
+            ),
             report=partial(task_report_of, self.mech, paths.partition, memory),
             spread=lambda wanted: (wanted,),
         )
@@ -204,7 +221,8 @@ def _check_finite(wanted: Sequence[ReferenceMotion]) -> None:
 
 
 class LoopOptions(NamedTuple):
-    """The common options of all laws of tasks; see `TaskSpaceControl`."""
+    """The common options of all laws of tasks; see `TaskSpaceControl`. An `Impedance` has no
+    contacts."""
 
     partition: Partition | None
     at_singular: str
@@ -217,6 +235,7 @@ class LoopOptions(NamedTuple):
     policy: str
     dt: float
     margin: float | None
+    contacts: Any = None
 
 
 def loop_options(controller: Any) -> LoopOptions:
@@ -233,7 +252,8 @@ def loop_options(controller: Any) -> LoopOptions:
     check_mechanism(mech)
     limits = requested_limits(mech, controller.limits, type(controller).__name__)
     object.__setattr__(controller, "limits", limits)
-    options = LoopOptions(*(getattr(controller, name) for name in LoopOptions._fields))
+    given: list[Any] = [getattr(controller, name, None) for name in LoopOptions._fields]
+    options = LoopOptions(*given)
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors to control")
     one_of("at_singular", options.at_singular, AT_SINGULAR)
@@ -254,6 +274,9 @@ def task_controller(
         options.velocity_limit, options.margin,
     )  # fmt: skip
     part = prepared.partition
+    if options.contacts is not None:
+        standing = contact_paths(options, prepared, task_rows(mech, law))
+        return TaskController(law, prepared, None, None, feels, standing)
     pairs = zip(described, law.tasks, strict=True)
     law = replace(law, usual=tuple(usual(mech, part, *pair) for pair in pairs))
     friction = any(force.friction for force in mech.bound_forces)
@@ -334,7 +357,7 @@ def general(self: _Controller) -> str:
 
 def torque(
     self: _Controller, q: Any, v: Any, reference: Any, t: float = 0.0, *, f_ext: Any = None,
-    efforts: Any = None, out: Vector | None = None,
+    efforts: Any = None, active: Any = None, out: Vector | None = None,
 ) -> Vector:  # fmt: skip
     """The motor efforts for one tick.
 
@@ -355,6 +378,8 @@ def torque(
         effect; with a given inertia by means of this measurement.
     efforts : (nv,) array_like, optional
         Known efforts on the coordinates, N m or N, to be compensated, such as those of a payload.
+    active : str or sequence of str, optional
+        The names of the contacts that act now. Default: all `contacts`, of a `TaskSpaceControl`.
     out : (nu,) array, optional
         Array for the result; unchanged if an error is raised.
 
@@ -376,7 +401,7 @@ def torque(
         With the policy "raise", beyond one of `limits`.
     """
     own = self._own
-    return own.torque(q, v, reference, t, f_ext=f_ext, efforts=efforts, out=out)
+    return own.torque(q, v, reference, t, f_ext=f_ext, efforts=efforts, active=active, out=out)
 
 
 def torque_from_motors(

@@ -74,6 +74,9 @@ class TaskSpaceControl:
         tracking.
     weights, closure_limit, velocity_limit, friction_at, estimator, limits, policy, dt, margin
         As in `ComputedTorque`. Friction is compensated at the rates of the references of the tasks.
+    contacts
+        As in `ComputedTorque`. Several tasks then need `task_weights`, and the posture has a weight
+        of 1e-4.
 
     Raises
     ------
@@ -125,6 +128,7 @@ class TaskSpaceControl:
     policy: str = "nearest"
     dt: float = 1e-3
     margin: float | None = None
+    contacts: Any = None
     _own: TaskController = field(init=False, repr=False)
 
     @quiet
@@ -161,7 +165,7 @@ class TaskSpaceControl:
             self.mech, self.tasks, self.kp, self.kd, self.posture, self.partition,
             self.task_weights, self.posture_kp, self.posture_kd, self.at_singular, self.weights,
             self.closure_limit, self.velocity_limit, self.friction_at, self.estimator, self.limits,
-            self.policy, self.dt, self.margin,
+            self.policy, self.dt, self.margin, self.contacts,
         )  # fmt: skip
 
     general = property(general)
