@@ -108,8 +108,8 @@ class ContactCertificate:
 
 
 def contact_certificate(
-    P: Projection, ground: ContactRows, a: Vector, found: ContactSolution, known: Vector,
-    bounds: tuple[Vector, Vector],
+    P: Projection, ground: ContactRows, a: Vector, found: ContactSolution, slip: Vector,
+    known: Vector, bounds: tuple[Vector, Vector],
 ) -> ContactCertificate:  # fmt: skip
     """Compute the residuals of a solution.
 
@@ -119,6 +119,8 @@ def contact_certificate(
     ground : ContactRows
     a : (nv,) array
     found : ContactSolution
+    slip : (m,) array
+        Of the rows; zero where the contacts are kept.
     known : (nv,) array
         ``J' f + F``.
     bounds : two (nu,) arrays
@@ -136,7 +138,7 @@ def contact_certificate(
     return ContactCertificate(
         motion=certify(T, P.partition, a, efforts, lam, found.condition, w),
         contact_velocity=largest(J @ P.v),
-        contact_acceleration=largest(J @ a + ground.drift - found.slip) / (1.0 + terms),
+        contact_acceleration=largest(J @ a + ground.drift - slip) / (1.0 + terms),
         cones=float(over.max(initial=0.0)) / (1.0 + moment_unit(mech)),
         limits=float((np.maximum(past, 0.0) / limit).max(initial=0.0)),
         optimality=found.residual,

@@ -32,7 +32,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest, orthonormal_columns
 from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
-from holoctl.control.contact_law import contact_solution, moment_unit
+from holoctl.control.contact_law import active_conditions, contact_solution, moment_unit
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
     ContactRows,
@@ -244,12 +244,14 @@ def contact_inverse_dynamics(
     bounds = effort_bounds(bound, mech.B.T @ P.v)
     N, terms = reduced_terms(P, ground, tasks, known)
     found = contact_solution(mech, terms, ground, bounds, policy, solver)
-    a = P.bias + N @ found.y
-    certificate = contact_certificate(P, ground, a, found, known, bounds)
+    y = found.motion()
+    a = P.bias + N @ y
+    slip = terms.J @ y - terms.c if found.slipping else np.zeros(terms.c.size)
+    certificate = contact_certificate(P, ground, a, found, slip, known, bounds)
+    names = active_conditions(mech, ground, found)
     return ContactInverseDynamics(
-        found.u, a, _forces(P, ground, found.w), found.names, _slip(P, ground, found.slip),
-        certificate,
-    )  # fmt: skip
+        found.u, a, _forces(P, ground, found.w), names, _slip(P, ground, slip), certificate
+    )
 
 
 def reduced_terms(

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -39,7 +41,13 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["STANDARD_GRAVITY", "ContactSolution", "contact_solution", "moment_unit"]
+__all__ = [
+    "STANDARD_GRAVITY",
+    "ContactSolution",
+    "active_conditions",
+    "contact_solution",
+    "moment_unit",
+]
 
 STANDARD_GRAVITY = 9.81  # m/s^2
 """For the units of a program and its residuals, also where the model has no gravity."""
@@ -67,14 +75,14 @@ class ContactSolution(NamedTuple):
     ----------
     u : (nu,) array
         Within its bounds, exactly.
-    y : (k,) array
-        The motion.
     w : (m,) array
         Scaled wrenches.
-    slip : (m,) array
-        ``J y - c``; zero if the contacts are kept.
-    names : tuple of str
-        The active conditions.
+    motion : function () -> (k,) array
+        y.
+    multipliers : (c + nu,) array or None
+        Of cones and limits; None if motion and efforts are those of bilateral contacts.
+    slipping : bool
+        Whether contacts could not be kept.
     residual : float
         Of the conditions of optimality.
     condition : float
@@ -82,10 +90,10 @@ class ContactSolution(NamedTuple):
     """
 
     u: Vector
-    y: Vector
     w: Vector
-    slip: Vector
-    names: tuple[str, ...]
+    motion: Callable[[], Vector]
+    multipliers: Vector | None
+    slipping: bool
     residual: float
     condition: float
 
@@ -141,10 +149,10 @@ def contact_solution(
     units = np.full(motion.Y.shape[1], moment)
     units[:nu] *= effort_scales(mech)[0]
     s = bilateral_unknowns(motion, units[:nu])
+    if _allowed(motion, ground, s, bounds):
+        return _solution(motion, s, bounds, None, 0.0)
     conditions = _conditions(motion.w0, motion.Y, ground, bounds, units, moment)
     scaled = _scaled(units[:nu], motion.Y, moment)
-    names: tuple[str, ...] = ()
-    found = None
     if s.size > nu:  # other forces, the same motion
         C, lower, upper = conditions
         at, inner = C[:, :nu] @ s[:nu], slice(nu, None)
@@ -155,22 +163,36 @@ def contact_solution(
         found = solved_program(only, _daqp)
         if found is not None and found.residual <= OPTIMAL:
             s[inner] += units[inner] * found.d
-        else:
-            found = None
-    if found is None:
-        program = program_around(s, units, motion.tasks, scaled, conditions)
-        order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
-        found = solved_program(program, *order)
-        if found is None and policy == "raise":
-            _raise_infeasible(mech, ground, program)
-        if found is None:
-            return _slipping(mech, r, motion, ground, s, bounds)
-        if found.multipliers.any():
-            s = s + units * found.d
-            names = _active(mech, ground, motion.at(s)[1], found.multipliers, moment)
-    y, w = motion.at(s)
-    u = np.clip(s[:nu], *bounds)
-    return ContactSolution(u, y, w, np.zeros(w.size), names, found.residual, motion.condition)
+            return _solution(motion, s, bounds, None, found.residual)
+    program = program_around(s, units, motion.tasks, scaled, conditions)
+    order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
+    found = solved_program(program, *order)
+    if found is not None:
+        return _solution(motion, s + units * found.d, bounds, found.multipliers, found.residual)
+    if policy == "raise":
+        _raise_infeasible(mech, ground, program)
+    return _slipping(mech, r, motion, ground, s, bounds)
+
+
+def _allowed(
+    motion: ContactMotion, ground: ContactRows, s: Vector, bounds: tuple[Vector, Vector]
+) -> bool:
+    """Whether the bilateral solution is within cones and limits."""
+    u = s[: bounds[0].size]
+    if (u < bounds[0]).any() or (u > bounds[1]).any():
+        return False
+    return bool((ground.cone.dot(motion.wrenches(s)) <= ground.bound).all())
+
+
+def _solution(
+    motion: ContactMotion, s: Vector, bounds: tuple[Vector, Vector], multipliers: Vector | None,
+    residual: float,
+) -> ContactSolution:  # fmt: skip
+    u = np.minimum(np.maximum(s[: bounds[0].size], bounds[0]), bounds[1])
+    return ContactSolution(
+        u, motion.wrenches(s), partial(motion.motion, s), multipliers, False, residual,
+        motion.condition,
+    )  # fmt: skip
 
 
 def _daqp() -> Solver:
@@ -207,7 +229,7 @@ def _slipping(
     nu, m, moment = mech.nu, r.c.size, moment_unit(mech)
     units = np.full(nu + m, moment)
     units[:nu] *= effort_scales(mech)[0]
-    first = np.concatenate([s[:nu], motion.at(s)[1]])
+    first = np.concatenate([s[:nu], motion.wrenches(s)])
     columns = np.concatenate([r.A, r.J.T, r.g[:, None]], axis=1)
     x, _ = lapack.dtrtrs(motion.L, columns, lower=1)  # x = x[:, :-1] s - x[:, -1]
     J = lapack.dtrtrs(motion.L, r.J.T, lower=1)[0].T
@@ -224,23 +246,25 @@ def _slipping(
         _raise_infeasible(mech, ground, program)
     s = first + units * found.d
     y = lapack.dtrtrs(motion.L, x[:, :-1] @ s - x[:, -1], lower=1, trans=1)[0]
-    names = _active(mech, ground, s[nu:], found.multipliers, moment)
-    slip = r.J @ y - r.c
-    u = np.clip(s[:nu], *bounds)
-    return ContactSolution(u, y, s[nu:], slip, names, found.residual, motion.condition)
+    return ContactSolution(
+        np.clip(s[:nu], *bounds), s[nu:], lambda: y, found.multipliers, True, found.residual,
+        motion.condition,
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------- names
 
 
-def _active(
-    mech: Mechanism, ground: ContactRows, w: Vector, multipliers: Vector, moment: float
+def active_conditions(
+    mech: Mechanism, ground: ContactRows, solution: ContactSolution
 ) -> tuple[str, ...]:
     """The names of active conditions: motors, then contacts."""
-    sizes = np.abs(multipliers)
+    if solution.multipliers is None:
+        return ()
+    sizes = np.abs(solution.multipliers)
     acting = sizes > ACTIVE * float(sizes.max(initial=0.0))
     names = [name for name, on in zip(mech.actuator_names, acting[-mech.nu :], strict=True) if on]
-    gaps, at = (ground.bound - ground.cone @ w) / moment, 0
+    gaps, at = (ground.bound - ground.cone @ solution.w) / moment_unit(mech), 0
     for contact in ground.contacts:
         rows = range(at, at := at + len(contact.kinds))
         labels = dict(zip(rows, contact.kinds, strict=True))

@@ -6,7 +6,7 @@ with a = N y + a0, W = N' M N, g = N' (M a0 + h - F - known efforts), A = N' B. 
 L' y, where W = L L', the inertia is the identity (Gauss): rows marked * are times L^-T. With the
 independent rows first, J*' = Q [R, R X; 0], and Q = [Q1 Q2],
 
-    x = Q1 xi + Q2 z            R' xi = c               z = Q2' (A* u - g*)
+    x = Q1 xi + Q2 z            R' xi = c               z = Q2' (A* u - g*) = A2 u - g2
     R (w1 + X w2) = xi + Q1' (g* - A* u)                w2 free: forces that balance each other
 
 so that z and w1 are affine in the unknowns s = (u, w2), and the tasks in u alone:
@@ -58,8 +58,10 @@ class ContactMotion(NamedTuple):
     ----------
     L : (k, k) array
         The lower factor of W.
-    x0, X : (k,) and (k, nu) arrays
-        ``x = x0 + X u``.
+    Q : tuple of arrays or None
+        Householder reflectors of the rows of contacts, as LAPACK has them; None for no rows.
+    xi, A2, g2 : arrays
+        ``x = Q1 xi + Q2 (A2 u - g2)``.
     w0, Y : (m,) and (m, nu + free) arrays
         ``w = w0 + Y s``.
     tasks, right : (n, nu) and (n,) arrays
@@ -71,8 +73,10 @@ class ContactMotion(NamedTuple):
     """
 
     L: Array
-    x0: Vector
-    X: Array
+    Q: tuple[Array, Vector] | None
+    xi: Vector
+    A2: Array
+    g2: Vector
     w0: Vector
     Y: Array
     tasks: Array
@@ -80,57 +84,62 @@ class ContactMotion(NamedTuple):
     off: float
     condition: float
 
-    def at(self, s: Vector) -> tuple[Vector, Vector]:
-        """y and w."""
-        x = self.x0 + self.X.dot(s[: self.X.shape[1]])
-        return lapack.dtrtrs(self.L, x, lower=1, trans=1)[0], self.w0 + self.Y.dot(s)
+    def wrenches(self, s: Vector) -> Vector:
+        """w."""
+        w: Vector = self.Y.dot(s)
+        w += self.w0
+        return w
+
+    def motion(self, s: Vector) -> Vector:
+        """y."""
+        z = self.A2.dot(s[: self.A2.shape[1]]) - self.g2
+        x = np.concatenate([self.xi, z])[:, None]
+        if self.Q is not None:
+            x, _, _ = lapack.dormqr("L", "N", *self.Q, x, 64)
+        return np.asarray(lapack.dtrtrs(self.L, x[:, 0], lower=1, trans=1)[0])
 
 
 def contact_motion(r: ReducedTerms) -> ContactMotion | None:
     """The functions of the head of this module; None where W is not positive definite."""
-    k, nu, m = r.W.shape[0], r.A.shape[1], r.c.size
+    (k, nu), m = r.A.shape, r.c.size
     L, info = lapack.dpotrf(r.W, lower=1)
     if info:
         return None
-    columns = np.concatenate([r.J.T, r.A, r.T.T, r.g[:, None]], axis=1)
-    columns, _ = lapack.dtrtrs(L, columns, lower=1)
-    rows, rest = columns[:, :m], columns[:, m:]
-    order, rank, R, tau = np.zeros(0, dtype=int), 0, np.zeros((k, 0)), np.zeros(0)
+    columns = np.empty((k, m + nu + r.t.size + 1), order="F")
+    columns[:, :m], columns[:, m : m + nu] = r.J.T, r.A
+    columns[:, m + nu : -1], columns[:, -1] = r.T.T, r.g
+    columns, _ = lapack.dtrtrs(L, columns, lower=1, overwrite_b=1)
+    rest, Q, rank, R = columns[:, m:], None, 0, columns[:, :0]
+    order = np.arange(m)
     if m:
-        R, order, tau, _, _ = lapack.dgeqp3(rows)
-        order, pivots = order - 1, np.abs(R.diagonal())
+        R, order, tau, _, _ = lapack.dgeqp3(columns[:, :m])
+        order -= 1
+        pivots = np.abs(R.diagonal())
         rank = int((pivots > SAME_RANK * pivots[0]).sum())
     if rank:
-        reflectors = np.asfortranarray(R[:, :rank]), tau[:rank]
-        rest, _, _ = lapack.dormqr("L", "T", *reflectors, rest, 64 * rest.shape[1])
+        Q = R[:, :rank], tau[:rank]
+        rest, _, _ = lapack.dormqr("L", "T", *Q, rest, 64 * rest.shape[1])
     A1, A2 = rest[:rank, :nu], rest[rank:, :nu]
     T1, T2 = rest[:rank, nu:-1], rest[rank:, nu:-1]
     g1, g2 = rest[:rank, -1], rest[rank:, -1]
-    c, upper = r.c[order], R[:rank, :rank]
-    xi, X_of_w = np.zeros(0), np.zeros((0, m))
-    w0, Y, off, condition = np.zeros(m), np.zeros((m, nu + m - rank)), 0.0, 1.0
+    c, first, other, upper = r.c[order], order[:rank], order[rank:], R[:rank, :rank]
+    xi, w0, Y = c[:0], np.zeros(m), np.zeros((m, nu + m - rank))
+    Y[other, nu + np.arange(m - rank)] = 1.0
+    of_dependent = np.zeros((rank, m - rank))
+    condition = 1.0
     if rank:
         xi = lapack.dtrtrs(upper, c[:rank], trans=1)[0]
-        solved, _ = lapack.dtrtrs(
-            upper, np.concatenate([(xi + g1)[:, None], -A1, R[:rank, rank:m]], axis=1)
-        )
-        w0[order[:rank]], Y[order[:rank], :nu] = solved[:, 0], solved[:, 1 : nu + 1]
-        X_of_w = solved[:, nu + 1 :]
-        Y[order[:rank], nu:], Y[order[rank:], nu:] = -X_of_w, np.eye(m - rank)
-        off = largest(c[rank:] - X_of_w.T.dot(c[:rank])) / (1.0 + largest(c))
-        diagonal = np.abs(upper.diagonal())
-        condition = float(diagonal[0] / diagonal[-1])
-    elif m:
-        off, Y[:, nu:] = largest(c) / (1.0 + largest(c)), np.eye(m)
-    X, x0 = np.zeros((k, nu)), np.concatenate([xi, -g2])
-    X[rank:] = A2
-    if rank:  # x = Q (xi, z)
-        both = np.concatenate([X, x0[:, None]], axis=1)
-        both, _, _ = lapack.dormqr("L", "N", *reflectors, both, 64 * both.shape[1])
-        X, x0 = both[:, :-1], both[:, -1]
-    return ContactMotion(
-        L, x0, X, w0, Y, T2.T.dot(A2), r.t - T1.T.dot(xi) + T2.T.dot(g2), off, condition
-    )
+        columns = np.empty((rank, 1 + nu + m - rank), order="F")
+        columns[:, 0], columns[:, 1 : nu + 1], columns[:, nu + 1 :] = xi + g1, A1, R[:rank, rank:m]
+        columns, _ = lapack.dtrtrs(upper, columns, overwrite_b=1)
+        w0[first], Y[first] = columns[:, 0], -columns[:, 1:]
+        of_dependent = columns[:, nu + 1 :]
+        condition = float(pivots[0] / pivots[rank - 1])
+    off = 0.0
+    if m > rank:
+        off = largest(c[rank:] - of_dependent.T.dot(c[:rank])) / (1.0 + largest(c))
+    right = r.t - T1.T.dot(xi) + T2.T.dot(g2)
+    return ContactMotion(L, Q, xi, A2, g2, w0, Y, T2.T.dot(A2), right, off, condition)
 
 
 def bilateral_unknowns(motion: ContactMotion, units: Vector) -> Vector:
@@ -138,9 +147,10 @@ def bilateral_unknowns(motion: ContactMotion, units: Vector) -> Vector:
     in their `units`, then the smallest forces."""
     nu = units.size
     u = units * _shortest(motion.tasks * units, motion.right)
-    w = motion.w0 + motion.Y[:, :nu].dot(u)
     free = motion.Y[:, nu:]
-    return np.concatenate([u, _shortest(free, -w)] if free.shape[1] else [u])
+    if not free.shape[1]:
+        return u
+    return np.concatenate([u, _shortest(free, -motion.w0 - motion.Y[:, :nu].dot(u))])
 
 
 def _shortest(A: Array, b: Vector) -> Vector:

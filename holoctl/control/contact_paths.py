@@ -18,7 +18,7 @@ from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted,
 from holoctl.base.errors import InputError
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import effort_limits_of, reduced_terms
-from holoctl.control.contact_law import ContactSolution, contact_solution
+from holoctl.control.contact_law import ContactSolution, active_conditions, contact_solution
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
     BoundContact,
@@ -92,19 +92,21 @@ Reduce = Callable[[Vector, Vector, float, Vector | None, Any], ReducedTerms | No
 
 
 class ContactLimiting(NamedTuple):
-    """The active conditions of a tick, for its report.
+    """The active conditions of a tick, for its report; their names are made when they are read."""
 
-    Attributes
-    ----------
-    saturated : tuple of str
-        Motors and contacts, as in `ContactInverseDynamics`.
-    slipping : bool
-        Whether contacts could not be kept.
-    """
+    mech: Mechanism
+    ground: ContactRows
+    found: ContactSolution
 
-    saturated: tuple[str, ...]
-    slipping: bool
-    softened: tuple[str, ...] = ()
+    @property
+    def saturated(self) -> tuple[str, ...]:
+        """Motors and contacts, as in `ContactInverseDynamics`."""
+        return active_conditions(self.mech, self.ground, self.found)
+
+    @property
+    def softened(self) -> tuple[str, ...]:
+        """Contacts that may slip, because they could not all be kept."""
+        return tuple(one.name for one in self.ground.contacts) if self.found.slipping else ()
 
     @property
     def scale(self) -> float:
@@ -179,7 +181,7 @@ class ContactPaths:
         rates_of_motors = self.mech.B.T.dot(v)
         bounds = effort_bounds(self.bound, rates_of_motors)
         found = contact_solution(self.mech, reduced, ground, bounds, self.policy)
-        self._local.found = found
+        self._local.last = ContactLimiting(self.mech, ground, found)
         if not finite(found.u):
             raise InputError("the torque is not finite: an input or the model is out of range")
         return found.u
@@ -189,8 +191,8 @@ class ContactPaths:
 
     def limiting(self) -> ContactLimiting | None:
         """The active conditions of the last call in this thread; None without any."""
-        found: ContactSolution = self._local.found
-        return ContactLimiting(found.names, bool(found.slip.any())) if found.names else None
+        last: ContactLimiting = self._local.last
+        return None if last.found.multipliers is None else last
 
     def _in_general(
         self, q: Vector, v: Vector, t: float, known: Vector | None, target: Any

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 from scipy.optimize import linprog
 
 from holoctl.base.checks import Array, Vector
@@ -167,10 +167,11 @@ def solved_program(p: ContactProgram, *solvers: Callable[[], Solver]) -> Optimum
 
 def _by(solver: Solver, p: ContactProgram) -> Optimum | None:
     """The optimum by one solver, with its residual, which includes violations."""
-    root = np.linalg.cholesky(p.H)
-    size = np.linalg.norm(solve_triangular(root, p.C.T, lower=True), axis=0)
-    moving = np.flatnonzero(size > CONSTANT_ROW)
-    constant = np.setdiff1d(np.arange(size.size), moving)
+    root, _ = lapack.dpotrf(p.H, lower=1)
+    rows, _ = lapack.dtrtrs(root, p.C.T, lower=1)
+    size = np.sqrt((rows * rows).sum(axis=0))
+    moves = size > CONSTANT_ROW
+    moving, constant = np.flatnonzero(moves), np.flatnonzero(~moves)
     if (p.lower[constant] > RAY_CLEAR).any() or (p.upper[constant] < -RAY_CLEAR).any():
         return None
     r = 1.0 / size[moving]
