@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holoctl.codegen.c_text import arrays, filled, number
+from holoctl.codegen.c_text import arrays, number
 from holoctl.codegen.limits_c import motor_limits_c, nearest_tolerances
 from holoctl.control.contact_law import CONTACTS_AGREE, moment_unit
 from holoctl.control.contact_motion import SAME_RANK
@@ -20,6 +20,7 @@ from holoctl.control.contact_program import (
     CONTACT_REGULAR,
     OPTIMAL,
     RAY_CLEAR,
+    SLIP,
     UNMOVED,
 )
 from holoctl.control.contact_rows import BoundContact
@@ -27,7 +28,7 @@ from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["ContactSizes", "contacts_c"]
+__all__ = ["ContactSizes", "contact_values"]
 
 STEPS = 4
 """In machine code, the active set changes at most so many times for each condition."""
@@ -51,16 +52,19 @@ class ContactSizes:
     free: int
 
 
-def contacts_c(
-    mech: Mechanism, contacts: Sequence[BoundContact], bound: BoundLimits, sizes: ContactSizes
-) -> str:
-    """The C of the law of these contacts, within the limits of efforts in `bound`."""
+def contact_values(
+    mech: Mechanism, contacts: Sequence[BoundContact], bound: BoundLimits, sizes: ContactSizes,
+    policy: str, prefix: str,
+) -> dict[str, object]:  # fmt: skip
+    """The values of the templates contacts.c and contacts_memory.h: of the law of these contacts, within
+    the limits of efforts in `bound`."""
     nu, moment = mech.nu, moment_unit(mech)
     row_of = np.cumsum([0, *(one.scale.size for one in contacts)], dtype=int)
     cone_of = np.cumsum([0, *(one.bound.size for one in contacts)], dtype=int)
     rows, cones = int(row_of[-1]), int(cone_of[-1])
     free = min(sizes.free + SPARE, rows)
-    unknowns, given = nu + free, nu + sizes.tasks + 1
+    given, slipping = nu + sizes.tasks + 1, policy == "nearest"
+    unknowns = nu + (rows if slipping else free)
     numbers = arrays(
         row_of=row_of, cone_of=cone_of,
         number_of=np.cumsum([0, *(one.cone.size for one in contacts)], dtype=int),
@@ -69,8 +73,11 @@ def contacts_c(
         row_scale=np.concatenate([np.zeros(0), *(one.scale for one in contacts)]),
         effort_unit=moment * effort_scales(mech)[0],
     )  # fmt: skip
-    return filled("contacts.c", {
-        "contacts": len(contacts), "rows": rows, "cones": cones, "tasks": sizes.tasks,
+    return {
+        "P": prefix, "slipping": slipping, "with_free": nu + free, "slip_weight": number(SLIP),
+        "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
+        "room": max(unknowns, sizes.tasks if slipping else 0) * unknowns,
+        "contacts": len(contacts), "tasks": sizes.tasks,
         "motions": sizes.motions, "free": free, "unknowns": unknowns, "square": unknowns**2,
         "bounds": nu + cones, "given": given, "width": given + rows,
         "steps": STEPS, "softened": False, "warm": True, "numbers": numbers, "motor_limits": motor_limits_c(bound), "same_rank": number(SAME_RANK),
@@ -78,4 +85,4 @@ def contacts_c(
         "agree": number(CONTACTS_AGREE), "constant": number(CONSTANT_ROW),
         "clear": number(RAY_CLEAR), "unmoved": number(UNMOVED), "resumed": number(RESUMED),
         "weightless": number(WEIGHTLESS), **nearest_tolerances(),
-    })  # fmt: skip
+    }  # fmt: skip
