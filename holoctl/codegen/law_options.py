@@ -90,7 +90,6 @@ def subject_of(
                 "a controller projects targets that contradict each other; beside it inconsistent "
                 f"must be 'project', or left out; got {quoted(inconsistent)}"
             )
-        refuse_contacts(controller)
         partition, weights, policy = controller.partition, controller.weights, "project"
     limits = state_limits_of(controller, closure_limit, velocity_limit)
     return Subject(mech, controller, partition, weights, policy, limits)

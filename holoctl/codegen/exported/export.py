@@ -230,7 +230,7 @@ def export_c(
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
-    estimator, not_seen = _estimator(what, mech, E.partition, measured)
+    estimator, not_seen = _estimator(what, mech, E.partition, measured, plant)
     sensing = None if estimator is None else sensing_of(estimator)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
     states = golden_states(E, laws, weights, off)
@@ -247,10 +247,17 @@ def export_c(
 
 def _estimator(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
-    part: Partition, measured: Any,
+    part: Partition, measured: Any, plant: bool,
 ) -> tuple[ClosedStateEstimator | None, str]:  # fmt: skip
     """The estimator of the state, and why there is none; None if all is measured, and by default if
     the motors do not determine the state."""
+    if getattr(what, "contacts", None) is not None:
+        if plant or measured not in (None, "all"):
+            raise InputError(
+                f"{mech.name}: a controller on contacts is exported without plant and measured: the "
+                "plant knows no ground, and joints do not determine where a robot stands"
+            )
+        return None, ""
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None, ""
