@@ -144,8 +144,8 @@ class ComputedTorque:
         grow as one over it. `limits` bound the efforts. Default: no margin.
     contacts : UnilateralContact or list of UnilateralContact, optional
         What the mechanism, such as a robot with a floating base, stands on: forces of the ground
-        stay in the friction cones, and efforts within their `limits` (those of joints are refused),
-        as in `contact_inverse_dynamics`. With the policy "nearest" contacts slip where they cannot
+        stay in the friction cones, and efforts and joints within `limits`, as in
+        `contact_inverse_dynamics`. With the policy "nearest" contacts slip where they cannot
         be kept. Friction of the mechanism is compensated at the measured rates, and `torque` needs
         the whole state. Default: no contacts.
 

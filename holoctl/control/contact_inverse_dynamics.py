@@ -25,6 +25,7 @@ from holoctl.base.checks import (
     listing,
     number,
     one_of,
+    positive,
     quiet,
     shown,
     vector,
@@ -32,6 +33,7 @@ from holoctl.base.checks import (
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest, orthonormal_columns
 from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
+from holoctl.control.contact_joints import joint_rows, limits_beside_contacts
 from holoctl.control.contact_law import active_conditions, contact_solution, moment_unit
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
@@ -46,9 +48,9 @@ from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.dynamics.effort_response import inertia_of_motions
-from holoctl.mechanism.bound_limits import bound_limits
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.default_limits import requested_limits
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.mechanism.open_tree import external_efforts
@@ -59,7 +61,6 @@ from holoctl.projector.projection import Projection
 __all__ = [
     "ContactInverseDynamics",
     "contact_inverse_dynamics",
-    "effort_limits_of",
     "reduced_terms",
 ]
 
@@ -88,8 +89,9 @@ class ContactInverseDynamics:
     saturated : tuple of str
         What is active: motors by name, contacts as ``"name.slides"`` (friction is used up),
         ``"name.lifts"`` (no point is loaded beyond its least), ``"name.tips"`` (some points are
-        not), ``"name.presses"`` (a point carries its most). Empty if motion and efforts are those
-        of bilateral contacts.
+        not), ``"name.presses"`` (a point carries its most), and limits of joints as
+        ``"name.position"``, ``"name.velocity"`` or ``"name.acceleration"``. Empty if motion and
+        efforts are those of bilateral contacts.
     slip : mapping of str to (points, 3) array
         The acceleration of each point, world axes, m/s^2: zero, but with the policy "nearest" where
         no efforts keep the contacts.
@@ -148,6 +150,7 @@ def contact_inverse_dynamics(
     projection: Projection | None = None,
     policy: str = "raise",
     solver: str = "daqp",
+    dt: float = 1e-3,
 ) -> ContactInverseDynamics:
     """The motor efforts for target accelerations on contacts that only push.
 
@@ -175,8 +178,8 @@ def contact_inverse_dynamics(
         Those that act now; an empty list in flight.
     limits : "model", Limits or None, optional
         ``"model"``: those of the mechanism, ``hc.limits_of(mech)``; a `Limits`; None: no limits.
-        Efforts and `speed_torque` are kept: limits of joints are left out of those of the
-        mechanism, and refused in a `Limits`.
+        Those of efforts are always kept. Those of joints are bounds of accelerations, as in
+        `limited_inverse_dynamics`, and softened where they cannot be kept.
     f_ext, efforts, partition, projection
         As in `inverse_dynamics`.
     policy : str, optional
@@ -186,6 +189,8 @@ def contact_inverse_dynamics(
     solver : str, optional
         ``"daqp"``, or ``"cvxpy"``: by Clarabel, slow. Residuals of each answer are checked; if they
         are too large the other solver is asked.
+    dt : float, optional
+        The tick over which limits of joints are kept, s.
 
     Returns
     -------
@@ -195,7 +200,7 @@ def contact_inverse_dynamics(
     ------
     InputError
         For wrong shapes, numbers that are not finite, unknown names, frames of the world, limits
-        of joints.
+        of position of joints that cannot be braked.
     LimitError
         With the policy "raise", if no motion and no efforts within limits keep the contacts. Its
         `names` are the contacts that would have to pull or slide, and the motors whose limits
@@ -211,7 +216,7 @@ def contact_inverse_dynamics(
     --------
     UnilateralContact : the contacts.
     inverse_dynamics : for bilateral contacts, as constraints of the mechanism.
-    limited_inverse_dynamics : limits of joints, without contacts.
+    limited_inverse_dynamics : without contacts.
 
     References
     ----------
@@ -230,10 +235,13 @@ def contact_inverse_dynamics(
     check_mechanism(mech)
     one_of("solver", solver, SOLVERS)
     one_of("policy", policy, CONTACT_POLICIES)
+    positive("dt", dt, "s")
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors; name some with actuated=")
     acting = checked_contacts(contacts)
-    bound = bound_limits(mech, effort_limits_of(mech, limits, "contact_inverse_dynamics"))
+    law = limits_beside_contacts(
+        mech, requested_limits(mech, limits, "contact_inverse_dynamics"), dt
+    )
     t = projection.terms.t if isinstance(projection, Projection) else 0.0
     P = shared_projection(mech, q, v, t, None, partition, projection, None)
     if P.k == 0:
@@ -241,14 +249,18 @@ def contact_inverse_dynamics(
     ground = contact_rows(P.kinematics, bound_contacts(mech, acting))
     tasks = _tasks(P, target)
     known = external_efforts(mech, P.kinematics, f_ext, efforts) + P.terms.F
-    bounds = effort_bounds(bound, mech.B.T @ P.v)
+    bounds = effort_bounds(law.bound, mech.B.T @ P.v)
     N, terms = reduced_terms(P, ground, tasks, known)
-    found = contact_solution(mech, terms, ground, bounds, policy, solver)
+    joints = None
+    if law.bound.names:
+        at = coordinates_at(mech, law.bound, P.q, P.v, t, P.kinematics)
+        joints = joint_rows(law, at, N, P.bias)
+    found = contact_solution(mech, terms, ground, bounds, policy, solver, joints)
     y = found.motion()
     a = P.bias + N @ y
     slip = terms.J @ y - terms.c if found.slipping else np.zeros(terms.c.size)
     certificate = contact_certificate(P, ground, a, found, slip, known, bounds)
-    names = active_conditions(mech, ground, found)
+    names = active_conditions(mech, ground, found, joints)
     return ContactInverseDynamics(
         found.u, a, _forces(P, ground, found.w), names, _slip(P, ground, slip), certificate
     )
@@ -289,19 +301,6 @@ def _slip(P: Projection, ground: ContactRows, slip: Vector) -> Mapping[str, Arra
     return MappingProxyType(
         {one.name: accelerations_of_points(P.kinematics, one, part) for one, part in parts}
     )
-
-
-def effort_limits_of(mech: Mechanism, given: Any, owner: str) -> Limits:
-    """The limits of motors in the argument `limits`."""
-    limits = requested_limits(mech, given, owner) or Limits()
-    joints = [x for x in ("velocity", "position", "acceleration") if getattr(limits, x) is not None]
-    if joints and not isinstance(given, str):
-        raise InputError(
-            f"{mech.name}: {owner} on contacts keeps limits of efforts; it cannot keep "
-            f"those of {' and '.join(joints)}: give Limits(effort=..., speed_torque=...) alone, "
-            'or "model", whose limits of joints are left out'
-        )
-    return Limits(effort=limits.effort, speed_torque=limits.speed_torque)
 
 
 def _tasks(P: Projection, target: Any) -> tuple[Array, Vector]:

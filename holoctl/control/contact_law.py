@@ -19,6 +19,7 @@ from scipy.optimize import linprog
 
 from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InconsistentError, LimitError, SingularityError
+from holoctl.control.contact_joints import JointRows
 from holoctl.control.contact_motion import (
     SAME_RANK,
     ContactMotion,
@@ -29,13 +30,15 @@ from holoctl.control.contact_motion import (
 from holoctl.control.contact_program import (
     OPTIMAL,
     ContactProgram,
+    by_clarabel,
     infeasibility_ray,
     program_around,
+    softened,
     solved_program,
 )
 from holoctl.control.contact_rows import ContactRows
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import Solver, by_daqp
+from holoctl.control.nearest_efforts import by_daqp
 from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
@@ -79,8 +82,9 @@ class ContactSolution(NamedTuple):
         Scaled wrenches.
     motion : function () -> (k,) array
         y.
-    multipliers : (c + nu,) array or None
-        Of cones and limits; None if motion and efforts are those of bilateral contacts.
+    multipliers : (c + nu + n,) array or None
+        Of cones, limits of motors and of joints; None if motion and efforts are those of bilateral
+        contacts.
     slipping : bool
         Whether contacts could not be kept.
     residual : float
@@ -110,7 +114,7 @@ def moment_unit(mech: Mechanism) -> float:
 
 def contact_solution(
     mech: Mechanism, r: ReducedTerms, ground: ContactRows, bounds: tuple[Vector, Vector],
-    policy: str = "raise", solver: str = "daqp",
+    policy: str = "raise", solver: str = "daqp", joints: JointRows | None = None,
 ) -> ContactSolution:  # fmt: skip
     """Solve the law.
 
@@ -125,6 +129,8 @@ def contact_solution(
         ``"raise"``, or ``"nearest"``: contacts slip where they cannot be kept.
     solver : str
         ``"daqp"`` or ``"cvxpy"``.
+    joints : JointRows, optional
+        Limits of joints; softened where they cannot be kept.
 
     Raises
     ------
@@ -149,9 +155,10 @@ def contact_solution(
     units = np.full(motion.Y.shape[1], moment)
     units[:nu] *= effort_scales(mech)[0]
     s = bilateral_unknowns(motion, units[:nu])
-    if _allowed(motion, ground, s, bounds):
+    moves = None if joints is None else motion.motions()
+    if _allowed(motion, ground, s, bounds, joints, moves):
         return _solution(motion, s, bounds, None, 0.0)
-    conditions = _conditions(motion.w0, motion.Y, ground, bounds, units, moment)
+    conditions = _conditions(motion.w0, motion.Y, ground, bounds, units, moment, joints, moves)
     scaled = _scaled(units[:nu], motion.Y, moment)
     if s.size > nu:  # other forces, the same motion
         C, lower, upper = conditions
@@ -160,27 +167,35 @@ def contact_solution(
             s[inner], units[inner], np.zeros((0, 0)), scaled[nu:, inner],
             (C[:, inner], lower - at, upper - at),
         )  # fmt: skip
-        found = solved_program(only, _daqp)
+        found = solved_program(only, by_daqp)
         if found is not None and found.residual <= OPTIMAL:
             s[inner] += units[inner] * found.d
             return _solution(motion, s, bounds, None, found.residual)
     program = program_around(s, units, motion.tasks, scaled, conditions)
-    order = (by_cvxpy, _daqp) if solver == "cvxpy" else (_daqp, by_cvxpy)
+    order = (by_cvxpy(), by_daqp) if solver == "cvxpy" else (by_daqp, by_clarabel)
     found = solved_program(program, *order)
+    if found is None and joints is not None:
+        found = solved_program(softened(program, joints.least.size), *order)
     if found is not None:
-        return _solution(motion, s + units * found.d, bounds, found.multipliers, found.residual)
+        s = s + units * found.d[: s.size]
+        return _solution(motion, s, bounds, found.multipliers, found.residual)
     if policy == "raise":
         _raise_infeasible(mech, ground, program)
-    return _slipping(mech, r, motion, ground, s, bounds)
+    return _slipping(mech, r, motion, ground, s, bounds, joints)
 
 
 def _allowed(
-    motion: ContactMotion, ground: ContactRows, s: Vector, bounds: tuple[Vector, Vector]
-) -> bool:
+    motion: ContactMotion, ground: ContactRows, s: Vector, bounds: tuple[Vector, Vector],
+    joints: JointRows | None, moves: tuple[Vector, Array] | None,
+) -> bool:  # fmt: skip
     """Whether the bilateral solution is within cones and limits."""
     u = s[: bounds[0].size]
     if (u < bounds[0]).any() or (u > bounds[1]).any():
         return False
+    if joints is not None and moves is not None:
+        a = joints.S.dot(moves[0] + moves[1].dot(u))
+        if (a < joints.least).any() or (a > joints.most).any():
+            return False
     return bool((ground.cone.dot(motion.wrenches(s)) <= ground.bound).all())
 
 
@@ -195,22 +210,25 @@ def _solution(
     )  # fmt: skip
 
 
-def _daqp() -> Solver:
-    return by_daqp
-
-
 def _conditions(
     w0: Vector, Y: Array, ground: ContactRows, bounds: tuple[Vector, Vector], units: Vector,
-    moment: float,
+    moment: float, joints: JointRows | None, moves: tuple[Vector, Array] | None,
 ) -> tuple[Array, Vector, Vector]:  # fmt: skip
-    """C, lower and upper by s, scaled: the cones, then the limits of motors; w = w0 + Y s."""
+    """C, lower and upper by s, scaled: the cones, then the limits of motors, then those of joints;
+    ``w = w0 + Y s``, and moves are y0 and Y_y of ``y = y0 + Y_y s``."""
     c, nu = ground.bound.size, bounds[0].size
-    C = np.zeros((c + nu, Y.shape[1]))
+    n = 0 if joints is None else joints.least.size
+    C, lower, upper = np.zeros((c + nu + n, Y.shape[1])), np.empty(c + nu + n), np.empty(c + nu + n)
     C[:c] = ground.cone @ Y / moment
     C[np.arange(c, c + nu), np.arange(nu)] = 1.0 / units[:nu]
-    room = (ground.bound - ground.cone @ w0) / moment
-    lower = np.concatenate([np.full(c, -np.inf), bounds[0] / units[:nu]])
-    return C, lower, np.concatenate([room, bounds[1] / units[:nu]])
+    lower[:c], upper[:c] = -np.inf, (ground.bound - ground.cone @ w0) / moment
+    lower[c : c + nu], upper[c : c + nu] = bounds[0] / units[:nu], bounds[1] / units[:nu]
+    if joints is not None and moves is not None:
+        here = joints.S @ moves[0]
+        C[c + nu :, : moves[1].shape[1]] = joints.S @ moves[1] / STANDARD_GRAVITY
+        lower[c + nu :] = (joints.least - here) / STANDARD_GRAVITY
+        upper[c + nu :] = (joints.most - here) / STANDARD_GRAVITY
+    return C, lower, upper
 
 
 def _scaled(of_motors: Vector, Y: Array, moment: float) -> Array:
@@ -223,7 +241,7 @@ def _scaled(of_motors: Vector, Y: Array, moment: float) -> Array:
 
 def _slipping(
     mech: Mechanism, r: ReducedTerms, motion: ContactMotion, ground: ContactRows, s: Vector,
-    bounds: tuple[Vector, Vector],
+    bounds: tuple[Vector, Vector], joints: JointRows | None,
 ) -> ContactSolution:  # fmt: skip
     """The motion whose contacts slip least; u and all of w are unknowns."""
     nu, m, moment = mech.nu, r.c.size, moment_unit(mech)
@@ -237,17 +255,22 @@ def _slipping(
     q, sizes, _ = np.linalg.svd(J.T, full_matrices=False)
     kept = q[:, sizes > SAME_RANK * sizes.max(initial=0.0)].T
     Y = np.hstack([np.zeros((m, nu)), np.eye(m)])
+    y = lapack.dtrtrs(motion.L, x, lower=1, trans=1)[0]
+    moves = -y[:, -1], y[:, :-1]
     program = program_around(
         first, units, T @ x[:, :-1], _scaled(units[:nu], Y, moment),
-        _conditions(np.zeros(m), Y, ground, bounds, units, moment), slip=kept @ x[:, :-1],
+        _conditions(np.zeros(m), Y, ground, bounds, units, moment, joints, moves),
+        slip=kept @ x[:, :-1],
     )  # fmt: skip
-    found = solved_program(program, _daqp, by_cvxpy)
+    if joints is not None:
+        program = softened(program, joints.least.size)
+    found = solved_program(program, by_daqp, by_clarabel)
     if found is None:
         _raise_infeasible(mech, ground, program)
-    s = first + units * found.d
-    y = lapack.dtrtrs(motion.L, x[:, :-1] @ s - x[:, -1], lower=1, trans=1)[0]
+    s = first + units * found.d[: first.size]
+    caused = moves[0] + moves[1] @ s
     return ContactSolution(
-        np.clip(s[:nu], *bounds), s[nu:], lambda: y, found.multipliers, True, found.residual,
+        np.clip(s[:nu], *bounds), s[nu:], lambda: caused, found.multipliers, True, found.residual,
         motion.condition,
     )  # fmt: skip
 
@@ -256,14 +279,17 @@ def _slipping(
 
 
 def active_conditions(
-    mech: Mechanism, ground: ContactRows, solution: ContactSolution
-) -> tuple[str, ...]:
-    """The names of active conditions: motors, then contacts."""
+    mech: Mechanism, ground: ContactRows, solution: ContactSolution,
+    joints: JointRows | None = None,
+) -> tuple[str, ...]:  # fmt: skip
+    """The names of active conditions: motors, then contacts, then joints."""
     if solution.multipliers is None:
         return ()
     sizes = np.abs(solution.multipliers)
     acting = sizes > ACTIVE * float(sizes.max(initial=0.0))
-    names = [name for name, on in zip(mech.actuator_names, acting[-mech.nu :], strict=True) if on]
+    c, nu = ground.bound.size, mech.nu
+    motors = acting[c : c + nu]
+    names = [name for name, on in zip(mech.actuator_names, motors, strict=True) if on]
     gaps, at = (ground.bound - ground.cone @ solution.w) / moment_unit(mech), 0
     for contact in ground.contacts:
         rows = range(at, at := at + len(contact.kinds))
@@ -280,6 +306,8 @@ def active_conditions(
         if "lifts" in found and len(empty) < len(loads):
             found = (found - {"lifts"}) | {"tips"}
         names += [f"{contact.name}.{kind}" for kind in sorted(found)]
+    if joints is not None:
+        names += joints.names(np.where(acting, solution.multipliers, 0.0)[c + nu :])
     return tuple(names)
 
 
@@ -293,7 +321,8 @@ _MEANING = {
 
 def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProgram) -> NoReturn:
     """Raise the error of a program without solution."""
-    ray = infeasibility_ray(program)
+    hard = ground.bound.size + mech.nu  # limits of joints are softened
+    ray = infeasibility_ray(ContactProgram(program.H, *(x[:hard] for x in program[1:])))
     if ray is None:
         raise InconsistentError(
             f"{mech.name}: no solver found efforts on these contacts, and none proved that there "

@@ -93,10 +93,21 @@ class ContactMotion(NamedTuple):
     def motion(self, s: Vector) -> Vector:
         """y."""
         z = self.A2.dot(s[: self.A2.shape[1]]) - self.g2
-        x = np.concatenate([self.xi, z])[:, None]
+        return self._from_z(np.concatenate([self.xi, z])[:, None])[:, 0]
+
+    def motions(self) -> tuple[Vector, Array]:
+        """y0 (k,) and Y_y (k, nu): ``y = y0 + Y_y u``."""
+        rank, nu = self.xi.size, self.A2.shape[1]
+        columns = np.zeros((rank + self.g2.size, nu + 1))
+        columns[:rank, 0], columns[rank:, 0], columns[rank:, 1:] = self.xi, -self.g2, self.A2
+        y = self._from_z(columns)
+        return y[:, 0], y[:, 1:]
+
+    def _from_z(self, x: Array) -> Array:
+        """y of (xi, z)."""
         if self.Q is not None:
-            x, _, _ = lapack.dormqr("L", "N", *self.Q, x, 64)
-        return np.asarray(lapack.dtrtrs(self.L, x[:, 0], lower=1, trans=1)[0])
+            x, _, _ = lapack.dormqr("L", "N", *self.Q, x, 64 * x.shape[1])
+        return np.asarray(lapack.dtrtrs(self.L, x, lower=1, trans=1)[0])
 
 
 def contact_motion(r: ReducedTerms) -> ContactMotion | None:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted, suggestion
-from holoctl.base.errors import InputError
+from holoctl.base.errors import InconsistentError, InputError
 from holoctl.constraints.wrench_rows import stacked
-from holoctl.control.contact_inverse_dynamics import effort_limits_of, reduced_terms
+from holoctl.control.contact_inverse_dynamics import reduced_terms
+from holoctl.control.contact_joints import JointRows, joint_rows, limits_beside_contacts
 from holoctl.control.contact_law import ContactSolution, active_conditions, contact_solution
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
@@ -30,19 +32,21 @@ from holoctl.control.contact_rows import (
     contact_rows,
 )
 from holoctl.control.effort_bounds import effort_bounds
+from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
+from holoctl.dynamics.certificate import off_rows
 from holoctl.dynamics.tick.constraints_and_tree import TickState, numeric_constraints, numeric_tree
 from holoctl.dynamics.tick.inverse_tick import PASSIVE_DOUBT
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.dynamics.tick.thread_workspace import in_own_workspace
-from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.checks import check_state
+from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import Projection, projection_of
 from holoctl.rows.constraint_residuals import constraint_residuals
-from holoctl.rows.state_limits import StateLimits
+from holoctl.rows.state_limits import StateLimits, check_solution
 from holoctl.rows.terms import check_finite, terms_at
 from holoctl.rows.tick.fast_rows import Beside, why_not
 from holoctl.tree.live_motion import LiveMotion, add_vector, live_motion
@@ -87,8 +91,30 @@ def motor_rows(mech: Mechanism) -> WeightedRows:
     )
 
 
-Reduce = Callable[[Vector, Vector, float, Vector | None, Any], ReducedTerms | None]
-"""reduce(q, v, t, known, target): the reduced terms, or None if the general path must be used."""
+class HereOnContacts(NamedTuple):
+    """What the law needs at a state.
+
+    Attributes
+    ----------
+    terms : ReducedTerms
+    ground : ContactRows
+    joints : JointRows or None
+    keeps : function (y) -> bool, or None
+        Whether a motion satisfies the redundant rows too; the general path raises an error. None
+        without redundant rows.
+    """
+
+    terms: ReducedTerms
+    ground: ContactRows
+    joints: JointRows | None
+    keeps: Callable[[Vector], bool] | None
+
+
+Reduce = Callable[[Vector, Vector, float, Vector | None, Any], HereOnContacts | None]
+"""reduce(q, v, t, known, target); None if the general path must be used."""
+
+CERTAIN = 1e-6
+"""The largest residual of the conditions of optimality with which efforts are given."""
 
 
 class ContactLimiting(NamedTuple):
@@ -97,11 +123,12 @@ class ContactLimiting(NamedTuple):
     mech: Mechanism
     ground: ContactRows
     found: ContactSolution
+    joints: JointRows | None
 
     @property
     def saturated(self) -> tuple[str, ...]:
         """Motors and contacts, as in `ContactInverseDynamics`."""
-        return active_conditions(self.mech, self.ground, self.found)
+        return active_conditions(self.mech, self.ground, self.found, self.joints)
 
     @property
     def softened(self) -> tuple[str, ...]:
@@ -126,8 +153,8 @@ class ContactPaths:
         Those that act.
     limits : StateLimits
         Of the closure and velocity errors of a state.
-    bound : BoundLimits
-        Of efforts.
+    law : LimitsLaw
+        The limits of motors and joints.
     policy : str
         ``"raise"`` or ``"nearest"``.
     tasks : WeightedRows
@@ -137,7 +164,7 @@ class ContactPaths:
     partition: Partition
     contacts: tuple[BoundContact, ...]
     limits: StateLimits
-    bound: BoundLimits
+    law: LimitsLaw
     policy: str
     tasks: WeightedRows
     _local: threading.local = field(init=False, repr=False, default_factory=threading.local)
@@ -173,18 +200,32 @@ class ContactPaths:
         known: Vector | None,
     ) -> Vector:  # fmt: skip
         """See `Paths`. Friction of the mechanism is evaluated at v."""
-        reduced = in_own_workspace(self._local, self._prepared, q, v, t, known, target)
-        if reduced is None or not finite(reduced.g):
-            ground, reduced = self._in_general(q, v, t, known, target)
-        else:
-            ground = self._local.ground
-        rates_of_motors = self.mech.B.T.dot(v)
-        bounds = effort_bounds(self.bound, rates_of_motors)
-        found = contact_solution(self.mech, reduced, ground, bounds, self.policy)
-        self._local.last = ContactLimiting(self.mech, ground, found)
-        if not finite(found.u):
+        here = in_own_workspace(self._local, self._prepared, q, v, t, known, target)
+        found = None
+        if here is not None and finite(here.terms.g):
+            found = self._solved(here, v)
+        if found is None:
+            found = self._solved(self._in_general(q, v, t, known, target), v)
+        if found is None or not finite(found.u):
             raise InputError("the torque is not finite: an input or the model is out of range")
+        if not found.residual <= CERTAIN:
+            raise InconsistentError(
+                f"{self.mech.name}: the efforts on these contacts are not certain: the conditions "
+                f"of optimality are met to {found.residual:.1e} only",
+                residual=found.residual,
+            )
         return found.u
+
+    def _solved(self, here: HereOnContacts, v: Vector) -> ContactSolution | None:
+        """The solution; None if its motion does not satisfy the redundant rows."""
+        bounds = effort_bounds(self.law.bound, self.mech.B.T.dot(v))
+        found = contact_solution(
+            self.mech, here.terms, here.ground, bounds, self.policy, joints=here.joints
+        )
+        if here.keeps is not None and not here.keeps(found.motion()):
+            return None
+        self._local.last = ContactLimiting(self.mech, here.ground, found, here.joints)
+        return found
 
     def last(self) -> None:
         """See `Paths`: there are no further results."""
@@ -196,16 +237,31 @@ class ContactPaths:
 
     def _in_general(
         self, q: Vector, v: Vector, t: float, known: Vector | None, target: Any
-    ) -> tuple[ContactRows, ReducedTerms]:
+    ) -> HereOnContacts:
         q, v, t = check_state(self.mech, q, v, t)
         T = terms_at(self.mech, q, v, t)
         check_finite(T)
-        self.limits.check(self.mech.name, *constraint_residuals(T))
+        off = constraint_residuals(T)
+        self.limits.check(self.mech.name, *off)
         P = projection_of(T, self.partition)
         ground = contact_rows(P.kinematics, self.contacts)
         tasks = self.tasks.at(P, target)
         efforts = T.F if known is None else T.F + known
-        return ground, reduced_terms(P, ground, tasks, efforts)[1]
+        N, terms = reduced_terms(P, ground, tasks, efforts)
+        allowed = T.stiffness * self.partition.tolerance
+
+        def keeps(y: Vector) -> bool:
+            broken = off_rows(T, P.bias + N @ y)
+            check_solution(self.mech.name, *off, broken, 0.0, P.condition, allowed)
+            return True
+
+        return HereOnContacts(terms, ground, self._joints(P.q, P.v, t, N, P.bias), keeps)
+
+    def _joints(self, q: Vector, v: Vector, t: float, N: Array, a0: Vector) -> JointRows | None:
+        law = self.law
+        if not law.bound.names:
+            return None
+        return joint_rows(law, coordinates_at(self.mech, law.bound, q, v, t), N, a0)
 
     def _prepared(self) -> Reduce | None:
         """The tick of this thread; None if only the general path can be used."""
@@ -225,14 +281,14 @@ class ContactPaths:
         K = numeric_constraints(mech, part, split, here, False, None, "project")
         tree = numeric_tree(mech, split.data, motion, here)
         flat, rest, BT = _tilts(self.contacts, motion), np.zeros(k), np.ascontiguousarray(mech.B.T)
-        still = np.zeros((0, k)), np.zeros(0)
-        self._local.ground = ContactRows(
+        still, kept_by = (np.zeros((0, k)), np.zeros(0)), split.kept_by
+        ground = ContactRows(
             self.contacts, np.zeros((0, nv)), np.zeros(0), *cones(self.contacts), scale
         )
 
         def reduce(
             q: Vector, v: Vector, t: float, known: Vector | None, target: Any
-        ) -> ReducedTerms | None:
+        ) -> HereOnContacts | None:
             if not split.constrain(q, v, t):
                 return None
             here.at(q, v, t, known)
@@ -249,7 +305,11 @@ class ContactPaths:
             tree.cholesky(W)
             if here.doubtful:
                 return None
-            return ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
+            terms = ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
+            keeps = None
+            if kept_by is not None:
+                keeps = partial(_kept, kept_by, v, N, a0)
+            return HereOnContacts(terms, ground, self._joints(q, v, t, N, a0), keeps)
 
         return reduce
 
@@ -262,8 +322,8 @@ def contact_paths(
     Raises
     ------
     InputError
-        For contacts as `contact_inverse_dynamics`, for limits of joints, and for options that
-        contacts exclude.
+        For contacts and limits as `contact_inverse_dynamics`, and for options that contacts
+        exclude.
     """
     mech = prepared.mech
     for name, excluded in (
@@ -277,10 +337,10 @@ def contact_paths(
     ):
         if excluded:
             raise InputError(f"{mech.name}: {name}: not together with contacts")
-    bound = bound_limits(mech, effort_limits_of(mech, options.limits, "a controller"))
+    law = limits_beside_contacts(mech, options.limits, options.dt)
     standing = bound_contacts(mech, checked_contacts(options.contacts))
     return ContactPaths(
-        mech, prepared.partition, standing, prepared.limits, bound, options.policy, tasks
+        mech, prepared.partition, standing, prepared.limits, law, options.policy, tasks
     )
 
 
@@ -297,6 +357,12 @@ def acting(standing: ContactPaths | None, names: Any) -> ContactPaths | None:
     if names is not None:
         raise InputError("active: this controller has no contacts; give it contacts=")
     return None
+
+
+def _kept(
+    kept_by: Callable[[Vector, Vector], bool], v: Vector, N: Array, a0: Vector, y: Vector
+) -> bool:
+    return kept_by(v, a0 + N.dot(y))
 
 
 def _tilts(contacts: Sequence[BoundContact], motion: LiveMotion) -> Callable[[], None]:

@@ -14,6 +14,8 @@ exists, with the bounds of C d,
 
 (Farkas). Its largest entries name the conditions that exclude each other.
 
+Rows of limits of joints are softened, by slacks with the weight SOFT, where they cannot be kept.
+
 Where contacts may slip ("nearest"), w are unknowns too, and the motion is x = A* u + J*' w - g*:
 
     min SLIP / 2 |Q1' x - xi|^2 + 1/2 |T* x - t|^2 + REGULAR / 2 |d|^2        s = (u, w)
@@ -26,12 +28,13 @@ docs/derivations-control.md, "Unilateral contacts".
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import linprog
+from scipy.sparse import csc_array
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
@@ -41,8 +44,10 @@ __all__ = [
     "OPTIMAL",
     "ContactProgram",
     "Optimum",
+    "by_clarabel",
     "infeasibility_ray",
     "program_around",
+    "softened",
     "solved_program",
 ]
 
@@ -51,6 +56,9 @@ CONTACT_REGULAR = 1e-6
 
 SLIP = 1e4
 """Weight of the slip of contacts, relative likewise."""
+
+SOFT = 1e3
+"""Weight of the slack of limits of joints, relative likewise."""
 
 OPTIMAL = 1e-8
 """Largest residual of the conditions of optimality, scaled."""
@@ -64,6 +72,12 @@ RAY_CLEAR = 1e-9
 RAY_EXACT = 1e-3
 """Largest residual of a ray, relative to the violation that it proves: it then excludes all
 unknowns up to some hundred times their units."""
+
+CLARABEL_GAP = 1e-12
+"""The tolerance of Clarabel for its gap and feasibility."""
+
+ACTIVE_FOR_CLARABEL = 1e-9
+"""Multipliers that Clarabel leaves below this, relative to the largest, are zero."""
 
 CONSTANT_ROW = 1e-12
 """A condition that no unknown changes by more than this is constant."""
@@ -145,24 +159,54 @@ def optimality(p: ContactProgram, d: Vector, y: Vector) -> float:
     return max(largest(gradient + force), largest(at_upper), largest(at_lower)) / size
 
 
-def solved_program(p: ContactProgram, *solvers: Callable[[], Solver]) -> Optimum | None:
-    """The optimum; None if each solver finds none, or calls the program infeasible.
+def softened(p: ContactProgram, rows: int) -> ContactProgram:
+    """The program with slacks for its last rows; they follow the unknowns."""
+    (c, n), at = p.C.shape, np.arange(rows)
+    H, C = np.zeros((n + rows, n + rows)), np.zeros((c, n + rows))
+    H[:n, :n], C[:, :n] = p.H, p.C
+    H[n + at, n + at], C[c - rows + at, n + at] = SOFT, 1.0
+    return ContactProgram(H, C, p.lower, p.upper)
 
-    Each is made when it is asked: the next one where the residuals of the last are too large.
-    """
+
+def solved_program(p: ContactProgram, *solvers: Solver) -> Optimum | None:
+    """The optimum; None if each solver finds none, or calls the program infeasible. The next one
+    is asked where the residuals of the last are too large."""
     n = p.H.shape[0]
     if p.violation(np.zeros(n)) == 0.0:
         return Optimum(np.zeros(n), np.zeros(p.lower.size), 0.0)
     if n == 0:
         return None
     best: Optimum | None = None
-    for make in solvers:
-        found = _by(make(), p)
+    for solver in solvers:
+        found = _by(solver, p)
         if found is not None and (best is None or found.residual < best.residual):
             best = found
         if best is not None and best.residual <= OPTIMAL:
             break
     return best
+
+
+def by_clarabel(program: EffortsQP) -> Nearest | None:
+    """The solution by Clarabel, an interior-point method; None if it finds none."""
+    clarabel: Any = import_module("clarabel")
+    H, _, _, _, Y, lower, upper = program
+    above, below = np.flatnonzero(upper < np.inf), np.flatnonzero(lower > -np.inf)
+    A = csc_array(np.concatenate([Y[above], -Y[below]]))
+    b = np.concatenate([upper[above], -lower[below]])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL_GAP
+    cones = [clarabel.NonnegativeConeT(b.size)]
+    zero = np.zeros(H.shape[0])
+    found = clarabel.DefaultSolver(csc_array(np.triu(H)), zero, A, b, cones, settings).solve()
+    if str(found.status) not in ("Solved", "AlmostSolved"):
+        return None
+    z = np.array(found.z)
+    z[z <= ACTIVE_FOR_CLARABEL * max(1.0, float(z.max(initial=0.0)))] = 0.0
+    multipliers = np.zeros(zero.size + lower.size)
+    multipliers[zero.size + above] += z[: above.size]
+    multipliers[zero.size + below] -= z[above.size :]
+    return Nearest(np.array(found.x), multipliers, False)
 
 
 def _by(solver: Solver, p: ContactProgram) -> Optimum | None:

@@ -191,6 +191,68 @@ def test_a_gripper_holds_a_box_by_friction():
     assert lifted.torque(q, v, q[:2], [0, 0], [0, 0])[0] == pytest.approx(least, rel=1e-6)
 
 
+# ---------------------------------------------------------------------------- limits of joints
+
+
+@pytest.mark.parametrize("name", ["leg", "biped"])
+def test_limits_of_joints_are_kept_beside_cones(name):
+    case, rng, acted = standing(name), np.random.default_rng(4), 0
+    motors = case.mech.actuator_names
+    limits = hc.Limits(effort=case.effort, acceleration=dict.fromkeys(motors, 2.0))
+    ctl = hc.ComputedTorque(
+        case.mech, 0.0, 0.0, limits=limits, contacts=case.contacts, partition=case.part
+    )
+    for _ in range(8):
+        q, v = case.state(rng, speed=0.0)
+        target = 10.0 * rng.normal(size=case.mech.nu)
+        found = case.solved(q, v, target, limits)
+        assert found.certificate.ok
+        assert abs(case.mech.B.T @ found.a).max() <= 2.0 + 1e-6
+        acted += any(x.endswith(".acceleration") for x in found.saturated)
+        u = commanded(ctl, q, v, target)
+        assert abs(u - found.u).max() < 1e-9 * (1.0 + abs(found.u).max())
+    assert acted > 4
+
+
+def test_limits_of_joints_that_cannot_be_kept_are_softened():
+    """Motors that are too weak to hold the leg: it sinks, as slowly as they can."""
+    case = standing("leg")
+    q, v = case.state(np.random.default_rng(4), speed=0.0)
+    motors = case.mech.actuator_names
+    slow = dict.fromkeys(motors, 1e-3)
+    found = case.solved(q, v, np.zeros(4), hc.Limits(effort=3.0, acceleration=slow))
+    assert found.certificate.ok
+    assert any(x.endswith(".acceleration") for x in found.saturated)
+    assert set(found.saturated) & set(motors)
+    softly = abs(case.mech.B.T @ found.a).max()
+    assert softly > 0.1
+    free = case.solved(q, v, np.zeros(4), hc.Limits(effort=3.0))
+    assert softly <= abs(case.mech.B.T @ free.a).max() * (1.0 + 1e-3)
+
+
+def test_a_joint_stops_at_its_limit_while_the_robot_squats():
+    case = standing("biped")
+    q, v = hc.assemble(case.held)
+    home = case.mech.motor_positions(q)
+    deeper = home + 0.4 * np.tile([0.0, 0.0, -1.0, 1.5, -0.5, 0.0], 2)
+    hips = ("hip_left", "hip_right")
+    low = float(q[case.mech.model.joints[case.mech.model.getJointId("hip_left")].idx_q]) - 0.1
+    seen = {}
+    for kept in False, True:
+        more = {"position": dict.fromkeys(hips, (low, 2.0))} if kept else {}
+        ctl = hc.ComputedTorque(
+            case.mech, 100.0, 20.0, limits=hc.Limits(effort=case.effort, **more),
+            contacts=case.contacts, partition=case.part, dt=0.002,
+        )  # fmt: skip
+        track = ctl.track(lambda t: (deeper, np.zeros(12), np.zeros(12)))
+        run = hc.simulate(case.held, track, q, v, 0.5, frequency=500.0)
+        at = [case.mech.model.joints[case.mech.model.getJointId(x)].idx_q for x in hips]
+        seen[kept] = run.q[:, at].min()
+    assert seen[False] < low - 0.02
+    assert seen[True] > low - 1e-4
+    assert seen[True] < low + 0.02
+
+
 # ------------------------------------------------------------------------------------- tasks
 
 
@@ -254,7 +316,7 @@ def test_a_biped_squats_within_its_cones():
         ({"ki": 1.0}, "integral"),
         ({"weights": np.ones(4)}, "weights"),
         ({"margin": 0.1}, "margin"),
-        ({"limits": hc.Limits(velocity=1.0)}, "velocity"),
+        ({"limits": hc.Limits(velocity={"no": 1.0})}, "no"),
         ({"contacts": [hc.UnilateralContact("sloe")]}, "did you mean 'sole'"),
         ({"contacts": "sole"}, "hc.UnilateralContact"),
     ],

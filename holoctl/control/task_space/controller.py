@@ -221,8 +221,7 @@ def _check_finite(wanted: Sequence[ReferenceMotion]) -> None:
 
 
 class LoopOptions(NamedTuple):
-    """The common options of all laws of tasks; see `TaskSpaceControl`. An `Impedance` has no
-    contacts."""
+    """The common options of all laws of tasks; see `TaskSpaceControl`."""
 
     partition: Partition | None
     at_singular: str
