@@ -187,7 +187,7 @@ def _contract(lib: Library) -> dict[str, object]:
 def _limits_table(lib: Library) -> str:
     laws = lib.laws
     if laws.standing is not None:
-        return efforts_table(lib.E.mech, laws.standing.paths.bound)
+        return efforts_table(lib.E.mech, laws.standing.paths.law.bound)
     return "" if laws.limits is None else limits_table(laws.limits)
 
 
@@ -218,7 +218,8 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
             shared[f"{found.function.name()}_shared"] = made.shared
     functions += [] if laws.task is None or limits is not None else [laws.task.function]
     if laws.standing is not None:
-        functions = [laws.errors, laws.standing.terms, laws.standing.of_tasks, laws.matrix]
+        standing = laws.standing
+        functions = [laws.errors, standing.terms, standing.of_tasks, standing.broken, laws.matrix]
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
     noise = f"c->closure + c->velocity_residual / {number(earlier(E))}"

@@ -63,7 +63,7 @@ def in_header(sentences: Sequence[str]) -> str:
 def _bound(laws: Laws) -> BoundLimits | None:
     """The limits that are kept."""
     if laws.standing is not None:
-        return laws.standing.paths.bound
+        return laws.standing.paths.law.bound
     return None if laws.limits is None else laws.limits.bound
 
 

@@ -26,7 +26,7 @@ def test_values(
     }  # fmt: skip
     rest = [0.0] * E.mech.nu
     bound = None if laws.limits is None else laws.limits.bound
-    bound = bound if laws.standing is None else laws.standing.paths.bound
+    bound = bound if laws.standing is None else laws.standing.paths.law.bound
     if bound is not None:
         known |= {"effort_least": bound.effort[0], "effort_most": bound.effort[1]}
         rest = least_efforts(bound).tolist()

@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array, Vector
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.codegen.c_text import comment, number
 from holoctl.codegen.contacts_c import ContactSizes, contact_values
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.contact_terms import contact_terms, motor_rows, rows_of_tasks
+from holoctl.codegen.laws.contact_terms import (
+    broken_function,
+    contact_terms,
+    motor_rows,
+    rows_of_tasks,
+)
+from holoctl.codegen.laws.residuals import left_out_rows
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size, reference_value
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
@@ -49,6 +55,9 @@ class StandingExport:
         See `contact_terms`.
     of_tasks : ``task_terms(q, v, value, rate, acceleration[, t])``, or None
         Of a controller of tasks.
+    broken : ``broken(q, v, y[, t]) -> kept, size``, or None
+        The residual of a motion in all rows, and what it is compared with; None without redundant
+        rows.
     subject : TaskSubject or None
         That controller.
     """
@@ -56,6 +65,7 @@ class StandingExport:
     paths: ContactPaths
     terms: Any
     of_tasks: Any
+    broken: Any
     subject: TaskSubject | None
 
     @property
@@ -82,11 +92,7 @@ def standing_export(
     paths = subject.own.standing if subject is not None else getattr(controller, "_standing", None)
     if paths is None:
         return None
-    if len(paths.contacts) > MOST_CONTACTS:
-        raise InputError(
-            f"{E.mech.name}: exported C has a bit for each contact, {MOST_CONTACTS} at most; got "
-            f"{len(paths.contacts)}"
-        )
+    _check(E, paths)
     rows, asked, count = motor_rows(E), None, E.mech.nu
     if subject is not None:
         asked = rows_of_tasks(E, subject.own.law, subject.held)
@@ -95,8 +101,25 @@ def standing_export(
         replace(paths, tasks=rows_in_numbers(E.mech)),
         contact_terms(E, paths, rows, "terms", count, timed),
         None if asked is None else contact_terms(E, paths, asked, "task_terms", count, timed),
+        broken_function(E, timed) if left_out_rows(E).size else None,
         subject,
     )
+
+
+def _check(E: Expressions, paths: ContactPaths) -> None:
+    """Raise `InputError` for what C on contacts does not have."""
+    name = E.mech.name
+    if len(paths.contacts) > MOST_CONTACTS:
+        raise InputError(
+            f"{name}: exported C has a bit for each contact, {MOST_CONTACTS} at most; got "
+            f"{len(paths.contacts)}"
+        )
+    if paths.law.bound.names:
+        raise InputError(
+            f"{name}: exported C keeps limits of efforts on contacts, not those of joints "
+            f"({listing(paths.law.bound.names, 6)}): give the controller limits="
+            "hc.Limits(effort=..., speed_torque=...)"
+        )
 
 
 def standing_values(
@@ -106,13 +129,13 @@ def standing_values(
     paths, terms = standing.paths, standing.terms
     size = {terms.name_out(i): terms.numel_out(i) for i in range(terms.n_out())}
     given = contact_values(
-        E.mech, paths.contacts, paths.bound,
+        E.mech, paths.contacts, paths.law.bound,
         ContactSizes(E.partition.independent.size, size["wanted"], _dependent(E, standing, timed)),
         paths.policy, prefix,
     )  # fmt: skip
     count = len(paths.contacts)
     given |= {
-        "flat": number(float(np.cos(TILT))), "every_contact": f"{(1 << count) - 1}UL",
+        "redundant": standing.broken is not None, "flat": number(float(np.cos(TILT))), "every_contact": f"{(1 << count) - 1}UL",
         "contacts_table": contacts_table(paths.contacts), "contacts_or_one": max(count, 1),
     }  # fmt: skip
     if standing.subject is not None:

@@ -19,7 +19,7 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.computed_torque import errors_function
 from holoctl.codegen.laws.constraints_and_tree import SymbolicTree, free_constraints
-from holoctl.codegen.laws.residuals import measures
+from holoctl.codegen.laws.residuals import broken_rows, measures
 from holoctl.codegen.laws.task_rows import reference_size, shown, task_rows
 from holoctl.codegen.matrices import column, dense, total
 from holoctl.control.contact_paths import ContactPaths
@@ -28,7 +28,14 @@ from holoctl.control.task_space.law import TaskLaw
 from holoctl.control.task_space.tasks_on_contacts import POSTURE, row_factor
 from holoctl.dynamics.actuation import effort_scales
 
-__all__ = ["RESULTS", "Rows", "contact_terms", "motor_rows", "rows_of_tasks"]
+__all__ = [
+    "RESULTS",
+    "Rows",
+    "broken_function",
+    "contact_terms",
+    "motor_rows",
+    "rows_of_tasks",
+]
 
 RESULTS = ("W", "Z", "c", "wanted", "tilt", "rates", "guard", "closed", "moved", "speed")
 """The outputs of a function of terms."""
@@ -137,6 +144,19 @@ def contact_terms(
     return ca.Function(
         name, [E.q, E.v, *rows.symbols, *t], [ca.densify(x) for x in found],
         ["q", "v", *rows.names, *label], list(RESULTS),
+    )  # fmt: skip
+
+
+def broken_function(E: Expressions, timed: bool) -> Any:
+    """``broken(q, v, y[, t]) -> kept, size``: the residual of the motion ``a = N y + a0`` in the kept
+    and the redundant rows, and what it is compared with."""
+    ca, K = casadi_module(), free_constraints(E)
+    y = ca.SX.sym("y", K.unit.size)
+    kept, redundant, size = broken_rows(E, K.motion(y))
+    t, label = ([E.t], ["t"]) if timed else ([], [])
+    return ca.Function(
+        "broken", [E.q, E.v, y, *t], [ca.densify(column([*kept, *redundant])), size],
+        ["q", "v", "y", *label], ["kept", "size"],
     )  # fmt: skip
 
 
