@@ -26,6 +26,7 @@ void forget(void) {{ c.contacts.last[0] = 0; {slip} }}
 int steps(void) {{ return c.steps; }}
 double slip(void) {{ return c.slip; }}
 const double *forces(void) {{ return c.force; }}
+const double *motion(void) {{ return {motion}; }}
 int torque(const double *q, const double *v, const double *x, const double *y, const double *z,
     double *u) {{ return {P}_torque(&c, q, v, x, y, z, u); }}
 int inverse(const double *q, const double *v, const double *target, double *u) {{
@@ -42,14 +43,16 @@ class OnContacts:
             self.paths = hc.export_c(controller, folder, name="robot")
         self.header = self.paths[0].read_text()
         slip = "c.contacts.last_slip[0] = 0;" if "last_slip" in self.header else ""
-        text = AROUND.format(P="holoctl_robot", slip=slip)
+        motion = "c.contacts.y" if "broken(" in self.paths[1].read_text() else "0"
+        text = AROUND.format(P="holoctl_robot", slip=slip, motion=motion)
         source, made = folder / "around.c", folder / "around.so"
         source.write_text(text)
-        run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", source, "-o", made, "-lm")
+        run(compilers()[0], *STRICT, "-O0", "-fPIC", "-shared", source, "-o", made, "-lm")
         self.nu, self.library = controller.mech.nu, ctypes.CDLL(str(made))
         self.library.slip.restype = ctypes.c_double
         self.library.words.restype = ctypes.c_char_p
-        self.library.forces.restype = ctypes.POINTER(ctypes.c_double)
+        for name in "forces", "motion":
+            getattr(self.library, name).restype = ctypes.POINTER(ctypes.c_double)
         self.rows = int(re.search(r"double force\[(\d+)\]", self.header)[1])
         assert self.library.start() == 0
 
@@ -75,6 +78,10 @@ class OnContacts:
     def slip(self):
         """Of the last tick."""
         return self.library.slip()
+
+    def motion(self, k):
+        """That of the last tick, k numbers, where redundant rows are checked."""
+        return np.array(self.library.motion()[:k])
 
     @property
     def forces(self):
