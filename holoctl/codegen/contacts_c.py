@@ -1,7 +1,7 @@
 """C of contacts that only push: their numbers, and the law around the terms of a state.
 
-The template is `templates/contacts.c.in`, around the active set of `templates/nearest.c.in`. NU must
-be defined before it. Its oracle is control/contact_law.py.
+The template is `templates/contacts.c.in`, around the active set of `templates/nearest.c.in`. NU
+must be defined before it. Its oracle is control/contact_law.py.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def contact_values(
     mech: Mechanism, contacts: Sequence[BoundContact], bound: BoundLimits, sizes: ContactSizes,
     policy: str, prefix: str,
 ) -> dict[str, object]:  # fmt: skip
-    """The values of the templates contacts.c and contacts_memory.h: of the law of these contacts, within
-    the limits of efforts in `bound`."""
+    """The values of the templates contacts.c and contacts_memory.h: of the law of these contacts,
+    within the limits of efforts in `bound`."""
     nu, moment = mech.nu, moment_unit(mech)
     row_of = np.cumsum([0, *(one.scale.size for one in contacts)], dtype=int)
     cone_of = np.cumsum([0, *(one.bound.size for one in contacts)], dtype=int)
@@ -74,16 +74,15 @@ def contact_values(
         effort_unit=moment * effort_scales(mech)[0],
     )  # fmt: skip
     return {
-        "P": prefix, "slipping": slipping, "with_free": nu + free, "slip_weight": number(SLIP),
-        "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
-        "room": max(unknowns, sizes.tasks if slipping else 0) * unknowns,
-        "contacts": len(contacts), "tasks": sizes.tasks,
-        "motions": sizes.motions, "free": free, "unknowns": unknowns, "square": unknowns**2,
-        "bounds": nu + cones, "given": given, "beside": nu + 1, "kept_bounds": unknowns + 1,
-        "z_width": given + rows,
-        "steps": STEPS, "softened": False, "warm": True, "numbers": numbers, "motor_limits": motor_limits_c(bound), "same_rank": number(SAME_RANK),
-        "regular": number(CONTACT_REGULAR), "optimal": number(OPTIMAL), "moment": number(moment),
-        "agree": number(CONTACTS_AGREE), "constant": number(CONSTANT_ROW),
-        "clear": number(RAY_CLEAR), "unmoved": number(UNMOVED), "resumed": number(RESUMED),
-        "weightless": number(WEIGHTLESS), **nearest_tolerances(),
+        "P": prefix, "slipping": slipping, "softened": False, "warm": True,
+        "contacts": len(contacts), "tasks": sizes.tasks, "motions": sizes.motions, "free": free,
+        "with_free": nu + free, "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
+        "unknowns": unknowns, "square": unknowns**2, "bounds": nu + cones,
+        "room": max(unknowns, sizes.tasks if slipping else 0) * unknowns, "given": given,
+        "beside": nu + 1, "kept_bounds": unknowns + 1, "z_width": given + rows, "steps": STEPS,
+        "numbers": numbers, "motor_limits": motor_limits_c(bound), "moment": number(moment),
+        "same_rank": number(SAME_RANK), "regular": number(CONTACT_REGULAR),
+        "slip_weight": number(SLIP), "optimal": number(OPTIMAL), "agree": number(CONTACTS_AGREE),
+        "constant": number(CONSTANT_ROW), "clear": number(RAY_CLEAR), "unmoved": number(UNMOVED),
+        "resumed": number(RESUMED), "weightless": number(WEIGHTLESS), **nearest_tolerances(),
     }  # fmt: skip

@@ -99,6 +99,6 @@ def refuse_contacts(controller: Any) -> None:
     """Raise `InputError` for a controller on unilateral contacts."""
     if getattr(controller, "contacts", None) is not None:
         raise InputError(
-            f"{controller.mech.name}: a controller with contacts= runs in Python; there is no "
-            "machine code of it"
+            f"{controller.mech.name}: a controller with contacts= cannot be compiled; it runs in "
+            "Python, and hc.export_c writes it as C"
         )

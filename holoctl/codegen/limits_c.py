@@ -87,7 +87,9 @@ def motor_limits_c(bound: BoundLimits) -> str:
     curves = [np.zeros((2, 0)) if c is None else c for c in bound.curves]
     points = np.hstack([*curves, np.zeros((2, 1))])  # one more, which is never read
     return arrays(
-        effort_limit=bound.effort, curve_speed=points[0], curve_effort=points[1],
+        effort_limit=bound.effort,
+        curve_speed=points[0],
+        curve_effort=points[1],
         curve_start=np.cumsum([0, *(c.shape[1] for c in curves)]),
     )
 

@@ -123,7 +123,7 @@ def library_values(lib: Library) -> dict[str, object]:
         **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
-        **({} if laws.standing is None else standing_values(E, laws.standing, lib.prefix, laws.timed)),
+        **_standing(lib),
         **(_plant(lib, symbols) if lib.plant else {}),
     }  # fmt: skip
 
@@ -182,6 +182,13 @@ def _contract(lib: Library) -> dict[str, object]:
         "width": mech.nv + mech.nu,
         "POLICY": lib.in_trouble.upper(), "hold_limit": f"{lib.hold_limit}UL",
     }  # fmt: skip
+
+
+def _standing(lib: Library) -> dict[str, object]:
+    laws = lib.laws
+    if laws.standing is None:
+        return {}
+    return standing_values(lib.E, laws.standing, lib.prefix, laws.timed)
 
 
 def _limits_table(lib: Library) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 
 from holoctl.base.checks import Array
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.exported.standing import StandingExport, standing_export
+from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.border_expressions import Sensing
 from holoctl.codegen.laws.closed_state import ClosedStateLaw, closed_state
 from holoctl.codegen.laws.computed_torque import at_reference, errors_function

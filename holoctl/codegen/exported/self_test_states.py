@@ -56,8 +56,8 @@ ON_CONTACTS = 0.3
 """States on contacts are nearer to the configuration of the export, and slower, by this factor."""
 
 OFF_CONTACTS = 1e-9
-"""How far states on contacts are off the manifold, scaled: more would part contacts whose rows depend
-on each other."""
+"""How far states on contacts are off the manifold, scaled: more would part contacts whose rows
+depend on each other."""
 
 HASTY = (1.0, 10.0, 100.0)
 """Within limits, the acceleration of a task is commanded so many times as large, in turn."""

@@ -27,7 +27,6 @@ from holoctl.control.contact_motion import ReducedTerms, contact_motion
 from holoctl.control.contact_paths import ContactPaths
 from holoctl.control.contact_paths import motor_rows as rows_in_numbers
 from holoctl.control.contact_rows import TILT, BoundContact
-from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import project
 
@@ -135,7 +134,8 @@ def standing_values(
     )  # fmt: skip
     count = len(paths.contacts)
     given |= {
-        "redundant": standing.broken is not None, "flat": number(float(np.cos(TILT))), "every_contact": f"{(1 << count) - 1}UL",
+        "redundant": standing.broken is not None, "flat": number(float(np.cos(TILT))),
+        "every_contact": f"{(1 << count) - 1}UL",
         "contacts_table": contacts_table(paths.contacts), "contacts_or_one": max(count, 1),
     }  # fmt: skip
     if standing.subject is not None:
@@ -162,7 +162,9 @@ def contacts_table(contacts: tuple[BoundContact, ...]) -> str:
     for i, one in enumerate(contacts):
         last = first + one.scale.size - 1
         rubs = one.contact.friction > 0.0
-        what = f"of {len(one.rows)} points, in the axes of the ground: " + ("x y z" if rubs else "z")
+        what = f"of {len(one.rows)} points, in the axes of the ground: " + (
+            "x y z" if rubs else "z"
+        )
         if one.sole is not None:
             what = "of a sole, in its axes, at the middle of its points: " + (
                 "force x y z, moment x y z" if rubs else "force z, moment x y"

@@ -8,6 +8,7 @@ from holoctl.codegen.c_text import comment
 from holoctl.constraints.joint_coordinates import FramePair
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.estimation.measurement_model import MeasurementModel
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain

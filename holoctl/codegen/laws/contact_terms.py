@@ -2,8 +2,8 @@
 
     W = N' M N    g = N' (M a0 + h - F)    A = N' B    J N, c of contacts    T N, t of tasks
 
-with a = N y + a0, and N the motions that the independent coordinates measure. The law is the template
-contacts.c (codegen/contacts_c.py).
+with a = N y + a0, and N the motions that the independent coordinates measure. The law is the
+template contacts.c (codegen/contacts_c.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holoctl.dynamics.actuation import effort_scales
 
 __all__ = [
     "RESULTS",
-    "Rows",
+    "WeightedTaskRows",
     "broken_function",
     "contact_terms",
     "motor_rows",
@@ -42,7 +42,7 @@ RESULTS = ("W", "Z", "c", "wanted", "tilt", "rates", "guard", "closed", "moved",
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class WeightedTaskRows:
     """The weighted rows of tasks: symbols of a reference, T (n, nv), t (n, 1) without the part of
     a0, and their guard."""
 
@@ -53,14 +53,16 @@ class Rows:
     guard: tuple[SX, ...] = ()
 
 
-def motor_rows(E: Expressions) -> Rows:
+def motor_rows(E: Expressions) -> WeightedTaskRows:
     """The rows of accelerations of the motors."""
     ca, mech = casadi_module(), E.mech
     target, scale = ca.SX.sym("target", mech.nu), ca.SX(effort_scales(mech)[0])
-    return Rows(("target",), (target,), ca.diag(scale) @ ca.SX(mech.B.T), scale * target)
+    return WeightedTaskRows(
+        ("target",), (target,), ca.diag(scale) @ ca.SX(mech.B.T), scale * target
+    )
 
 
-def rows_of_tasks(E: Expressions, law: TaskLaw, held: Array | None) -> Rows:
+def rows_of_tasks(E: Expressions, law: TaskLaw, held: Array | None) -> WeightedTaskRows:
     """The rows of a law of tasks, each reference after the other, and of its posture; `held` are
     positions of motors.
 
@@ -96,7 +98,7 @@ def rows_of_tasks(E: Expressions, law: TaskLaw, held: Array | None) -> Rows:
         braked = braked + posture.kp * e
     J.append(ca.diag(scale) @ ca.SX(mech.B.T))
     right.append(scale * braked)
-    return Rows(
+    return WeightedTaskRows(
         ("value", "rate", "acceleration"), (value, rate, acceleration), ca.vertcat(*J),
         ca.vertcat(*right), tuple(guard),
     )  # fmt: skip
@@ -109,10 +111,15 @@ def _times(gain: Array, x: SX) -> SX:
 
 
 def contact_terms(
-    E: Expressions, standing: ContactPaths, rows: Rows, name: str, count: int, timed: bool | None
+    E: Expressions,
+    standing: ContactPaths,
+    rows: WeightedTaskRows,
+    name: str,
+    count: int,
+    timed: bool | None,
 ) -> Any:
-    """``name(q, v, reference[, t])`` -> `RESULTS`, with `count` rows of tasks, zeros after the given
-    ones. `timed` is whether there is a t; None: where something depends on it.
+    """``name(q, v, reference[, t])`` -> `RESULTS`, with `count` rows of tasks, zeros after the
+    given ones. `timed` is whether there is a t; None: where something depends on it.
 
     ``Z = [A, T', g, J']`` has a row for each motion; tilt are the cosines between soles and their
     grounds, one for contacts without a sole; the other outputs are those of the state.
@@ -148,8 +155,8 @@ def contact_terms(
 
 
 def broken_function(E: Expressions, timed: bool) -> Any:
-    """``broken(q, v, y[, t]) -> kept, size``: the residual of the motion ``a = N y + a0`` in the kept
-    and the redundant rows, and what it is compared with."""
+    """``broken(q, v, y[, t]) -> kept, size``: the residual of the motion ``a = N y + a0`` in the
+    kept and the redundant rows, and what it is compared with."""
     ca, K = casadi_module(), free_constraints(E)
     y = ca.SX.sym("y", K.unit.size)
     kept, redundant, size = broken_rows(E, K.motion(y))
