@@ -85,7 +85,7 @@ def compare(case, ctl, code, states, seed=1, active=None, speed=0.2):
     return seen
 
 
-@pytest.mark.parametrize("states", [16, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("states", [16, pytest.param(120, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "policy"), CASES)
 def test_efforts_are_those_of_python(built, name, policy, states):
     case, ctl, code = built(name, policy)
@@ -97,7 +97,7 @@ def test_efforts_are_those_of_python(built, name, policy, states):
 @pytest.mark.parametrize("name", NAMES)
 def test_weak_motors_have_the_same_verdicts(built, name, policy):
     case, ctl, code = built(name, policy, 0.12)
-    seen = compare(case, ctl, code, 300, seed=2, speed=6.0)
+    seen = compare(case, ctl, code, 120, seed=2, speed=6.0)
     assert seen >= ({"EXCLUDED", "LIMITED"} if policy == "raise" else {"LIMITED"})
     assert policy == "raise" or "EXCLUDED" not in seen
 

@@ -30,7 +30,7 @@ from holoctl.dynamics.actuation import effort_scales
 
 __all__ = [
     "RESULTS",
-    "WeightedTaskRows",
+    "RowTerms",
     "broken_function",
     "contact_terms",
     "motor_rows",
@@ -42,7 +42,7 @@ RESULTS = ("W", "Z", "c", "wanted", "tilt", "rates", "guard", "closed", "moved",
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedTaskRows:
+class RowTerms:
     """The weighted rows of tasks: symbols of a reference, T (n, nv), t (n, 1) without the part of
     a0, and their guard."""
 
@@ -53,16 +53,14 @@ class WeightedTaskRows:
     guard: tuple[SX, ...] = ()
 
 
-def motor_rows(E: Expressions) -> WeightedTaskRows:
+def motor_rows(E: Expressions) -> RowTerms:
     """The rows of accelerations of the motors."""
     ca, mech = casadi_module(), E.mech
     target, scale = ca.SX.sym("target", mech.nu), ca.SX(effort_scales(mech)[0])
-    return WeightedTaskRows(
-        ("target",), (target,), ca.diag(scale) @ ca.SX(mech.B.T), scale * target
-    )
+    return RowTerms(("target",), (target,), ca.diag(scale) @ ca.SX(mech.B.T), scale * target)
 
 
-def rows_of_tasks(E: Expressions, law: TaskLaw, held: Array | None) -> WeightedTaskRows:
+def rows_of_tasks(E: Expressions, law: TaskLaw, held: Array | None) -> RowTerms:
     """The rows of a law of tasks, each reference after the other, and of its posture; `held` are
     positions of motors.
 
@@ -98,7 +96,7 @@ def rows_of_tasks(E: Expressions, law: TaskLaw, held: Array | None) -> WeightedT
         braked = braked + posture.kp * e
     J.append(ca.diag(scale) @ ca.SX(mech.B.T))
     right.append(scale * braked)
-    return WeightedTaskRows(
+    return RowTerms(
         ("value", "rate", "acceleration"), (value, rate, acceleration), ca.vertcat(*J),
         ca.vertcat(*right), tuple(guard),
     )  # fmt: skip
@@ -113,7 +111,7 @@ def _times(gain: Array, x: SX) -> SX:
 def contact_terms(
     E: Expressions,
     standing: ContactPaths,
-    rows: WeightedTaskRows,
+    rows: RowTerms,
     name: str,
     count: int,
     timed: bool | None,
