@@ -79,6 +79,7 @@ def contact_values(
         "with_free": nu + free, "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
         "unknowns": unknowns, "square": unknowns**2, "bounds": nu + cones,
         "room": max(unknowns, sizes.tasks if slipping else 0) * unknowns, "given": given,
+        "metrics": max(unknowns**2, free * (free + cones)),
         "beside": nu + 1, "kept_bounds": unknowns + 1, "z_width": given + rows, "steps": STEPS,
         "numbers": numbers, "motor_limits": motor_limits_c(bound), "moment": number(moment),
         "same_rank": number(SAME_RANK), "regular": number(CONTACT_REGULAR),
