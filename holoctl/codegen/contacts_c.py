@@ -54,16 +54,16 @@ class ContactSizes:
 
 def contact_values(
     mech: Mechanism, contacts: Sequence[BoundContact], bound: BoundLimits, sizes: ContactSizes,
-    policy: str, prefix: str,
+    policy: str, prefix: str, of_motors: bool,
 ) -> dict[str, object]:  # fmt: skip
     """The values of the templates contacts.c and contacts_memory.h: of the law of these contacts,
-    within the limits of efforts in `bound`."""
+    within the limits of efforts in `bound`; the tasks may be those of motors alone."""
     nu, moment = mech.nu, moment_unit(mech)
     row_of = np.cumsum([0, *(one.scale.size for one in contacts)], dtype=int)
     cone_of = np.cumsum([0, *(one.bound.size for one in contacts)], dtype=int)
     rows, cones = int(row_of[-1]), int(cone_of[-1])
     free = min(sizes.free + SPARE, rows)
-    given, slipping = nu + sizes.tasks + 1, policy == "nearest"
+    given, slipping = nu + (0 if of_motors else sizes.tasks) + 1, policy == "nearest"
     unknowns = nu + (rows if slipping else free)
     numbers = arrays(
         row_of=row_of, cone_of=cone_of,
@@ -72,9 +72,10 @@ def contact_values(
         cone_bound=np.concatenate([np.zeros(0), *(one.bound for one in contacts)]),
         row_scale=np.concatenate([np.zeros(0), *(one.scale for one in contacts)]),
         effort_unit=moment * effort_scales(mech)[0],
+        task_scale=effort_scales(mech)[0] if of_motors else None,
     )  # fmt: skip
     return {
-        "P": prefix, "slipping": slipping, "softened": False, "warm": True,
+        "P": prefix, "slipping": slipping, "of_motors": of_motors, "softened": False, "warm": True,
         "contacts": len(contacts), "tasks": sizes.tasks, "motions": sizes.motions, "free": free,
         "with_free": nu + free, "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
         "unknowns": unknowns, "square": unknowns**2, "bounds": nu + cones,

@@ -98,7 +98,7 @@ def standing_export(
         count = max(count, asked.right.numel())
     return StandingExport(
         replace(paths, tasks=rows_in_numbers(E.mech)),
-        contact_terms(E, paths, rows, "terms", count, timed),
+        contact_terms(E, paths, rows, "terms", count, timed, subject is None),
         None if asked is None else contact_terms(E, paths, asked, "task_terms", count, timed),
         broken_function(E, timed) if left_out_rows(E).size else None,
         subject,
@@ -130,7 +130,7 @@ def standing_values(
     given = contact_values(
         E.mech, paths.contacts, paths.law.bound,
         ContactSizes(E.partition.independent.size, size["wanted"], _dependent(E, standing, timed)),
-        paths.policy, prefix,
+        paths.policy, prefix, standing.subject is None,
     )  # fmt: skip
     count = len(paths.contacts)
     given |= {
@@ -147,11 +147,12 @@ def _dependent(E: Expressions, standing: StandingExport, timed: bool) -> int:
     """How many rows of contacts depend on others at the configuration of the export."""
     mech, t = E.mech, [0.0] if timed else []
     outputs = standing.terms.call([E.samples[0], np.zeros(mech.nv), np.zeros(mech.nu), *t])
-    W, Z, c, wanted = (np.array(x) for x in outputs[:4])
+    W, Z, c = (np.array(x) for x in outputs[:3])
     m = sum(one.scale.size for one in standing.paths.contacts)
-    nu, n = mech.nu, wanted.size
-    T, J = Z[:, nu : nu + n].T, Z[:, nu + n + 1 :].T
-    reduced = ReducedTerms(W, Z[:, nu + n], Z[:, :nu], J, c.ravel()[:m], T, wanted.ravel())
+    nu = mech.nu
+    given, none = Z.shape[1] - m, np.zeros((0, W.shape[0]))
+    J = Z[:, given:].T
+    reduced = ReducedTerms(W, Z[:, given - 1], Z[:, :nu], J, c.ravel()[:m], none, np.zeros(0))
     found = contact_motion(reduced)
     return m if found is None else found.Y.shape[1] - nu
 

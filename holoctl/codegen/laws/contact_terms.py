@@ -114,12 +114,13 @@ def contact_terms(
     rows: RowTerms,
     name: str,
     count: int,
-    timed: bool | None,
+    timed: bool,
+    short: bool = False,
 ) -> Any:
     """``name(q, v, reference[, t])`` -> `RESULTS`, with `count` rows of tasks, zeros after the
-    given ones. `timed` is whether there is a t; None: where something depends on it.
+    given ones. `timed` is whether there is a t; `short`: the rows are those of motors, and not in Z.
 
-    ``Z = [A, T', g, J']`` has a row for each motion; tilt are the cosines between soles and their
+    ``Z = [A, T', g, J']``, or ``[A, g, J']``, has a row for each motion; tilt are the cosines between soles and their
     grounds, one for contacts without a sole; the other outputs are those of the state.
 
     Raises
@@ -137,15 +138,14 @@ def contact_terms(
     missing = count - rows.right.numel()
     T = ca.vertcat(rows.jacobian, ca.SX.zeros(missing, mech.nv))
     wanted = ca.vertcat(rows.right, ca.SX.zeros(missing)) - T @ a0
-    Z = ca.horzcat(N.T @ B, (T @ N).T, g, (J @ N).T)
+    Z = ca.horzcat(N.T @ B, *([] if short else [(T @ N).T]), g, (J @ N).T)
     off = measures(E)
     found = [
         W, Z, _filled(-(drift + J @ a0)), wanted, _filled(_tilts(E, standing.contacts)),
         B.T @ E.v, total([*E.guard, *K.guard, *tree.guard, *rows.guard]),
         _filled(column(off.errors)), _filled(column(off.rates)), off.speed,
     ]  # fmt: skip
-    depends = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in found)
-    t, label = ([E.t], ["t"]) if (depends if timed is None else timed) else ([], [])
+    t, label = ([E.t], ["t"]) if timed else ([], [])
     return ca.Function(
         name, [E.q, E.v, *rows.symbols, *t], [ca.densify(x) for x in found],
         ["q", "v", *rows.names, *label], list(RESULTS),
