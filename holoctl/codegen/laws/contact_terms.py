@@ -118,10 +118,11 @@ def contact_terms(
     short: bool = False,
 ) -> Any:
     """``name(q, v, reference[, t])`` -> `RESULTS`, with `count` rows of tasks, zeros after the
-    given ones. `timed` is whether there is a t; `short`: the rows are those of motors, and not in Z.
+    given ones. `timed` is whether there is a t; `short`: the rows are those of motors, not in Z.
 
-    ``Z = [A, T', g, J']``, or ``[A, g, J']``, has a row for each motion; tilt are the cosines between soles and their
-    grounds, one for contacts without a sole; the other outputs are those of the state.
+    ``Z = [A, T', g, J']``, or ``[A, g, J']``, has a row for each motion; tilt are the cosines
+    between soles and their grounds, one for contacts without a sole; the other outputs are those of
+    the state.
 
     Raises
     ------
