@@ -62,9 +62,9 @@ def contact_values(
     row_of = np.cumsum([0, *(one.scale.size for one in contacts)], dtype=int)
     cone_of = np.cumsum([0, *(one.bound.size for one in contacts)], dtype=int)
     rows, cones = int(row_of[-1]), int(cone_of[-1])
-    free = min(sizes.free + SPARE, rows)
+    free = max(min(sizes.free + SPARE, rows), 1)  # no array of C is empty
     given, slipping = nu + (0 if of_motors else sizes.tasks) + 1, policy == "nearest"
-    unknowns = nu + (rows if slipping else free)
+    unknowns = nu + (max(rows, free) if slipping else free)
     numbers = arrays(
         row_of=row_of, cone_of=cone_of,
         number_of=np.cumsum([0, *(one.cone.size for one in contacts)], dtype=int),

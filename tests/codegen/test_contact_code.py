@@ -260,3 +260,29 @@ def test_what_c_does_not_have_is_refused(tmp_path):
     for what in controller(case), tasks_on(case, hc.PostureTask(), None):
         with pytest.raises(hc.InputError, match="Python"):
             hc.compile(what)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["raise", "nearest"])
+def test_contacts_of_all_kinds_and_none(policy, tmp_path):
+    case, rng = standing("leg"), np.random.default_rng(9)
+    triangle = [(0.1, 0.02, 0.0), (0.0, 0.0, 0.0), (0.0, 0.05, 0.0)]
+    kinds = [
+        hc.UnilateralContact("sole", triangle, friction=0.0, name="ice"),
+        hc.UnilateralContact("sole", name="point", facets=3, most=300.0),
+    ]
+    for contacts in kinds, []:
+        ctl = hc.ComputedTorque(
+            case.mech, 100.0, 20.0, contacts=contacts, partition=case.part, policy=policy
+        )
+        folder = tmp_path / f"{len(contacts)}"
+        folder.mkdir()
+        code = OnContacts(ctl, folder)
+        for _ in range(20):
+            q, v = case.state(rng)
+            target = 10.0 * rng.normal(size=4)
+            given = case.mech.motor_positions(q), case.mech.B.T @ v, target
+            u = ctl.torque(q, v, *given)
+            status, found = code.call("torque", q, v, *given)
+            assert status in ("OK", "LIMITED")
+            assert abs(found - u).max() < SAME * abs(u).max()
