@@ -162,6 +162,8 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
      "(scaled);",
      "paths.closed_path.CURVE_CLOSED"),
     (DERIVATIONS, "are not those of the path to {}, since an angle", "closed_path.CURVE_RATES"),
+    (DERIVATIONS, "acceleration of friction. While that is below {} s and the point",
+     "simulation.contact_motion.CREEP"),
     (DERIVATIONS, "Nodes nearer than {} of the path are left out", "closed_path.CURVE_APART"),
     (DERIVATIONS, "determinant has changed by a factor of {}. If the sensors",
      "tolerances.BORDERS_WORN"),

@@ -12,7 +12,8 @@ from support import ROOT, few
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LONG = (
-    "a_leg_hops", "stay_within_limits", "hold_a_pose", "leg_as_a_spring", "realtime_loop",
+    "a_leg_hops", "a_leg_is_pushed", "stay_within_limits", "hold_a_pose", "leg_as_a_spring",
+    "realtime_loop",
     "draw_at_constant_height", "export_a_controller", "map_a_workspace", "pick_and_place",
     "look_in_the_browser", "identify_five_bar", "cross_a_singularity",
 )  # fmt: skip

@@ -275,7 +275,7 @@ QUESTIONS = {
     "estimate external forces": "external-forces.html",
     "show it in the browser": "view.html",
     "compare with Drake and MuJoCo": "scope.html",
-    "unilateral contact": "scope.html",
+    "unilateral contact": "contacts.html",
     "check my FDgq code": "from-spatial-v2.html",
     "coming from RBDL": "from-rbdl.html",
     "my four-bar knee: torque for the motor": "transmissions.html",

@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.spatial import ConvexHull
 
-from holoctl.base.checks import Array, number, numbers, quiet, quoted, whole
+from holoctl.base.checks import Array, number, numbers, quiet, quoted, vector, whole
 from holoctl.base.errors import InputError
 from holoctl.constraints.contact import Contact
 from holoctl.tree.frames import FrameLike, default_pair_name, own_frame
@@ -87,16 +87,23 @@ class UnilateralContact:
         Default: the name of the frame.
     relative_to : str or (str, pin.SE3), optional
         The body or frame that is the ground, such as an object in a hand. Default: the world.
+    ground : (3,) array_like, optional
+        A point of the ground, world, m; the ground is the plane through it. Default: the origin.
+    restitution : float, optional
+        Coefficient of restitution e of an impact, 0 to 1 (Newton's): the normal velocity after it
+        is -e times that before. Only a simulation uses it, and `ground`.
 
     Raises
     ------
     InputError
         For no points, points of a foot that are not in one plane, a normal of length zero, a
-        friction below zero, fewer than three facets, ``least`` below zero or not below ``most``.
+        friction below zero, fewer than three facets, ``least`` below zero or not below ``most``, a
+        restitution outside 0 to 1.
 
     See Also
     --------
     contact_inverse_dynamics : efforts of motors for a robot on such contacts.
+    simulate : motion with such contacts, ``contacts=``.
     Contact : bilateral rows, of a point that also pulls.
 
     Examples
@@ -117,6 +124,8 @@ class UnilateralContact:
     most: float = float("inf")
     name: str | None = None
     relative_to: FrameLike = "universe"
+    ground: Any = (0.0, 0.0, 0.0)
+    restitution: float = 0.0
 
     @quiet
     def __post_init__(self) -> None:
@@ -141,7 +150,12 @@ class UnilateralContact:
                 f"{owner}: least must be zero or above, and below most: the ground only pushes; "
                 f"got least {least} and most {most}"
             )
+        restitution = number(f"{owner}: restitution", self.restitution)
+        if not 0.0 <= restitution <= 1.0:
+            raise InputError(f"{owner}: restitution must be from 0 to 1; got {restitution}")
+        ground = vector(f"{owner}: ground", self.ground, 3, "a point of the ground, world, m")
         given: dict[str, Any] = {
+            "ground": tuple(ground.tolist()), "restitution": restitution,
             "frame": own_frame(self.frame), "relative_to": own_frame(self.relative_to),
             "points": tuple(map(tuple, points.tolist())),
             "facets": whole(f"{owner}: facets", self.facets, LEAST_FACETS),

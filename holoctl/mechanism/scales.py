@@ -23,6 +23,9 @@ from holoctl.tree.kinematics import Kinematics, kinematics
 
 __all__ = ["loop_length", "scales", "sizes"]
 
+NO_SIZE = 1e-12  # m
+"""Loops up to this size are points, which have no size of their own."""
+
 
 def scales(
     model: pin.Model, reference: Vector, bound: Sequence[BoundRows]
@@ -108,4 +111,4 @@ def _spread(
     if not points:
         return 1.0
     diagonal = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
-    return diagonal if diagonal > 0.0 else 1.0
+    return diagonal if diagonal > NO_SIZE else 1.0

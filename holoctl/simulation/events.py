@@ -193,6 +193,9 @@ class PendingEvent:
         Rate of the function before the event, per s.
     stopped : bool
         Whether the function no longer changed in that direction after the event.
+    rate_of : function or None
+        The rate of the function, ``rate_of(t, q, v)``, if it may fall below zero and return within
+        a step; it is then also evaluated at its minima.
     """
 
     event: Event
@@ -201,6 +204,7 @@ class PendingEvent:
     side: float = 0.0
     rate: float = 0.0
     stopped: bool = False
+    rate_of: EventFunction | None = None
 
     def left(self, value: float, t: float) -> bool:
         """Whether a value of the function is larger than that of an event that just happened."""
@@ -274,6 +278,8 @@ def _followed(
         shares = sorted({*shares, *(0.5**k for k in range(EVENT_HALVES))})
         if w.side and w.event.reaction is not None and length > EVENT_SHORT:
             stopped = _rate_after(i, w, over, value) * w.side <= EVENT_STOPPED * abs(w.rate)
+    if w.rate_of is not None:
+        shares = sorted({*shares, *_minima(w.rate_of, over, [0.0, *shares])})
     last, g = over.start, w.value
     for share in shares:
         t = over.stop if share == 1.0 else over.start + share * length
@@ -294,6 +300,25 @@ def _followed(
                 )
         last = t
     return g, away, stopped
+
+
+def _minima(rate_of: EventFunction, over: StepInterval, shares: list[float]) -> list[float]:
+    """The shares of a step at which a function with this rate has a minimum."""
+    length = over.stop - over.start
+
+    def rate(share: float) -> float:
+        t = over.stop if share == 1.0 else over.start + share * length
+        return float(rate_of(t, *over.at(t)))
+
+    rates = [rate(share) for share in shares]
+    pairs = zip(
+        zip(shares, rates, strict=True), zip(shares[1:], rates[1:], strict=True), strict=False
+    )
+    return [
+        float(brentq(rate, before, after, xtol=1e-9))
+        for (before, falls), (after, rises) in pairs
+        if falls < 0.0 < rises
+    ]
 
 
 def _rate_after(i: int, w: PendingEvent, over: StepInterval, value: Value) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Vector, listing, vector
+from holoctl.base.checks import Array, Vector, listing, vector
 from holoctl.base.errors import InconsistentError, InputError, SingularityError
 from holoctl.base.linalg import largest
 from holoctl.base.tolerances import CLOSED, CLOSEST
@@ -21,6 +21,8 @@ from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.actuation_monitor import ActuationMonitor
+from holoctl.simulation.contact_modes import plant_in_mode
+from holoctl.simulation.contact_motion import ContactRun
 from holoctl.simulation.events import (
     EVENT_SHORT,
     EVENT_TIME,
@@ -33,6 +35,7 @@ from holoctl.simulation.events import (
 from holoctl.simulation.inputs import Inputs
 from holoctl.simulation.motion import (
     Efforts,
+    PlantDynamics,
     PlantMotion,
     RunTally,
     Settings,
@@ -87,7 +90,7 @@ class RunInProgress:
     true until a step after the start, or after an event, has been checked for events; `ended` says
     why the run ended, empty if it has not; `first` is the first command, and `controlled` becomes
     true with a controller of the library, and with another command than the first; `sides` is the
-    monitor of type-2 singularities.
+    monitor of type-2 singularities; `contacts` are unilateral contacts, None without.
     """
 
     motion: PlantMotion
@@ -103,9 +106,12 @@ class RunInProgress:
     ended: str = ""
     first: Vector | None = None
     controlled: bool = False
+    contacts: ContactRun | None = None
     sides: ActuationMonitor = field(init=False)
+    settings: Settings = field(init=False)
 
     def __post_init__(self) -> None:
+        self.settings = self.motion.settings
         self.sides = _monitor_of_sides(self.motion)
         self.controlled = isinstance(self.inputs.controller, (Tracking, Feedback))
 
@@ -126,9 +132,24 @@ class RunInProgress:
             self.commanded(t, plant.B.T @ v)
         return self.inputs.acting(plant, u, v)
 
+    @property
+    def watched(self) -> tuple[PendingEvent, ...]:
+        """The events of the caller, then those of contacts."""
+        return self.events if self.contacts is None else self.events + self.contacts.pending
+
+    def contact_forces(self, t: float, q: Vector, v: Vector, u: Vector) -> Array:
+        """Forces on the points of contacts while the motors produce u, (n, 3)."""
+        contacts, plant = self.contacts, self.motion.plant
+        if contacts is None or contacts.due or not np.isfinite(u).all():
+            return np.zeros((0 if contacts is None else contacts.points.friction.size, 3))
+        loads, tau = self.inputs.loads(plant), plant.B @ u
+        return contacts.forces(t, q, v, tau if loads is None else tau + loads(t, q, v))
+
     def value(self, i: int, t: float, q: Vector, v: Vector) -> float:
         """The function of an event."""
-        event = self.events[i].event
+        event = self.watched[i].event
+        if i >= len(self.events):
+            return float(event.function(t, q, v))
         return float(self.inputs.called(t, lambda: value_of(event, i, t, q, v)))
 
 
@@ -195,7 +216,11 @@ def _check_start(
 def integrate_to(run: RunInProgress, stop: float) -> None:
     """Integrate a run step by step, through all events, to an instant."""
     while run.motion.t < stop and not run.ended:
-        if not run.events:
+        if run.contacts is not None:
+            if run.contacts.due:
+                _change_contacts(run, "start")
+            run.contacts.begin_step(run.motion)
+        if not run.watched:
             _keep(run, advanced(run.motion, stop))
             continue
         before = copy(run.motion)
@@ -209,7 +234,9 @@ def integrate_to(run: RunInProgress, stop: float) -> None:
             raise
         for piece in pieces:
             _keep(run, piece)
-        if hit is not None:
+        if hit is not None and hit.i >= len(run.events):
+            _contact_event(run, hit)
+        elif hit is not None:
             _react(run, hit)
 
 
@@ -289,7 +316,15 @@ def keep_last(run: RunInProgress, after_error: bool = False) -> None:
                 return np.full(run.u.size, np.nan)
             raise
 
-    record.t[record.count] = motion.t
+    def pushed(t: float, q: Vector, v: Vector, u: Vector) -> Array:
+        try:
+            return run.contact_forces(t, q, v, u)
+        except Exception:
+            if after_error:
+                return np.full(record.pushed.shape[1:], np.nan)  # type: ignore[union-attr]
+            raise
+
+    record.t[record.count], record.contacts = motion.t, pushed
     keep(record, motion, run.sides, motion.state, command)
 
 
@@ -307,12 +342,12 @@ def _event_within(run: RunInProgress, piece: StepSolution) -> EventCrossing | No
 
     while start < stop:
         over = StepInterval(start, stop, piece.at, closed_at, run.fresh)
-        hit = first_event(run.events, over, run.value)
+        hit = first_event(run.watched, over, run.value)
         if hit is None:
             run.fresh = run.fresh and stop - start <= EVENT_SHORT
             break
-        event = run.events[hit.i].event
-        if event.terminal or event.reaction is not None:
+        event = run.watched[hit.i].event
+        if hit.i >= len(run.events) or event.terminal or event.reaction is not None:
             return hit
         _record_event(run, hit.t, hit)
         start = hit.t
@@ -330,7 +365,7 @@ def _record_event(run: RunInProgress, t: float, hit: EventCrossing) -> None:
             "or does a body bounce at ever shorter intervals? Return a mechanism in which it rests "
             "from the reaction"
         )
-    for other in run.events:
+    for other in run.watched:
         other.value = np.nan
     w.side, w.rate, w.stopped = (1.0 if hit.rate > 0.0 else -1.0), hit.rate, False
     run.fresh = True
@@ -409,7 +444,7 @@ def _react(run: RunInProgress, hit: EventCrossing) -> None:
 def _continue_with(run: RunInProgress, plant: Mechanism, v: Vector, i: int) -> None:
     """Continue a run with the plant and the velocity that the reaction of event i returned."""
     motion, record, known, inputs = run.motion, run.record, run.known, run.inputs
-    t, q, settings = motion.t, motion.q, motion.settings
+    t, q, settings = motion.t, motion.q, run.settings
     tau = inputs.held(plant, run.u) if settings.ticks else inputs.continuous(plant)
     try:
         if id(plant) not in known:
@@ -423,8 +458,61 @@ def _continue_with(run: RunInProgress, plant: Mechanism, v: Vector, i: int) -> N
             "satisfy the constraints; hc.impulse, for example, computes such a velocity"
         )
         raise
+    if run.contacts is not None:
+        run.contacts.rebased(plant, at.partition)
     if plant is not motion.plant:
         record.plants.append((record.count, plant))
+        least = run.sides.least
+        run.sides = _monitor_of_sides(run.motion)
+        run.sides.least = min(least, run.sides.least)
+
+
+def _contact_event(run: RunInProgress, hit: EventCrossing) -> None:
+    """Continue a run after the end of a mode of its contacts."""
+    contacts, motion = run.contacts, run.motion
+    if contacts is None:
+        return
+    what, i = contacts.means[hit.i - len(run.events)]
+    run.fresh = True
+    if what == "stops" and not contacts.stopped(motion.t, motion.q, motion.v, i):
+        for other in run.watched:  # it has turned: its direction is noted at the next step
+            other.value = np.nan
+        return
+    _change_contacts(run, what)
+
+
+def _change_contacts(run: RunInProgress, what: str) -> None:
+    """Decide the mode of the contacts, and continue in it."""
+    contacts, motion, settings = run.contacts, run.motion, run.settings
+    if contacts is None:
+        return
+    old, t, q = contacts.mode.state, motion.t, motion.q
+    after = contacts.change(motion, what)
+    recent = contacts.found[-MOST_EVENTS:]
+    if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < settings.tick:
+        raise InconsistentError(
+            f"{motion.plant.name}: {MOST_EVENTS} events of contacts within one tick, the last: "
+            f"{recent[-1][3]} at point {recent[-1][2]} of {recent[-1][1]!r}"
+        )
+    if what == "start" or not np.array_equal(old, after.mode.state):
+        position = contacts.points.motion(contacts.plant, q, after.v, t).position
+        plant = plant_in_mode(contacts.points, contacts.plant, after.mode, position)
+        at = run.known.get(id(plant)) or decided(plant, q, after.v, t)
+    else:
+        at = PlantDecisions(motion.plant, motion.part, motion.usual)
+    at = replace(at, partition=repartitioned(at.plant, at.partition, q, after.v, t))
+
+    def dynamics(mech: Mechanism, part: Partition) -> PlantDynamics:
+        base = settings.dynamics(mech, part)
+        return contacts.dynamics(base) if mech is at.plant else base
+
+    in_mode = replace(settings, dynamics=dynamics)
+    run.motion = started(at, in_mode, motion.tally, t, q, after.v, motion.tau)
+    contacts.watch(lambda: run.motion)
+    run.fresh = True
+    for event in run.events:
+        event.value = np.nan
+    if at.plant is not motion.plant:
         least = run.sides.least
         run.sides = _monitor_of_sides(run.motion)
         run.sides.least = min(least, run.sides.least)

@@ -19,6 +19,7 @@ from holoctl.mechanism.open_tree import energies
 from holoctl.projector.partition import Partition
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.actuation_monitor import ActuationMonitor
+from holoctl.simulation.contact_motion import ContactRun, no_contact_events
 from holoctl.simulation.motion import PlantMotion, RunTally, State, StepSolution, largest_jump
 from holoctl.simulation.run import KINDS, Run, versions
 from holoctl.simulation.sensors import Sensors
@@ -55,6 +56,7 @@ class Record:
 
     `spent` is the time of the last call of the controller, s; `plants` and `events` are pairs
     (first row, mechanism) and (instant, index of the event); `bar` is a progress bar or None.
+    `contacts(t, q, v, u)` are the forces of contact points, recorded in `pushed`.
     """
 
     t: Vector
@@ -70,6 +72,8 @@ class Record:
     plants: list[tuple[int, Mechanism]] = field(default_factory=list)
     events: list[tuple[float, int]] = field(default_factory=list)
     bar: Any = None
+    contacts: Any = None
+    pushed: Array | None = None
 
     @property
     def next(self) -> float:
@@ -131,6 +135,8 @@ def keep(
     u = command(state.t, state.q, state.v)
     record.q[i], record.v[i], record.u[i] = state.q, state.v, u
     record.closure[i], record.tick_time[i] = state.closure, record.spent
+    if record.pushed is not None:
+        record.pushed[i] = record.contacts(state.t, state.q, state.v, u)
     record.count = i + 1
     if record.bar is not None:
         record.bar.update()
@@ -171,8 +177,9 @@ def closed(motion: PlantMotion, part: Partition, state: State) -> State:
 
 
 def finished(
-    record: Record, tally: RunTally, sides: ActuationMonitor, saturated: Array, ended: str
-) -> Run:
+    record: Record, tally: RunTally, sides: ActuationMonitor, saturated: Array, ended: str,
+    contacts: ContactRun | None,
+) -> Run:  # fmt: skip
     """The `Run` of the states recorded so far."""
     n, sensors = record.count, record.sensors
     arrays = {name: getattr(record, name)[:n].copy() for name in _RECORDED}
@@ -182,8 +189,14 @@ def finished(
         here = slice(min(start, n), min(stop, n))
         if here.start < here.stop:
             stored[:, here] = _energies(plant, record, here)
+    pushed = np.zeros((n, 0, 3)) if record.pushed is None else record.pushed[:n]
+    forces, happened = {}, no_contact_events()
+    if contacts is not None:
+        forces = contacts.points.forces(pushed)
+        happened = np.array(contacts.found, dtype=happened.dtype)
     return Run(
-        **arrays, energy=dict(zip(KINDS, stored, strict=True)),
+        **arrays, contact_forces=forces, contact_events=happened,
+        energy=dict(zip(KINDS, stored, strict=True)),
         repartitions=np.array(tally.repartitions),
         crossings=np.sort([*tally.crossings, *tally.type_2]), type_2_at=np.array(tally.type_2),
         least_singular_value=sides.least[0], smallest_at=sides.least[1], saturated=saturated,

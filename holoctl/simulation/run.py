@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ from holoctl.base.checks import Array, Vector, counted, file_path
 from holoctl.base.errors import InputError
 from holoctl.base.html_table import Cells, html_table, named
 from holoctl.base.linalg import largest
+from holoctl.simulation.contact_motion import no_contact_events
 
 __all__ = ["KINDS", "Run", "versions"]
 
@@ -78,6 +79,15 @@ class Run:
         dynamics.
     ended : str
         Why the run ended before the duration was over; empty if it did not.
+    contact_forces : dict of str to (N + 1, points, 3) array
+        Forces of the ground on the points of each contact of `contacts`, by its name, world axes,
+        N. Where points are redundant, as the corners of a foot, only their resultant is determined:
+        the smallest forces are given, or others that are in the friction cones.
+    contact_events : (k,) structured array
+        What the points do: instant ``t``, s, ``contact``, ``point``, ``what``, and ``impulse``,
+        world axes, N s. A point ``"lands"`` or ``"bounces"``, is ``"struck"`` in the impact of
+        another, ``"touches"`` without an impact, ``"slides"``, ``"sticks"`` or ``"leaves"``;
+        ``"less restitution"``: Newton's law would have increased the energy of this impact.
     sensors : str
         The sensors of the controller, as `Sensors` prints them; empty: the exact state.
     seed : int
@@ -122,6 +132,8 @@ class Run:
     sensors: str
     seed: int
     versions: str
+    contact_forces: dict[str, Array] = field(default_factory=dict)
+    contact_events: Array = field(default_factory=no_contact_events)
 
     def __repr__(self) -> str:
         last = f"{self.t[-1]:g} s" if self.t.size else "no time"
@@ -130,6 +142,7 @@ class Run:
             (len(self.type_2_at), "type-2 crossing", ""),
             (len(self.repartitions), "time", " rows selected again"),
             (len(self.events), "event", ""),
+            (len(self.contact_events), "event", " of contacts"),
             (len({int(i) for i in self.saturated[:, 0]}), "motor", " saturated"),
         )
         more = [f"{counted(n, what)}{done}" for n, what, done in marks if n]
@@ -154,6 +167,9 @@ class Run:
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         values["energy"] = np.array([self.energy[kind] for kind in KINDS])
+        forces = values.pop("contact_forces")
+        values["contact_names"] = np.array([*forces], dtype=str)
+        values |= {f"contact_forces_{i}": x for i, x in enumerate(forces.values())}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             np.savez_compressed(path, **values)
@@ -167,7 +183,14 @@ class Run:
         path = file_path("path", path)
         try:
             with np.load(path, allow_pickle=False) as data:
-                values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+                names = [str(name) for name in data.get("contact_names", ())]
+                forces = {name: data[f"contact_forces_{i}"] for i, name in enumerate(names)}
+                of_contacts = {"contact_forces", "contact_events"}  # files before had none
+                values: dict[str, Any] = {
+                    f.name: data[f.name] for f in fields(cls) if f.name not in of_contacts
+                }
+                if "contact_events" in data:
+                    values |= {"contact_forces": forces, "contact_events": data["contact_events"]}
             values["energy"] = dict(zip(KINDS, values["energy"], strict=True))
         except (OSError, EOFError, BadZipFile, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved run: {error}") from None

@@ -20,6 +20,7 @@ from holoctl.base.single_threaded_blas import one_thread
 from holoctl.base.tolerances import MOST_TICKS
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.simulation_steps import rows_of, step_of
+from holoctl.constraints.unilateral_contact import UnilateralContact
 from holoctl.control.computed_torque import Controller
 from holoctl.dynamics.tick.prepared_forward import (
     PreparedForwardDynamics,
@@ -32,6 +33,8 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
+from holoctl.simulation.contact_motion import ContactRun, check_gaps
+from holoctl.simulation.contact_points import contact_points
 from holoctl.simulation.events import Event, PendingEvent, checked_events
 from holoctl.simulation.inputs import Inputs, check_controller, check_tick, motors_of, target_of
 from holoctl.simulation.integration_loop import (
@@ -85,6 +88,7 @@ def simulate(
     frequency: float = 1000.0,
     sensors: Sensors | None = None,
     events: Sequence[Event] | Event = (),
+    contacts: Sequence[UnilateralContact] | UnilateralContact = (),
     output: Any = None,
     integrator: Integrator | None = None,
     progress: bool = False,
@@ -126,6 +130,9 @@ def simulate(
         Default: the exact state. Not with a continuous controller.
     events : Event or sequence of Event, optional
         Zeros of functions at which the run ends, or the plant and its velocity change.
+    contacts : UnilateralContact or sequence of UnilateralContact, optional
+        Points of bodies that the ground pushes, and holds by friction. They land, slide, stick and
+        leave by themselves: `Run.contact_events`, `Run.contact_forces`.
     output : (n,) array_like, optional
         Instants to record, increasing, from 0 to `duration`. Default: the ticks of `frequency`,
         the end included.
@@ -220,7 +227,10 @@ def simulate(
         longest=TIMED_TICKS / rate if timed else np.inf, target=target_of(controller),
     )  # fmt: skip
     inputs = Inputs(controller, simulated.f_ext, simulated.efforts, dict(np.geterr()), motors)
+    points = contact_points(plant, contacts)
     with np.errstate(all="ignore"):
+        if points is not None:
+            check_gaps(points, plant, q, v)
         at = decided(plant, q, v, 0.0)
         if dynamics is not None and _serves(dynamics.partition, at, q, v):
             at = replace(at, partition=dynamics.partition)
@@ -233,6 +243,10 @@ def simulate(
         motion, pending, record_for(plant, instants, sensors), inputs, held,
         u, {id(plant): at}, readings, Saturation(tuple(x for x in bounds if x is not None)),
     )  # fmt: skip
+    if points is not None:
+        run.contacts = ContactRun(points, plant, at.partition)
+        run.record.contacts = run.contact_forces
+        run.record.pushed = np.zeros((instants.size + 1, points.friction.size, 3))
     if progress:
         run.record.bar = progress_bar(instants.size, "simulating", "instants", scaled=True)
     return _integrated(run, ticks)
@@ -267,7 +281,8 @@ def _integrated(run: RunInProgress, ticks: Vector) -> Run:
 
 def _finished(run: RunInProgress, ended: str) -> Run:
     saturated = run.saturation.until(run.motion.t)
-    return finished(run.record, run.motion.tally, run.sides, saturated, ended)
+    tally = run.motion.tally
+    return finished(run.record, tally, run.sides, saturated, ended, run.contacts)
 
 
 def _ticked(run: RunInProgress, ticks: Vector) -> None:

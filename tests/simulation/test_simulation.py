@@ -66,7 +66,7 @@ def test_the_work_of_the_motors_is_the_energy_gained():
 
 
 def test_a_call_has_few_parameters_and_a_plant_has_many_forms():
-    assert len(inspect.signature(hc.simulate).parameters) <= 12
+    assert len(inspect.signature(hc.simulate).parameters) <= 13
     mech = mechanism("four_bar")
     q, v = hc.assemble(mech)
     fast = hc.compile(mech, ["forward_dynamics"], flags=["-O0"])
