@@ -464,7 +464,7 @@ CLAIMS = [  # page, the words around each number {}, what the code has in its pl
     (DERIVATIONS, "is off by about {} of the acceleration that is missed",
      "tolerances.EFFORT_REGULAR"),
     (DERIVATIONS, r"at a cost of \lvert e\rvert^2 / (2 \cdot {})", "tolerances.SOFT_ROWS"),
-    (DERIVATIONS, r"elsewhere \epsilon = {} of the largest task",
+    (DERIVATIONS, r"elsewhere \epsilon = {} of all tasks",
      "contact_program.CONTACT_REGULAR"),
     (DERIVATIONS, "Therefore the bounds have margins: {} of the available braking, {} the tick for "
      r"\Delta t, and limits {} rad and {} rad/s nearer",

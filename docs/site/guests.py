@@ -31,6 +31,7 @@ ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")
 """In the navigation, whether a page links there or not."""
 
 DRAWN_BY = {
+    "a_biped_stands": "biped-stands.png",
     "cross_a_singularity": "crossed.png",
     "draw_the_robots": "robots.png",
     "identify_five_bar": "identified.png",

@@ -182,7 +182,18 @@ class UnilateralContact:
         """A `Contact` for each point: the same rows, without the conditions on forces.
 
         Without friction only the row of the normal.
+
+        Raises
+        ------
+        InputError
+            If the ground is not the world.
         """
+        if self.relative_to != "universe":
+            raise InputError(
+                f"UnilateralContact {quoted(self.default_name)}: a Contact is with the world, and "
+                "the ground of this contact is another frame (relative_to=); tie the two bodies by "
+                "a Closure"
+            )
         given: Any = self.frame
         base, at = given if isinstance(given, tuple) else (given, pin.SE3.Identity())
         one = len(self.points) == 1

@@ -4,7 +4,7 @@
     velocity            Jc v
     acceleration        Jc a + drift
     cones, limits       the largest violations
-    optimality          stationarity, signs of multipliers and complementarity
+    optimality          the duality gap of the program
 
 All are recomputed from a, u and forces, except the last, which is that of the solved program.
 """
@@ -56,8 +56,8 @@ class ContactCertificate:
     limits : float
         Largest violation of a limit of effort, over the limit.
     optimality : float
-        Largest residual of the conditions of optimality: stationarity, signs of multipliers,
-        complementarity, feasibility.
+        The duality gap relative to the cost, which bounds the error of the cost; or the largest
+        violation of a condition.
     ok : bool
         Whether every number is within its tolerance.
 

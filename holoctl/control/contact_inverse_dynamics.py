@@ -173,7 +173,7 @@ def contact_inverse_dynamics(
         (task, acceleration, weight): a `FrameTask`, `PostureTask`, `CenterOfMassTask` or
         `CustomTask`, the acceleration of its rows, m/s^2 and rad/s^2, and the weight of its
         squared errors, above zero (1 by default). Lengths are divided by the size of the mechanism.
-        Where a condition is active, weights below 1e-5 of the largest have little effect.
+        Where a condition is active, weights below 1e-9 of the largest have little effect.
     contacts : UnilateralContact or list of UnilateralContact
         Those that act now; an empty list in flight.
     limits : "model", Limits or None, optional

@@ -28,7 +28,7 @@ from holoctl.control.contact_motion import (
     contact_motion,
 )
 from holoctl.control.contact_program import (
-    OPTIMAL,
+    BY_DAQP,
     ContactProgram,
     by_clarabel,
     infeasibility_ray,
@@ -38,7 +38,6 @@ from holoctl.control.contact_program import (
 )
 from holoctl.control.contact_rows import ContactRows
 from holoctl.control.nearest_by_cvxpy import by_cvxpy
-from holoctl.control.nearest_efforts import by_daqp
 from holoctl.control.tasks.task_protocol import mechanism_size
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.mechanism.mechanism import Mechanism
@@ -88,7 +87,7 @@ class ContactSolution(NamedTuple):
     slipping : bool
         Whether contacts could not be kept.
     residual : float
-        Of the conditions of optimality.
+        The relative duality gap, or the largest violation of a condition.
     condition : float
         Of the rows of contacts.
     """
@@ -167,12 +166,12 @@ def contact_solution(
             s[inner], units[inner], np.zeros((0, 0)), scaled[nu:, inner],
             (C[:, inner], lower - at, upper - at),
         )  # fmt: skip
-        found = solved_program(only, by_daqp)
-        if found is not None and found.residual <= OPTIMAL:
+        found = solved_program(only, *BY_DAQP, recentre=False)
+        if found is not None:
             s[inner] += units[inner] * found.d
             return _solution(motion, s, bounds, None, found.residual)
     program = program_around(s, units, motion.tasks, scaled, conditions)
-    order = (by_cvxpy(), by_daqp) if solver == "cvxpy" else (by_daqp, by_clarabel)
+    order = (by_cvxpy(), *BY_DAQP) if solver == "cvxpy" else (*BY_DAQP, by_clarabel)
     found = solved_program(program, *order)
     if found is None and joints is not None:
         found = solved_program(softened(program, joints.least.size), *order)
@@ -264,7 +263,7 @@ def _slipping(
     )  # fmt: skip
     if joints is not None:
         program = softened(program, joints.least.size)
-    found = solved_program(program, by_daqp, by_clarabel)
+    found = solved_program(program, *BY_DAQP, by_clarabel)
     if found is None:
         _raise_infeasible(mech, ground, program)
     s = first + units * found.d[: first.size]
@@ -322,11 +321,14 @@ _MEANING = {
 def _raise_infeasible(mech: Mechanism, ground: ContactRows, program: ContactProgram) -> NoReturn:
     """Raise the error of a program without solution."""
     hard = ground.bound.size + mech.nu  # limits of joints are softened
-    ray = infeasibility_ray(ContactProgram(program.H, *(x[:hard] for x in program[1:])))
+    ray = infeasibility_ray(
+        ContactProgram(program.root, program.regular, *(x[:hard] for x in program[2:]))
+    )
     if ray is None:
         raise InconsistentError(
             f"{mech.name}: no solver found efforts on these contacts, and none proved that there "
-            "are none: the state is at the edge of what friction and limits allow, or badly scaled"
+            "are none: the state is at the edge of what friction and limits allow, or a target, a "
+            "force or a mass is out of range"
         )
     shares, y, at = dict[tuple[str, str], float](), np.abs(ray), 0
     for contact in ground.contacts:

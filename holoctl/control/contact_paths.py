@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Array, Vector, entries, finite, listing, quoted, suggestion
-from holoctl.base.errors import InconsistentError, InputError
+from holoctl.base.checks import Array, Vector, finite, listing, name_list, shown, suggestion
+from holoctl.base.errors import InputError
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import reduced_terms
 from holoctl.control.contact_joints import JointRows, joint_rows, limits_beside_contacts
@@ -113,9 +113,6 @@ class HereOnContacts(NamedTuple):
 Reduce = Callable[[Vector, Vector, float, Vector | None, Any], HereOnContacts | None]
 """reduce(q, v, t, known, target); None if the general path must be used."""
 
-CERTAIN = 1e-6
-"""The largest residual of the conditions of optimality with which efforts are given."""
-
 
 class ContactLimiting(NamedTuple):
     """The active conditions of a tick, for its report; their names are made when they are read."""
@@ -182,14 +179,14 @@ class ContactPaths:
         """
         if names is None:
             return self
-        given = (names,) if isinstance(names, str) else tuple(entries(names) or ())
+        given = (names,) if isinstance(names, str) else tuple(name_list("active", names))
         if given not in self._others:
             known = [one.name for one in self.contacts]
             for name in given:
-                if name not in known:
+                if not isinstance(name, str) or name not in known:
                     raise InputError(
-                        f"active: there is no contact {quoted(name)}{suggestion(str(name), known)};"
-                        f" contacts of this controller: {listing(known)}"
+                        f"active: there is no contact {shown(name)!r}{suggestion(name, known)}; "
+                        f"contacts of this controller: {listing(known)}"
                     )
             chosen = tuple(one for one in self.contacts if one.name in given)
             self._others[given] = replace(self, contacts=chosen)
@@ -208,16 +205,14 @@ class ContactPaths:
             found = self._solved(self._in_general(q, v, t, known, target), v)
         if found is None or not finite(found.u):
             raise InputError("the torque is not finite: an input or the model is out of range")
-        if not found.residual <= CERTAIN:
-            raise InconsistentError(
-                f"{self.mech.name}: the efforts on these contacts are not certain: the conditions "
-                f"of optimality are met to {found.residual:.1e} only",
-                residual=found.residual,
-            )
         return found.u
 
     def _solved(self, here: HereOnContacts, v: Vector) -> ContactSolution | None:
         """The solution; None if its motion does not satisfy the redundant rows."""
+        if not finite(here.terms.t):
+            raise InputError(
+                f"{self.mech.name}: a target is not finite, or out of range, so no torque is given"
+            )
         bounds = effort_bounds(self.law.bound, self.mech.B.T.dot(v))
         found = contact_solution(
             self.mech, here.terms, here.ground, bounds, self.policy, joints=here.joints

@@ -6,9 +6,10 @@ s = (u, w2) are efforts and forces that balance each other (contact_motion.py), 
 distances from the bilateral solution, and w are all wrenches of the ground. s_bilateral is the
 solution without inequalities: the tasks first, then the smallest efforts, then the smallest forces.
 Where it is feasible it is the optimum for every weight, so that the inequalities change nothing
-where none is active. In d = s - s_bilateral this is the program of nearest_efforts.py. Where w2
-alone can make it feasible, the motion is kept. The program is infeasible if and only if a ray
-exists, with the bounds of C d,
+where none is active. Elsewhere it is solved once more, with the distance from this solution, which
+is then the optimum of the tasks (the proximal point method). In d = s - s_bilateral this is the
+program of nearest_efforts.py. Where w2 alone can make it feasible, the motion is kept. The program
+is infeasible if and only if a ray exists, with the bounds of C d,
 
     y >= 0        C' (y_upper - y_lower) = 0        y_upper' upper - y_lower' lower < 0
 
@@ -28,6 +29,7 @@ docs/derivations-control.md, "Unilateral contacts".
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -38,9 +40,10 @@ from scipy.sparse import csc_array
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
-from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver
+from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver, by_daqp
 
 __all__ = [
+    "BY_DAQP",
     "OPTIMAL",
     "ContactProgram",
     "Optimum",
@@ -51,8 +54,11 @@ __all__ = [
     "solved_program",
 ]
 
-CONTACT_REGULAR = 1e-6
-"""Weight of the distance from the bilateral solution, relative to the largest weight of a task."""
+CONTACT_REGULAR = 3e-9
+"""Weight of the distance from the bilateral solution, relative to all tasks. The accelerations that
+an effort causes, of a light foot or of the trunk, differ by some 1e-8 in their squares: a weight of
+1e-6 moves the optimum of the tasks by some percent. At 1e-11 DAQP takes conditions for parallel
+ones, and efforts are repeatable to 1e-8 only."""
 
 SLIP = 1e4
 """Weight of the slip of contacts, relative likewise."""
@@ -60,8 +66,14 @@ SLIP = 1e4
 SOFT = 1e3
 """Weight of the slack of limits of joints, relative likewise."""
 
+REGULAR_OF_SLIP = 1e-6
+"""As `CONTACT_REGULAR`, in the program with slip: it is 1e-10 of its largest weight."""
+
 OPTIMAL = 1e-8
-"""Largest residual of the conditions of optimality, scaled."""
+"""Largest relative duality gap, and largest violation of a condition, scaled."""
+
+NO_COST = 1e-20
+"""Duality gaps of this size, for tasks of size one, do not matter."""
 
 UNMOVED = 1e-18
 """Tasks whose squares are below this, relative to their rows, are not moved by any effort."""
@@ -73,11 +85,12 @@ RAY_EXACT = 1e-3
 """Largest residual of a ray, relative to the violation that it proves: it then excludes all
 unknowns up to some hundred times their units."""
 
+LOOSELY = 1e-6
+"""Violations that DAQP may leave at the second try: with its closer tolerance of the first it calls
+one in some thousand programs infeasible that are not."""
+
 CLARABEL_GAP = 1e-12
 """The tolerance of Clarabel for its gap and feasibility."""
-
-ACTIVE_FOR_CLARABEL = 1e-9
-"""Multipliers that Clarabel leaves below this, relative to the largest, are zero."""
 
 CONSTANT_ROW = 1e-12
 """A condition that no unknown changes by more than this is constant."""
@@ -88,14 +101,18 @@ class ContactProgram(NamedTuple):
 
     Attributes
     ----------
-    H : (n, n) array
+    root : (n, n) array
+        Upper triangular; the cost is ``1/2 |root d|^2``.
+    regular : (r, n) array
+        The part of the cost that is no task is ``1/2 |regular d|^2``.
     C : (c, n) array
         The conditions by d, the change of the unknowns in units.
     lower, upper : (c,) arrays
         Bounds of ``C d``; infinite for none.
     """
 
-    H: Array
+    root: Array
+    regular: Array
     C: Array
     lower: Vector
     upper: Vector
@@ -115,7 +132,7 @@ class Optimum(NamedTuple):
     multipliers : (c,) array
         Above zero at an upper bound, below at a lower one.
     residual : float
-        The largest residual of the conditions of optimality.
+        The relative duality gap, or the largest violation of a condition.
     """
 
     d: Vector
@@ -129,61 +146,81 @@ def program_around(
 ) -> ContactProgram:  # fmt: skip
     """The program of the head of this module in units; `tasks` are rows by s or by its first
     entries, `scaled` are (u, w) in units by s, and conditions are C, lower and upper by s."""
-    moved, n = np.zeros((tasks.shape[0], s.size)), s.size
+    moved = np.zeros((tasks.shape[0], s.size))
     moved[:, : tasks.shape[1]] = tasks * units[: tasks.shape[1]]
-    H = moved.T @ moved
     size = float(np.vecdot(moved, moved).sum())
-    H = H / size if size > UNMOVED * max(1.0, largest(tasks) ** 2) else np.zeros((n, n))
+    weight = CONTACT_REGULAR if slip is None else REGULAR_OF_SLIP
+    rows = [np.sqrt(weight) * (scaled * units)]
+    if size > UNMOVED * max(1.0, largest(tasks) ** 2):
+        rows.append(moved / np.sqrt(size))
     if slip is not None:
-        rows = slip * units
-        H += SLIP / max(float(np.vecdot(rows, rows).sum()), UNMOVED) * (rows.T @ rows)
-    rows = scaled * units
-    H += CONTACT_REGULAR * (rows.T @ rows)
+        slips = slip * units
+        size = max(float(np.vecdot(slips, slips).sum()), UNMOVED)
+        rows.append(np.sqrt(SLIP / size) * slips)
+    root, _, _, _ = lapack.dgeqrf(np.concatenate(rows), 65 * s.size)
     C, lower, upper = conditions
     at = C @ s
-    return ContactProgram(H, C * units, lower - at, upper - at)
+    return ContactProgram(np.triu(root[: s.size]), rows[0], C * units, lower - at, upper - at)
 
 
 # ------------------------------------------------------------------------------------ solution
 
 
-def optimality(p: ContactProgram, d: Vector, y: Vector) -> float:
-    """The largest residual of stationarity, signs and complementarity, relative to their terms."""
-    gradient, force = p.H @ d, p.C.T @ y
-    above, below = np.maximum(y, 0.0), np.maximum(-y, 0.0)
-    value = p.C @ d
-    with np.errstate(invalid="ignore"):
-        at_upper = np.where(above > 0.0, above * np.abs(p.upper - value), 0.0)
-        at_lower = np.where(below > 0.0, below * np.abs(value - p.lower), 0.0)
-    size = 1.0 + largest(gradient)
-    return max(largest(gradient + force), largest(at_upper), largest(at_lower)) / size
+def optimality(p: ContactProgram, rows: Array, x: Vector, y: Vector) -> float:
+    """The duality gap, relative to the cost: the error of the cost is not larger,
+
+        1/2 |x|^2 - optimum <= 1/2 |x + rows y|^2 + |y|' |slack|        x = root d
+
+    with `rows` = root'^-1 C'. Residuals of the terms alone would say nothing where a motion costs
+    little."""
+    value, rest = rows.T.dot(x), x + rows.dot(y)
+    at = np.where(y > 0.0, p.upper, np.where(y < 0.0, p.lower, value))
+    gap = 0.5 * float(rest @ rest) + float(np.abs(y) @ np.abs(value - at))
+    return gap / (0.5 * float(x @ x) + NO_COST)
 
 
 def softened(p: ContactProgram, rows: int) -> ContactProgram:
     """The program with slacks for its last rows; they follow the unknowns."""
     (c, n), at = p.C.shape, np.arange(rows)
-    H, C = np.zeros((n + rows, n + rows)), np.zeros((c, n + rows))
-    H[:n, :n], C[:, :n] = p.H, p.C
-    H[n + at, n + at], C[c - rows + at, n + at] = SOFT, 1.0
-    return ContactProgram(H, C, p.lower, p.upper)
+    root, C = np.zeros((n + rows, n + rows)), np.zeros((c, n + rows))
+    regular = np.zeros((p.regular.shape[0], n + rows))
+    root[:n, :n], regular[:, :n], C[:, :n] = p.root, p.regular, p.C
+    root[n + at, n + at], C[c - rows + at, n + at] = np.sqrt(SOFT), 1.0
+    return ContactProgram(root, regular, C, p.lower, p.upper)
 
 
-def solved_program(p: ContactProgram, *solvers: Solver) -> Optimum | None:
-    """The optimum; None if each solver finds none, or calls the program infeasible. The next one
-    is asked where the residuals of the last are too large."""
-    n = p.H.shape[0]
+def solved_program(p: ContactProgram, *solvers: Solver, recentre: bool = True) -> Optimum | None:
+    """The optimum; None if each solver finds none that is `OPTIMAL`, or calls the program
+    infeasible. If `recentre`, the weight of the distance is next to nothing."""
+    n = p.root.shape[0]
     if p.violation(np.zeros(n)) == 0.0:
         return Optimum(np.zeros(n), np.zeros(p.lower.size), 0.0)
     if n == 0:
         return None
-    best: Optimum | None = None
     for solver in solvers:
         found = _by(solver, p)
-        if found is not None and (best is None or found.residual < best.residual):
-            best = found
-        if best is not None and best.residual <= OPTIMAL:
-            break
-    return best
+        if found is not None and found.residual <= OPTIMAL:
+            return _recentred(solver, p, found) if recentre else found
+    return None
+
+
+def _recentred(solver: Solver, p: ContactProgram, found: Optimum) -> Optimum:
+    """The optimum with its distance taken from the last one (the proximal point method): closer to
+    that of the tasks alone. The last one if the solver finds none."""
+    pulled = p.regular.T.dot(p.regular.dot(found.d))
+    x, _ = lapack.dtrtrs(p.root, pulled, trans=1)
+    centre = lapack.dtrtrs(p.root, x)[0]
+    at = p.C.dot(centre)
+    again = _by(solver, p._replace(lower=p.lower - at, upper=p.upper - at))
+    if again is None or again.residual > OPTIMAL:
+        return found
+    return again._replace(d=centre + again.d)
+
+
+BY_DAQP: tuple[Solver, ...] = (
+    partial(by_daqp, soften=False),
+    partial(by_daqp, tolerance=LOOSELY, soften=False),
+)
 
 
 def by_clarabel(program: EffortsQP) -> Nearest | None:
@@ -202,7 +239,7 @@ def by_clarabel(program: EffortsQP) -> Nearest | None:
     if str(found.status) not in ("Solved", "AlmostSolved"):
         return None
     z = np.array(found.z)
-    z[z <= ACTIVE_FOR_CLARABEL * max(1.0, float(z.max(initial=0.0)))] = 0.0
+    z[z <= np.array(found.s)] = 0.0  # strictly complementary, both in units of the cost
     multipliers = np.zeros(zero.size + lower.size)
     multipliers[zero.size + above] += z[: above.size]
     multipliers[zero.size + below] -= z[above.size :]
@@ -210,26 +247,37 @@ def by_clarabel(program: EffortsQP) -> Nearest | None:
 
 
 def _by(solver: Solver, p: ContactProgram) -> Optimum | None:
-    """The optimum by one solver, with its residual, which includes violations."""
-    root, _ = lapack.dpotrf(p.H, lower=1)
-    rows, _ = lapack.dtrtrs(root, p.C.T, lower=1)
+    """The optimum by one solver, with its residual, which includes violations.
+
+    The solver gets x = root d / far, rows of length one, and the largest
+    violation at x = 0 scaled to one: then 1/2 |x|^2 is the cost, and |x| >= 1 at the optimum.
+    """
+    rows, singular = lapack.dtrtrs(p.root, p.C.T, trans=1)
+    if singular:
+        return None
     size = np.sqrt((rows * rows).sum(axis=0))
     moves = size > CONSTANT_ROW
     moving, constant = np.flatnonzero(moves), np.flatnonzero(~moves)
     if (p.lower[constant] > RAY_CLEAR).any() or (p.upper[constant] < -RAY_CLEAR).any():
         return None
     r = 1.0 / size[moving]
-    free = np.full(p.H.shape[0], np.inf)
+    lower, upper = r * p.lower[moving], r * p.upper[moving]
+    far = max(float(lower.max(initial=0.0)), -float(upper.min(initial=0.0)))
+    if far == 0.0:
+        return None
+    n = p.root.shape[0]
+    free = np.full(n, np.inf)
     program = EffortsQP(
-        p.H, np.zeros(free.size), -free, free,
-        r[:, None] * p.C[moving], r * p.lower[moving], r * p.upper[moving],
+        np.eye(n), np.zeros(n), -free, free, np.ascontiguousarray((rows[:, moving] * r).T),
+        lower / far, upper / far,
     )  # fmt: skip
     found: Nearest | None = solver(program)
     if found is None or found.soft:
         return None
-    y = np.zeros(p.lower.size)
-    y[moving] = r * found.multipliers[free.size :]
-    return Optimum(found.x, y, max(optimality(p, found.x, y), p.violation(found.x)))
+    x, y = far * found.x, np.zeros(p.lower.size)
+    y[moving] = far * r * found.multipliers[n:]
+    d = lapack.dtrtrs(p.root, x)[0]
+    return Optimum(d, y, max(optimality(p, rows, x, y), p.violation(d)))
 
 
 def infeasibility_ray(p: ContactProgram) -> Vector | None:
@@ -238,7 +286,7 @@ def infeasibility_ray(p: ContactProgram) -> Vector | None:
     above, below = np.flatnonzero(p.upper < np.inf), np.flatnonzero(p.lower > -np.inf)
     C = np.concatenate([p.C[above], -p.C[below]])
     d = np.concatenate([p.upper[above], -p.lower[below]])
-    n = p.H.shape[0]
+    n = p.root.shape[0]
     cost, A = np.append(np.zeros(n), 1.0), np.hstack([C, -np.ones((d.size, 1))])
     found = linprog(cost, A, d, bounds=[(None, None)] * n + [(0.0, None)], method="highs")
     excess = float(found.fun) if found.status == 0 and found.fun is not None else 0.0

@@ -74,8 +74,10 @@ Solver = Callable[[EffortsQP], Nearest | None]
 """solver(program) -> the solution; None if it found none."""
 
 
-def by_daqp(program: EffortsQP) -> Nearest | None:
-    """The solution by DAQP, a dual active-set method."""
+def by_daqp(
+    program: EffortsQP, tolerance: float = DAQP_FEASIBLE, soften: bool = True
+) -> Nearest | None:
+    """The solution by DAQP, a dual active-set method; rows may be violated by `tolerance`."""
     H, x_cmd, lower, upper, Y, below, above = program
     if above.size:
         below, above = np.concatenate([lower, below]), np.concatenate([upper, above])
@@ -83,8 +85,9 @@ def by_daqp(program: EffortsQP) -> Nearest | None:
         below, above = lower, upper
     f = H.dot(-x_cmd)
     sense = np.zeros(above.size, dtype=np.intc)
-    x, _, flag, info = daqp.solve(H, f, Y, above, below, sense, primal_tol=DAQP_FEASIBLE)
-    soft = flag < 1 and above.size > lower.size  # infeasible, or more equalities than efforts
+    x, _, flag, info = daqp.solve(H, f, Y, above, below, sense, primal_tol=tolerance)
+    # infeasible, or more equalities than efforts
+    soft = soften and flag < 1 and above.size > lower.size
     if soft:
         sense = np.zeros(above.size, dtype=np.intc)
         sense[lower.size :] = _SOFT
