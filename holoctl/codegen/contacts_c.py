@@ -18,8 +18,10 @@ from holoctl.control.contact_motion import SAME_RANK
 from holoctl.control.contact_program import (
     CONSTANT_ROW,
     CONTACT_REGULAR,
+    NO_COST,
     OPTIMAL,
     RAY_CLEAR,
+    REGULAR_OF_SLIP,
     SLIP,
     UNMOVED,
 )
@@ -65,6 +67,8 @@ def contact_values(
     free = max(min(sizes.free + SPARE, rows), 1)  # no array of C is empty
     given, slipping = nu + (0 if of_motors else sizes.tasks) + 1, policy == "nearest"
     unknowns = nu + (max(rows, free) if slipping else free)
+    below = unknowns + sizes.tasks + rows  # rows of the stack of the cost
+    stack = max(nu + cones, below) * unknowns
     numbers = arrays(
         row_of=row_of, cone_of=cone_of,
         number_of=np.cumsum([0, *(one.cone.size for one in contacts)], dtype=int),
@@ -80,10 +84,10 @@ def contact_values(
         "with_free": nu + free, "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
         "unknowns": unknowns, "square": unknowns**2, "bounds": nu + cones,
         "room": max(unknowns, sizes.tasks if slipping else 0) * unknowns, "given": given,
-        "metrics": max(unknowns**2, free * (free + cones)),
         "beside": nu + 1, "kept_bounds": unknowns + 1, "z_width": given + rows, "steps": STEPS,
         "numbers": numbers, "motor_limits": motor_limits_c(bound), "moment": number(moment),
         "same_rank": number(SAME_RANK), "regular": number(CONTACT_REGULAR),
+        "regular_of_slip": number(REGULAR_OF_SLIP), "no_cost": number(NO_COST), "stack": stack,
         "slip_weight": number(SLIP), "optimal": number(OPTIMAL), "agree": number(CONTACTS_AGREE),
         "constant": number(CONSTANT_ROW), "clear": number(RAY_CLEAR), "unmoved": number(UNMOVED),
         "resumed": number(RESUMED), "weightless": number(WEIGHTLESS), **nearest_tolerances(),

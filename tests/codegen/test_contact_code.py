@@ -20,8 +20,8 @@ CASES = [
     for name in NAMES for policy in ("raise", "nearest")
 ]  # fmt: skip
 SIZES = (0.1, 1.0, 5.0, 30.0)
-SAME = 1e-9
-"""Efforts of C and of Python, over the largest one."""
+SAME = 1e-8
+"""Efforts of C and of Python, over the largest one; see test_contact_law_in_c.py."""
 
 
 def controller(case, policy="raise", effort=1.0, **options):

@@ -49,8 +49,9 @@ LIMITED_AGREE = 1e-11
 """Efforts within limits in C are those of Python to this share of the largest one."""
 
 
-CONTACTS_AGREE = 1e-8
-"""Efforts on contacts in C are those of Python to this share of the largest one."""
+CONTACTS_AGREE = 1e-7
+"""Efforts on contacts in C are those of Python to this share of the largest one, also of redundant
+motors, whose efforts a weight of 3e-9 decides."""
 
 ON_CONTACTS = 0.3
 """States on contacts are nearer to the configuration of the export, and slower, by this factor."""
