@@ -48,8 +48,8 @@ int solve(const double *rates, double *lower, double *upper, int *steps, double 
 
 
 SAME = 1e-8
-"""Efforts of C and of Python, over the largest one. Where motors are redundant a weight of 3e-9 says
-how they share, and rounding over it is what DAQP leaves; elsewhere they agree to 1e-12."""
+"""Efforts of C and of Python, over the largest one. Redundant motors share by a weight of 3e-9,
+and DAQP leaves rounding over it."""
 
 
 class InC:
