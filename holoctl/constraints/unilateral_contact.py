@@ -131,6 +131,8 @@ class UnilateralContact:
     def __post_init__(self) -> None:
         """Check the arguments, once."""
         owner = f"UnilateralContact {quoted(self.default_name)}"
+        if self.name is not None and not (isinstance(self.name, str) and self.name):
+            raise InputError(f"{owner}: name must be a text that is not empty")
         points = numbers(f"{owner}: points", self.points, "points in the axes of the frame, m")
         if points.ndim != 2 or points.shape[1] != 3 or not points.size:
             raise InputError(

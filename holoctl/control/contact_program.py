@@ -60,6 +60,9 @@ an effort causes, of a light foot or of the trunk, differ by some 1e-8 in their 
 1e-6 moves the optimum of the tasks by some percent. At 1e-11 DAQP takes conditions for parallel
 ones, and efforts are repeatable to 1e-8 only."""
 
+STRENGTHENED = 300.0
+"""The factor of this weight where no solver finds an optimum."""
+
 SLIP = 1e4
 """Weight of the slip of contacts, relative likewise."""
 
@@ -191,7 +194,8 @@ def softened(p: ContactProgram, rows: int) -> ContactProgram:
 
 def solved_program(p: ContactProgram, *solvers: Solver, recentre: bool = True) -> Optimum | None:
     """The optimum; None if each solver finds none that is `OPTIMAL`, or calls the program
-    infeasible. If `recentre`, the weight of the distance is next to nothing."""
+    infeasible. If `recentre`, the weight of the distance is next to nothing, and may be made
+    stronger where no solver finds an optimum."""
     n = p.root.shape[0]
     if p.violation(np.zeros(n)) == 0.0:
         return Optimum(np.zeros(n), np.zeros(p.lower.size), 0.0)
@@ -201,7 +205,23 @@ def solved_program(p: ContactProgram, *solvers: Solver, recentre: bool = True) -
         found = _by(solver, p)
         if found is not None and found.residual <= OPTIMAL:
             return _recentred(solver, p, found) if recentre else found
+    if not recentre:
+        return None
+    same = _strengthened(p)
+    for solver in BY_DAQP:
+        found = _by(solver, same)
+        if found is not None and found.residual <= OPTIMAL:
+            return _recentred(solver, same, found)
     return None
+
+
+def _strengthened(p: ContactProgram) -> ContactProgram:
+    """The program with more weight on the distance: for contacts with next to no friction, where
+    conditions are all but parallel."""
+    rows = [p.root, np.sqrt(STRENGTHENED - 1.0) * p.regular]
+    root, _, _, _ = lapack.dgeqrf(np.concatenate(rows), 65 * p.root.shape[0])
+    n = p.root.shape[0]
+    return p._replace(root=np.triu(root[:n]), regular=np.sqrt(STRENGTHENED) * p.regular)
 
 
 def _recentred(solver: Solver, p: ContactProgram, found: Optimum) -> Optimum:

@@ -281,3 +281,58 @@ def test_a_contact_with_another_body_has_no_contact_with_the_world():
     for pad in standing("two_arms").contacts:
         with pytest.raises(hc.InputError, match="another frame"):
             _ = pad.bilateral
+
+
+@pytest.mark.parametrize("turn", [(0.0, np.pi / 2, 0.0), (np.pi / 2, 0.0, 0.0), (0.3, 0.5, 0.7)])
+def test_the_frame_of_a_foot_and_the_order_of_its_points_do_not_matter(turn):
+    case, rng, acted = standing("biped"), np.random.default_rng(5), 0
+    R, feet = pin.rpy.rpyToMatrix(*turn), []
+    for foot in case.contacts:
+        points = np.array(foot.points)[[3, 0, 2, 1, 0]] @ R  # one twice
+        place = (foot.frame, pin.SE3(R, np.zeros(3)))
+        feet.append(hc.UnilateralContact(place, points, friction=0.8, name=foot.name))
+    for size in 1.0, 20.0:
+        q, v = case.state(rng)
+        target, limits = size * rng.normal(size=12), hc.Limits(effort=case.effort)
+        found = case.solved(q, v, target, limits)
+        other = hc.contact_inverse_dynamics(case.mech, q, v, target, feet, limits)
+        acted += bool(found.saturated)
+        # the pyramid turns with the foot, so that only what it does not limit is the same
+        if not any("slides" in name for name in found.saturated + other.saturated):
+            assert abs(other.u - found.u).max() < 1e-7 * (1.0 + abs(found.u).max())
+            for name, f in found.forces.items():
+                assert abs(other.forces[name].sum(axis=0) - f.sum(axis=0)).max() < 1e-5
+        assert other.certificate.ok
+    assert acted
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(0.12, 0.05), (0.12, -0.05), (-0.08, 0.0)],
+        [(0.12, 0.05), (0.12, -0.05), (-0.08, 0.05), (-0.08, -0.05), (0.14, 0.0)],
+        [(x, y) for x in (2.0, -2.0) for y in (1e-3, -1e-3)],
+        [(x, y) for x in (5e-4, -5e-4) for y in (5e-4, -5e-4)],
+    ],
+)
+@pytest.mark.parametrize("friction", [1e-6, 0.6, 10.0])
+def test_feet_of_other_shapes_keep_their_cones(points, friction):
+    case = standing("biped")
+    feet = [
+        hc.UnilateralContact(
+            one.frame, [(*xy, -0.05) for xy in points], friction=friction, facets=16,
+            least=1.0, name=one.name,
+        ) for one in case.contacts
+    ]  # fmt: skip
+    q, v = case.state(np.random.default_rng(2))
+    found = hc.contact_inverse_dynamics(
+        case.mech, q, v, np.full(12, 3.0), feet, hc.Limits(effort=200.0), partition=case.part
+    )
+    assert found.certificate.ok
+    case.contacts, shown = feet, case.contacts
+    try:
+        broken = Program(case, q, v).broken(found, 200.0)
+    finally:
+        case.contacts = shown
+    assert max(broken.values()) < 1e-8, broken
+    assert min(f[:, 2].min() for f in found.forces.values()) > 1.0 - 1e-6

@@ -317,6 +317,8 @@ def test_bounds_of_normal_forces_act():
         ({"points": [(1, 2, float("inf"))]}, "points"),
         ({"facets": 2}, "facets must be a whole number, 3 or more"),
         ({"least": -1.0}, "least"),
+        ({"name": 3}, "name"),
+        ({"name": ""}, "name"),
         ({"least": 5.0, "most": 2.0}, "least"),
     ],
 )
