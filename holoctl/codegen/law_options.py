@@ -90,7 +90,6 @@ def subject_of(
                 "a controller projects targets that contradict each other; beside it inconsistent "
                 f"must be 'project', or left out; got {quoted(inconsistent)}"
             )
-        refuse_contacts(controller)
         partition, weights, policy = controller.partition, controller.weights, "project"
     limits = state_limits_of(controller, closure_limit, velocity_limit)
     return Subject(mech, controller, partition, weights, policy, limits)
@@ -100,6 +99,6 @@ def refuse_contacts(controller: Any) -> None:
     """Raise `InputError` for a controller on unilateral contacts."""
     if getattr(controller, "contacts", None) is not None:
         raise InputError(
-            f"{controller.mech.name}: a controller with contacts= runs in Python; there is no "
-            "machine code of it"
+            f"{controller.mech.name}: a controller with contacts= cannot be compiled; it runs in "
+            "Python, and hc.export_c writes it as C"
         )

@@ -16,8 +16,16 @@ from holoctl.codegen.c_source import c_function, c_stages
 from holoctl.codegen.c_text import arrays, filled, number
 from holoctl.codegen.laws.limited import LimitedLaw, bounding_functions
 from holoctl.control.limit_policies import LimitsLaw, effort_sizes
+from holoctl.mechanism.bound_limits import BoundLimits
 
-__all__ = ["LimitedC", "limited_c", "limits_c", "nearest_c"]
+__all__ = [
+    "LimitedC",
+    "limited_c",
+    "limits_c",
+    "motor_limits_c",
+    "nearest_c",
+    "nearest_tolerances",
+]
 
 OFF_A_BOUND = 1e-14
 """In machine code, by so much of the largest number of the program it may miss a bound, scaled."""
@@ -38,16 +46,21 @@ class LimitedC:
 
 def nearest_c(nu: int, n: int) -> str:
     """The C that finds the nearest point, of `nu` numbers, within their bounds and those of n
-    rows."""
+    rows, which may give way."""
     return filled("nearest.c", _nearest(nu, n))
 
 
 def _nearest(nu: int, n: int) -> dict[str, object]:
     room = max(nu + n, 2)
     return {
-        "limited": n, "bounds": nu + n, "room": room, "square": room * room,
-        "rows_of_Y": max(n, 1), "off": number(OFF_A_BOUND), "dependent": number(DEPENDENT_BOUND),
+        "limited": n, "bounds": nu + n, "unknowns": room, "square": room * room, "steps": 20,
+        "rows_of_Y": max(n, 1), "softened": True, "warm": False, **nearest_tolerances(),
     }  # fmt: skip
+
+
+def nearest_tolerances() -> dict[str, object]:
+    """What rounding leaves in the template nearest.c."""
+    return {"off": number(OFF_A_BOUND), "dependent": number(DEPENDENT_BOUND)}
 
 
 def limits_c(law: LimitsLaw) -> str:
@@ -56,21 +69,29 @@ def limits_c(law: LimitsLaw) -> str:
         c_function(f, qualifier="static inline") for f in bounding_functions(law.dt)
     )
     bound = law.bound
-    curves = [np.zeros((2, 0)) if c is None else c for c in bound.curves]
-    points = np.hstack([*curves, np.zeros((2, 1))])  # one more, which is never read
     return filled("limits.c", {
         **_nearest(law.mech.nu, len(bound.names)), "scaled": law.policy == "scale",
         "moving": law.fast, "braking": "".join(braking), "at_both_ends": at_both_ends,
         "seconds": number(TICKS_AHEAD * law.dt), "other": number(OTHER_MOTION / law.dt),
-        "motor_limits": arrays(
-            effort_limit=bound.effort, effort_size=effort_sizes(bound), curve_speed=points[0],
-            curve_effort=points[1], curve_start=np.cumsum([0, *(c.shape[1] for c in curves)]),
-        ),
+        "motor_limits": motor_limits_c(bound),
+        "effort_sizes": arrays(effort_size=effort_sizes(bound)),
         "joint_limits": arrays(
             position_limit=bound.position, velocity_limit=bound.velocity,
             acceleration_limit=bound.acceleration, brake=law.braking, length=bound.units,
         ),
     })  # fmt: skip
+
+
+def motor_limits_c(bound: BoundLimits) -> str:
+    """The numbers of the template effort_bounds.c."""
+    curves = [np.zeros((2, 0)) if c is None else c for c in bound.curves]
+    points = np.hstack([*curves, np.zeros((2, 1))])  # one more, which is never read
+    return arrays(
+        effort_limit=bound.effort,
+        curve_speed=points[0],
+        curve_effort=points[1],
+        curve_start=np.cumsum([0, *(c.shape[1] for c in curves)]),
+    )
 
 
 def limited_c(

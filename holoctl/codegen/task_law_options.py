@@ -117,10 +117,25 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
         For several tasks, more rows than motions, and a posture that has no expression, with what
         to do.
     """
-    refuse_contacts(controller)
+    if doing == "compiled":
+        refuse_contacts(controller)
     subject = TaskSubject(controller)
     own, name = subject.own, subject.mech.name
-    kind = type(controller).__name__
+    if own.standing is None:
+        _check_one_task(subject, doing)
+    if own.law.posture.held is not None and (
+        not subject.mech.actuated or subject.mech.motors.missing
+    ):
+        raise InputError(
+            f"{name}: a posture of motors that have no positions of their own cannot be {doing}; "
+            "leave it out, or let the controller itself hold it"
+        )
+    return subject
+
+
+def _check_one_task(subject: TaskSubject, doing: str) -> None:
+    own, name = subject.own, subject.mech.name
+    kind = type(subject.controller).__name__
     if len(own.law.tasks) > 1:
         labels = [", ".join(task.labels) for task in own.law.tasks]
         raise InputError(
@@ -135,11 +150,3 @@ def task_subject_of(controller: Any, doing: str) -> TaskSubject:
             f"drive {motions} motions: its least squares cannot be {doing}; take fewer axes, or "
             "the controller itself"
         )
-    if own.law.posture.held is not None and (
-        not subject.mech.actuated or subject.mech.motors.missing
-    ):
-        raise InputError(
-            f"{name}: a posture of motors that have no positions of their own cannot be {doing}; "
-            "leave it out, or let the controller itself hold it"
-        )
-    return subject

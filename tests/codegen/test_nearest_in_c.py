@@ -42,7 +42,8 @@ class InC:
             f"#include <math.h>\nenum {{ NU = {nu} }};\n{nearest_c(nu, n)}\n"
             "int solve(int soft, const double *H, const double *Y, const double *at,\n"
             "    const double *lower, const double *upper, double *step, double *multiplier) {\n"
-            "  return nearest(soft, H, Y, at, lower, upper, step, multiplier);\n}\n"
+            f"  const program p = {{NU, NU, {n}, soft, H, Y, at, lower, upper}};\n"
+            "  return nearest(&p, step, multiplier);\n}\n"
         )
         run(compilers()[0], *STRICT, "-O2", "-fPIC", "-shared", source, "-o", made, "-lm")
         self.library = ctypes.CDLL(str(made))

@@ -16,7 +16,7 @@ from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
 from holoctl.codegen.compiled.compiled_tasks import NO_STATE, CompiledTasks, compiled_tasks
 from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
-from holoctl.codegen.law_options import Subject, subject_of
+from holoctl.codegen.law_options import Subject, refuse_contacts, subject_of
 from holoctl.codegen.task_law_options import check_own_options
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.task_space.impedance import Impedance
@@ -159,6 +159,7 @@ def compile(
         more = tuple(name_list("flags", flags))
         sensors = None if measured is None else tuple(name_list("measured", measured))
         return compiled_tasks(what, functions, more, sensors, machine)
+    refuse_contacts(what)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
     wanted = wanted_functions(functions, subject)
     more = tuple(name_list("flags", flags))

@@ -22,7 +22,9 @@ from holoctl.codegen.exported.plant import plant_functions
 from holoctl.codegen.exported.self_test import test_values
 from holoctl.codegen.exported.self_test_states import States
 from holoctl.codegen.exported.self_test_ticks import Ticks
+from holoctl.codegen.exported.standing import standing_values
 from holoctl.codegen.exported.tables import (
+    efforts_table,
     limits_table,
     measured_table,
     motor_table,
@@ -121,6 +123,7 @@ def library_values(lib: Library) -> dict[str, object]:
         **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
+        **_standing(lib),
         **(_plant(lib, symbols) if lib.plant else {}),
     }  # fmt: skip
 
@@ -135,6 +138,8 @@ def _kinds(lib: Library) -> dict[str, object]:
         "controlled": laws.controlled, "computed_torque": laws.controller, "tasked": laws.task,
         "turns": turns, "gravity": compensation == "gravity",
         "limited": laws.limits, "limited_hold": laws.limited_hold, "plant": lib.plant,
+        "standing": laws.standing, "bounded": laws.limits or laws.standing,
+        "standing_tasks": laws.standing is not None and laws.tasked is not None, "slipping": False,
         "scaled": laws.limits is not None and laws.limits.policy == "scale",
         "moving": laws.limits is not None and laws.limits.fast,
         "forces": E.mech.forces, "guarded": E.forces.guard, "unit_parts": E.tree.unit_parts,
@@ -153,7 +158,9 @@ def _contract(lib: Library) -> dict[str, object]:
         sensed = laws.closed_state is not None
         call = "torque_from_motors" if sensed else "torque"
         given = f"q_m, v_m, {follow}" if sensed else f"q, v, {follow}"
-        summary = "computed torque" if laws.task is None else "a law of one task"
+        summary = "computed torque" if laws.tasked is None else "a law of one task"
+        if laws.standing is not None:
+            summary = f"{'computed torque' if laws.tasked is None else 'tasks'} on contacts"
         computes = f" and {summary}"
     return {
         "P": lib.prefix, "U": lib.prefix.upper(), "title": comment(mech.name),
@@ -163,7 +170,8 @@ def _contract(lib: Library) -> dict[str, object]:
         "references": ", ".join(f"const double *{x}" for x in laws.references),
         "references_given": follow, "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
         "states": SELF_TEST_STATES, "q_table": q_table(mech), "v_table": v_table(mech),
-        "motor_table": motor_table(mech), "limits_table": "" if law is None else limits_table(law),
+        "motor_table": motor_table(mech), "limits_table": _limits_table(lib),
+        "statuses": 15 if laws.standing is None else 18,
         "dt": f"{law.dt:g}" if law is not None else "",
         "left_out_items": "\n".join(f"- {comment(x)}" for x in lib.left_out),
         "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
@@ -174,6 +182,20 @@ def _contract(lib: Library) -> dict[str, object]:
         "width": mech.nv + mech.nu,
         "POLICY": lib.in_trouble.upper(), "hold_limit": f"{lib.hold_limit}UL",
     }  # fmt: skip
+
+
+def _standing(lib: Library) -> dict[str, object]:
+    laws = lib.laws
+    if laws.standing is None:
+        return {}
+    return standing_values(lib.E, laws.standing, lib.prefix, laws.timed)
+
+
+def _limits_table(lib: Library) -> str:
+    laws = lib.laws
+    if laws.standing is not None:
+        return efforts_table(lib.E.mech, laws.standing.paths.law.bound)
+    return "" if laws.limits is None else limits_table(laws.limits)
 
 
 def _side_at_export(lib: Library) -> float:
@@ -202,6 +224,9 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
             text += made.driver
             shared[f"{found.function.name()}_shared"] = made.shared
     functions += [] if laws.task is None or limits is not None else [laws.task.function]
+    if laws.standing is not None:
+        standing = laws.standing
+        functions = [laws.errors, standing.terms, standing.of_tasks, standing.broken, laws.matrix]
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
     noise = f"c->closure + c->velocity_residual / {number(earlier(E))}"

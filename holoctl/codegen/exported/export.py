@@ -113,8 +113,9 @@ def export_c(
         ``holoctl_<name>_torque``, if its motors have positions of their own; it and a mechanism
         give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
         status is then LIMITED, and efforts never exceed theirs. Laws of tasks are exported as far
-        as `compile` accepts them. A transmission gives positions, rates and efforts of motors and
-        joints, both ways; its `table` positions, Jacobian and curvature of the motors without
+        as `compile` accepts them; on `contacts` several weighted ones too, and limits of efforts
+        alone. A transmission gives positions, rates and efforts of motors and joints, both ways;
+        its `table` positions, Jacobian and curvature of the motors without
         iterations, within the bounds of the table; a payload estimator mass and centre of a payload
         from the motors. Of the other parameters these three take `name` alone.
     folder : str or path
@@ -162,7 +163,8 @@ def export_c(
         Without CasADi; for invalid arguments; for joints, constraints and forces that have no
         expressions, or wrong ones, by name; if a file would be overwritten that holoctl did not
         write; for a controller with integral action, or with the policy "raise" for its limits;
-        for a law of tasks that `compile` refuses.
+        for a law of tasks that `compile` refuses; on contacts for limits of joints, `plant` and
+        `measured`.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
@@ -230,7 +232,7 @@ def export_c(
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     E = symbolic(mech, subject.partition)
-    estimator, not_seen = _estimator(what, mech, E.partition, measured)
+    estimator, not_seen = _estimator(what, mech, E.partition, measured, plant)
     sensing = None if estimator is None else sensing_of(estimator)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
     states = golden_states(E, laws, weights, off)
@@ -247,10 +249,17 @@ def export_c(
 
 def _estimator(
     what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance, mech: Mechanism,
-    part: Partition, measured: Any,
+    part: Partition, measured: Any, plant: bool,
 ) -> tuple[ClosedStateEstimator | None, str]:  # fmt: skip
     """The estimator of the state, and why there is none; None if all is measured, and by default if
     the motors do not determine the state."""
+    if getattr(what, "contacts", None) is not None:
+        if plant or measured not in (None, "all"):
+            raise InputError(
+                f"{mech.name}: a controller on contacts is exported without plant and measured: "
+                "the plant knows no ground, and joints do not determine where a robot stands"
+            )
+        return None, ""
     if isinstance(measured, str):
         one_of("measured", measured, ("all",))
         return None, ""

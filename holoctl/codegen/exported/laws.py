@@ -13,6 +13,7 @@ import numpy as np
 
 from holoctl.base.checks import Array
 from holoctl.codegen.casadi_import import SX, casadi_module
+from holoctl.codegen.exported.standing import StandingExport, standing_export
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.border_expressions import Sensing
 from holoctl.codegen.laws.closed_state import ClosedStateLaw, closed_state
@@ -84,6 +85,8 @@ class Laws:
         instead of u. The efforts of holding then have a ``command`` added, the third input.
     task : TaskExport or None
         The torque of a law of one task; there is no controller then.
+    standing : StandingExport or None
+        The law of a controller on unilateral contacts, which replaces the others.
     """
 
     controller: ComputedTorque | None
@@ -98,16 +101,30 @@ class Laws:
     limited_law: LimitedLaw | None
     limited_hold: LimitedLaw | None
     task: TaskExport | None
+    standing: StandingExport | None = None
 
     @property
     def controlled(self) -> bool:
         """Whether there is the torque of a controller."""
-        return self.controller is not None or self.task is not None
+        return self.controller is not None or self.tasked is not None
+
+    @property
+    def tasked(self) -> Any:
+        """The function of tasks; None for a controller of motors."""
+        if self.standing is not None:
+            return self.standing.of_tasks
+        return None if self.task is None else self.task.function
 
     @property
     def references(self) -> tuple[str, ...]:
         """What a torque follows."""
-        return ("q_ref", "v_ref", "a_ref") if self.task is None else tuple(NAMES)
+        return ("q_ref", "v_ref", "a_ref") if self.tasked is None else tuple(NAMES)
+
+    def measures(self, asked: list[Any]) -> list[Array]:
+        """Guard, closed, moved and speed at the inputs of `measured`."""
+        law = self.law if self.standing is None else self.standing.terms
+        found = dict(zip(law.name_out(), law.call(asked), strict=True))
+        return [np.array(found[x]).ravel() for x in ("guard", "closed", "moved", "speed")]
 
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
@@ -127,7 +144,9 @@ def exported_laws(
     errors = None if controller is None else errors_function(mech)
     controller = None if errors is None else controller
     target = ca.SX.sym("target", mech.nu)
-    moved = controller is not None and at_reference(E, controller)
+    on_ground = of_task is not None and of_task.own.standing is not None
+    on_ground |= controller is not None and controller._standing is not None
+    moved = controller is not None and at_reference(E, controller) and not on_ground
     at = [ca.SX.sym("rates", mech.nu), ca.SX.sym("share")] if moved else []
     named = ["rates", "share"][: len(at)]
     given = [E.q, E.v, target, *at]
@@ -143,7 +162,7 @@ def exported_laws(
         holding += state
     A = _matrix(E)
     forces = [x for x in (E.forces.friction, E.forces.others) if x is not None]
-    of_a_task = None if of_task is None else _task(E, of_task)
+    of_a_task = None if of_task is None or on_ground else _task(E, of_task)
     everything = [*outputs, *holding, *forces, A]
     everything += [] if of_a_task is None else of_a_task.outputs.values()
     timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in everything)
@@ -175,6 +194,7 @@ def exported_laws(
         limited_law,
         limited_hold,
         None if of_a_task is None else _task_export(E, of_a_task, limits, t),
+        standing_export(E, controller, of_task, timed),
     )
 
 

@@ -11,7 +11,6 @@ from holoctl.base.checks import listing
 from holoctl.codegen.c_text import comment
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.law_options import Subject
-from holoctl.control.limit_policies import LimitsLaw
 from holoctl.mechanism.bound_limits import BoundLimits, bound_limits
 from holoctl.mechanism.default_limits import limits_of
 from holoctl.mechanism.mechanism import Mechanism
@@ -23,7 +22,7 @@ _MOST = 6
 
 def left_out(subject: Subject, laws: Laws, not_seen: str) -> tuple[str, ...]:
     """The sentences; `not_seen` is why the state is not estimated from the motors, else empty."""
-    mech, found = subject.mech, _limits(subject.mech, laws.limits)
+    mech, found = subject.mech, _limits(subject.mech, _bound(laws))
     if mech.parked:
         names = [c.default_name for _, c in mech.parked]
         found.append(f"constraints that are switched off: {listing(names, _MOST)}")
@@ -61,9 +60,16 @@ def in_header(sentences: Sequence[str]) -> str:
     )
 
 
-def _limits(mech: Mechanism, law: LimitsLaw | None) -> list[str]:
-    """One sentence for the limits of the description that the law does not keep, if any."""
-    kept = set() if law is None else set(_limited(mech, law.bound))
+def _bound(laws: Laws) -> BoundLimits | None:
+    """The limits that are kept."""
+    if laws.standing is not None:
+        return laws.standing.paths.law.bound
+    return None if laws.limits is None else laws.limits.bound
+
+
+def _limits(mech: Mechanism, bound: BoundLimits | None) -> list[str]:
+    """One sentence for the limits of the description that are not kept, if any."""
+    kept = set() if bound is None else set(_limited(mech, bound))
     missing: dict[str, list[str]] = {}
     for what, name in _limited(mech, bound_limits(mech, limits_of(mech))):
         if (what, name) not in kept:

@@ -18,17 +18,18 @@ def test_values(
     E: Expressions, laws: Laws, states: States, ticks: Ticks | None
 ) -> dict[str, object]:
     """What the template of the program is filled with."""
-    of_task = None if laws.task is None else laws.task.function
+    of_task = laws.tasked
     sizes = ["NU"] * 3 if of_task is None else [str(of_task.numel_in(i)) for i in (2, 3, 4)]
     known: dict[str, ArrayLike | None] = {
         "state_q": states.q, "state_v": states.v, "state_t": states.t, "target": states.target,
         "expected_inverse": states.inverse, "tolerance": states.tolerance,
     }  # fmt: skip
     rest = [0.0] * E.mech.nu
-    if laws.limits is not None:
-        effort = laws.limits.bound.effort
-        known |= {"effort_least": effort[0], "effort_most": effort[1]}
-        rest = least_efforts(laws.limits.bound).tolist()
+    bound = None if laws.limits is None else laws.limits.bound
+    bound = bound if laws.standing is None else laws.standing.paths.law.bound
+    if bound is not None:
+        known |= {"effort_least": bound.effort[0], "effort_most": bound.effort[1]}
+        rest = least_efforts(bound).tolist()
     if laws.controlled:
         names = [f"given_{x}" for x in laws.references]
         known |= dict(zip(names, states.reference, strict=True))

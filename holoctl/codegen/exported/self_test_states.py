@@ -10,11 +10,18 @@ import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array
-from holoctl.base.errors import AssemblyError, HoloctlError, InconsistentError, SingularityError
+from holoctl.base.errors import (
+    AssemblyError,
+    HoloctlError,
+    InconsistentError,
+    LimitError,
+    SingularityError,
+)
 from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_STATES, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.self_test_references import task_state
+from holoctl.codegen.exported.standing import StandingExport, reference_of_tasks
 from holoctl.codegen.expressions import Expressions
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limit_policies import LimitsLaw
@@ -41,6 +48,17 @@ SELF_TEST_NEAR = 16
 LIMITED_AGREE = 1e-11
 """Efforts within limits in C are those of Python to this share of the largest one."""
 
+
+CONTACTS_AGREE = 1e-7
+"""Efforts on contacts in C are those of Python to this share of the largest one, also of redundant
+motors, whose efforts a weight of 3e-9 decides."""
+
+ON_CONTACTS = 0.3
+"""States on contacts are nearer to the configuration of the export, and slower, by this factor."""
+
+OFF_CONTACTS = 1e-9
+"""How far states on contacts are off the manifold, scaled: more would part contacts whose rows
+depend on each other."""
 
 HASTY = (1.0, 10.0, 100.0)
 """Within limits, the acceleration of a task is commanded so many times as large, in turn."""
@@ -79,6 +97,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
     rows: list[tuple[Any, ...]] = []
     limited = False
     size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
+    size = size if laws.standing is None else min(size, OFF_CONTACTS)
     for closed_q, closed_v, t in _closed_states(E, laws, rng):
         if not rows and doubtful + beyond == 2 * SELF_TEST_STATES:
             break  # there are none
@@ -86,7 +105,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         q, v = _nearby(mech, closed_q, closed_v, rng, off)
         target = 5.0 * rng.normal(size=mech.nu)
         asked = laws.measured(mech, q, v, target, t)
-        _, guard, closed, moved, speed, *_ = (np.array(x).ravel() for x in laws.law.call(asked))
+        guard, closed, moved, speed = laws.measures(asked)
         if not guard[0] < _most_guard(E):
             doubtful += 1
             continue
@@ -95,7 +114,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             continue
         try:
             row = _answers(E, laws, python, unlimited, q, v, t, target, len(rows), rng)
-        except (SingularityError, InconsistentError):
+        except (SingularityError, InconsistentError, LimitError):
             row = None
         if row is None:
             doubtful += 1
@@ -148,6 +167,8 @@ def _answers(
     condition = inverse_dynamics(
         mech, q, v, target, inconsistent="project", weights=weights, t=t, partition=E.partition
     ).certificate.condition
+    if laws.standing is not None:
+        return _on_contacts(mech, laws, laws.standing, q, v, t, target, condition, rng)
     inverse, past, lost = python.torque(q, v, target, t), False, 0.0
     reference, free = _references(laws, q, v, rng), None
     torque = np.zeros(mech.nu)
@@ -173,6 +194,23 @@ def _answers(
     if laws.limits is not None:  # limited efforts may be small compared with the commanded ones
         tolerance = max(100.0 * tolerance, LIMITED_AGREE, 100.0 * np.finfo(float).eps * lost)
     return q, v, t, target, inverse, torque, tolerance, *reference, past
+
+
+def _on_contacts(
+    mech: Mechanism, laws: Laws, standing: StandingExport, q: Array, v: Array, t: float,
+    target: Array, condition: float, rng: np.random.Generator,
+) -> tuple[Any, ...]:  # fmt: skip
+    """`_answers` of a law on contacts."""
+    inverse, torque = standing.inverse(q, v, target, t), np.zeros(mech.nu)
+    reference = _references(laws, q, v, rng)
+    past = standing.paths.limiting() is not None
+    if laws.controller is not None:
+        torque = laws.controller.torque(q, v, *reference, t=t)
+    if standing.subject is not None:
+        given, reference = reference_of_tasks(standing.subject, q, v, t, rng)
+        torque = standing.subject.torque(q, v, given, t)
+    least = 100.0 * np.finfo(float).eps * condition
+    return q, v, t, target, inverse, torque, max(least, CONTACTS_AGREE), *reference, past
 
 
 def _changed(pairs: list[tuple[Array, Array]]) -> bool:
@@ -224,13 +262,17 @@ def _closed_states(
 ) -> Iterator[tuple[Array, Array, float]]:
     """Random closed and moving states around the samples."""
     mech, most = E.mech, 20 * SELF_TEST_STATES
+    held = mech if laws.standing is None else laws.standing.held
     for i in range(most):
         t = float(rng.uniform(0.0, 1.0)) if laws.timed else 0.0
         step = 0.1 * rng.normal(size=mech.nv) * mech.column_scale
         guess = pin.integrate(mech.model, E.samples[i % len(E.samples)], step)
         speed = rng.normal(size=mech.nv) * mech.column_scale
+        if laws.standing is not None:
+            guess = pin.integrate(mech.model, E.samples[0], ON_CONTACTS * step)
+            speed *= ON_CONTACTS
         try:
-            q, v = assemble(mech, guess, speed, t=t, restarts=0, max_iter=50)
+            q, v = assemble(held, guess, speed, t=t, restarts=0, max_iter=50)
         except AssemblyError:
             continue
         yield q, v, t
@@ -298,7 +340,7 @@ def _overflows(mech: Mechanism, laws: Laws, states: States) -> bool:
     Then the self-test must see it: its storm has hundreds of such rates. Not required of
     the law with gravity alone, which is linear in the rates.
     """
-    if laws.hold is not None:
+    if laws.hold is not None or laws.standing is not None:
         return False
     over = 0
     for k in range(laws.law.numel_in(1)):

@@ -8,6 +8,7 @@ from holoctl.codegen.c_text import comment
 from holoctl.constraints.joint_coordinates import FramePair
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.estimation.measurement_model import MeasurementModel
+from holoctl.mechanism.bound_limits import BoundLimits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
@@ -68,16 +69,23 @@ def measured_table(sensors: MeasurementModel, letter: str = "q_m") -> str:
 
 def limits_table(law: LimitsLaw) -> str:
     """Motor by motor, and joint by joint."""
-    bound, lines = law.bound, list[str]()
-    for i, name in enumerate(law.mech.actuator_names):
-        lower, upper = bound.effort[:, i]
-        less = ", less with speed" if bound.curves[i] is not None else ""
-        lines.append(f"u[{i}]  {lower:g} to {upper:g}{less}: {comment(name)}")
+    bound, lines = law.bound, [efforts_table(law.mech, law.bound)]
     for i, name in enumerate(bound.names):
         sides = ((x, getattr(bound, x)[:, i]) for x in ("position", "velocity", "acceleration"))
         given = [f"{x} {low:g} to {up:g}" for x, (low, up) in sides if np.isfinite([low, up]).any()]
-        lines.append(f"{comment(name)}: {', '.join(given)}; given up where motors cannot keep it")
-    return "\n".join(f" *   {x}" for x in lines)
+        kept = f"{comment(name)}: {', '.join(given)}; given up where motors cannot keep it"
+        lines.append(f" *   {kept}")
+    return "\n".join(lines)
+
+
+def efforts_table(mech: Mechanism, bound: BoundLimits) -> str:
+    """Motor by motor."""
+    lines = []
+    for i, name in enumerate(mech.actuator_names):
+        lower, upper = bound.effort[:, i]
+        less = ", less with speed" if bound.curves[i] is not None else ""
+        lines.append(f" *   u[{i}]  {lower:g} to {upper:g}{less}: {comment(name)}")
+    return "\n".join(lines)
 
 
 def _meaning(kind: str, nq: int, nv: int, unit: str) -> str:

@@ -47,6 +47,7 @@ def version_number(text: str) -> int:
 _ENUM = re.compile(r"^enum \{(.*)\};$", re.MULTILINE)
 _LOCAL = re.compile(r" +(?:for \()?(?:const |volatile )*(?:double|int) (\w.*)")
 _MEMORY = re.compile(r" +\w+_memory \w+(?: = .*)?;")
+_PROGRAM = re.compile(r" +(?:const )?program \w+ = .*;")
 _FRAME = 96
 """Bytes of a call beside its values: the return address, kept registers, parameters, alignment."""
 
@@ -68,6 +69,8 @@ def stack_bytes(text: str) -> int:
         for line in function.splitlines():
             if _MEMORY.fullmatch(line):
                 total += 8 * sizes["MEMORY"]
+            if _PROGRAM.fullmatch(line):
+                total += 9 * 8
             found = _LOCAL.match(line)
             if found is None:
                 continue

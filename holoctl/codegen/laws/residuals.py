@@ -29,6 +29,7 @@ __all__ = [
     "broken_at_least",
     "broken_rows",
     "earlier",
+    "left_out_rows",
     "measures",
     "noise",
     "redundant_guard",
@@ -95,7 +96,7 @@ def broken_rows(E: Expressions, a: SX) -> tuple[list[SX], list[SX], SX]:
 
     Stabilisation is added where a constraint asks for it.
     """
-    mech, kept, redundant = E.mech, E.partition.rows, _left_out(E)
+    mech, kept, redundant = E.mech, E.partition.rows, left_out_rows(E)
     every = stabilised_drift(mech, E.every, E.open)
     needed = [*stabilised_drift(mech, E.rows, kept), *(every[i] for i in redundant)]
     scales = mech.row_scale[np.concatenate([kept, E.open[redundant]])]
@@ -130,7 +131,7 @@ def _inverse_squares(E: Expressions) -> SX:
 
 def redundant_guard(E: Expressions, a: SX) -> list[SX]:
     """Likewise where the motion keeps the redundant rows, as far as the state allows."""
-    if not _left_out(E).size:
+    if not left_out_rows(E).size:
         return []
     _, left, size = broken_rows(E, a)
     allowed = casadi_module().fmax(broken_at_least(E), ALLOWANCE * noise(E))
@@ -151,14 +152,14 @@ def noise(E: Expressions) -> SX:
     return off.closure + off.velocity / earlier(E)
 
 
-def _left_out(E: Expressions) -> Indices:
+def left_out_rows(E: Expressions) -> Indices:
     """Places, among the rows that can be off, of those that are not kept."""
     return np.flatnonzero(~np.isin(E.open, E.partition.rows))
 
 
 def _terms(E: Expressions, x: list[SX]) -> list[list[SX]]:
     """Products of the entries of kept and redundant rows, scaled, with those of a vector."""
-    kept, redundant = E.partition.rows, _left_out(E)
+    kept, redundant = E.partition.rows, left_out_rows(E)
     rows = [*E.rows.jacobian, *(E.every.jacobian[i] for i in redundant)]
     scales = E.mech.row_scale[np.concatenate([kept, E.open[redundant]])]
     return [

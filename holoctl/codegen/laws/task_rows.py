@@ -32,7 +32,14 @@ from holoctl.control.tasks.task_protocol import BoundTask, FrameMotion, Show, Ta
 from holoctl.tree.frames import Frame
 from holoctl.tree.kinematics import kinematics
 
-__all__ = ["check_expressed", "reference_pose", "reference_size", "reference_value", "task_rows"]
+__all__ = [
+    "check_expressed",
+    "reference_pose",
+    "reference_size",
+    "reference_value",
+    "shown",
+    "task_rows",
+]
 
 Vector = NDArray[np.float64]
 
@@ -80,7 +87,7 @@ def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskExpression:
     ca, mech, rows = casadi_module(), E.mech, task.scale.size
     owner = f"{mech.name}: expression of task {', '.join(task.labels)}"
     try:
-        found: Any = task.expression(E.q, E.v, E.t, _shown(E.tree, E.v), value)  # type: ignore[attr-defined]
+        found: Any = task.expression(E.q, E.v, E.t, shown(E.tree, E.v), value)  # type: ignore[attr-defined]
     except InputError:
         raise
     except Exception as error:
@@ -103,7 +110,7 @@ def task_rows(E: Expressions, task: BoundTask, value: SX) -> TaskExpression:
     return found
 
 
-def _shown(tree: TreeSteps, v: SX) -> Show:
+def shown(tree: TreeSteps, v: SX) -> Show:
     """What shows frames to a task, of one tree."""
     ca, steps, from_world = (
         casadi_module(),

@@ -16,7 +16,7 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.projection import Projection
 from holoctl.tree.live_motion import LiveMotion
 
-__all__ = ["task_rows"]
+__all__ = ["POSTURE", "row_factor", "task_rows"]
 
 POSTURE = 1e-4
 """Weight of the posture, relative to a task of weight one."""
@@ -39,7 +39,7 @@ def task_rows(mech: Mechanism, law: TaskLaw) -> WeightedRows:
     def at(P: Projection, target: Any) -> tuple[Array, Vector]:
         rows, right = [], []
         for i, (task, wanted) in enumerate(zip(law.tasks, target.wanted, strict=True)):
-            motion, factor = task.at(P.kinematics), _factor(law, i)
+            motion, factor = task.at(P.kinematics), row_factor(law, i)
             e, ed = task.error(motion.value, wanted.value), wanted.rate - motion.jacobian @ P.v
             rows.append(factor[:, None] * motion.jacobian)
             right.append(factor * (wanted.acceleration + _feedback(law, i, e, ed) - motion.drift))
@@ -49,7 +49,7 @@ def task_rows(mech: Mechanism, law: TaskLaw) -> WeightedRows:
     return WeightedRows(at, lambda motion: _in_a_tick(mech, law, motion))
 
 
-def _factor(law: TaskLaw, i: int) -> Vector:
+def row_factor(law: TaskLaw, i: int) -> Vector:
     """The factors of the rows of a task: its scale times the root of its weight."""
     weight = 1.0 if law.weights is None else law.weights[i]
     found: Vector = np.sqrt(weight) * law.tasks[i].scale
@@ -74,7 +74,7 @@ def _in_a_tick(mech: Mechanism, law: TaskLaw, motion: LiveMotion) -> Motions | N
     ticks: list[TaskTick] = [tick for tick in found if tick is not None]
     if len(ticks) < len(found):
         return None
-    factors = [_factor(law, i) for i in range(len(ticks))]
+    factors = [row_factor(law, i) for i in range(len(ticks))]
     sizes = [factor.size for factor in factors]
     ends = np.cumsum([0, *sizes])
     T, right = np.zeros((ends[-1] + mech.nu, mech.nv)), np.zeros(ends[-1] + mech.nu)
