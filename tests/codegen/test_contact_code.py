@@ -148,7 +148,7 @@ def test_a_warm_start_takes_fewer_steps_to_the_same_efforts(built, name):
         cold.append(code.steps)
         assert last == status
         assert abs(again - u).max() < SAME * abs(u).max()
-    assert np.mean(warm[1:]) < 1.0 < np.mean(cold)
+    assert np.mean(warm[1:]) <= min(2.0, 0.5 * np.mean(cold))
     assert max(cold) <= 60
 
 
