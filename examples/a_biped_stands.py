@@ -78,7 +78,7 @@ control = hc.TaskSpaceControl(
 here = hc.terms(biped, q, rest).kinematics
 start, sole = mass.bind(biped).at(here).value, swing.bind(biped).at(here).value
 home = biped.motor_positions(q)
-lifts, pushed, end = 0.9, 1.4, 1.8  # s
+lifts, pushed, end = 1.3, 1.7, 2.0  # s
 
 
 def smooth(t: float, begin: float, finish: float) -> np.ndarray:
@@ -91,8 +91,8 @@ def smooth(t: float, begin: float, finish: float) -> np.ndarray:
 def wanted(t: float) -> list:
     """A squat of 5 cm, the weight over the left foot, then the right foot 8 cm up."""
     down = np.outer(smooth(t, 0.1, 0.5) - smooth(t, 0.5, 0.9), [0.0, 0.0, -0.05])
-    across = np.outer(smooth(t, 0.1, lifts), [0.0, start[1] + 0.09, 0.0])
-    up = smooth(t, lifts, 1.3) * 0.08
+    across = np.outer(smooth(t, 0.1, lifts), [0.0, start[1] + 0.075, 0.0])
+    up = smooth(t, lifts, 1.65) * 0.08
     above = sole * pin.SE3(np.eye(3), np.array([0.0, 0.0, up[0]]))
     value, rate, acceleration = down + across
     along = [np.array([0.0, 0.0, x, 0.0, 0.0, 0.0]) for x in up[1:]]
