@@ -24,12 +24,30 @@ import numpy as np
 import pinocchio as pin
 from scipy.spatial import ConvexHull
 
-from holoctl.base.checks import Array, number, numbers, quiet, quoted, vector, whole
+from holoctl.base.checks import (
+    Array,
+    entries,
+    listing,
+    number,
+    numbers,
+    quiet,
+    quoted,
+    shown,
+    vector,
+    whole,
+)
 from holoctl.base.errors import InputError
 from holoctl.constraints.contact import Contact
 from holoctl.tree.frames import FrameLike, default_pair_name, own_frame
 
-__all__ = ["Sole", "UnilateralContact", "pyramid", "wrench_cone"]
+__all__ = [
+    "Sole",
+    "UnilateralContact",
+    "checked_contacts",
+    "edges_of_pyramid",
+    "pyramid",
+    "wrench_cone",
+]
 
 LEAST_FACETS = 3
 
@@ -266,3 +284,24 @@ def wrench_cone(points: Array, friction: float, facets: int) -> Array:
     normals, offsets = equations[np.sort(first), :-1] / unit, equations[np.sort(first), -1:]
     forces, moments = np.split(normals, [-3 if friction > 0.0 else 0], axis=1)
     return np.hstack([forces, offsets, moments / size])
+
+
+def checked_contacts(contacts: Any) -> tuple[UnilateralContact, ...]:
+    """The contacts that a caller gives.
+
+    Raises
+    ------
+    InputError
+        For anything else, and for two contacts of one name.
+    """
+    given = [contacts] if isinstance(contacts, UnilateralContact) else entries(contacts)
+    if given is None or not all(isinstance(one, UnilateralContact) for one in given):
+        raise InputError(
+            f"contacts must be a list of hc.UnilateralContact; got {shown(contacts)!r}"
+        )
+    names = [contact.default_name for contact in given]
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"contacts must have different names; got {listing(names)}: give name= to some"
+        )
+    return tuple(given)

@@ -32,6 +32,7 @@ from holoctl.base.checks import (
 )
 from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest, orthonormal_columns
+from holoctl.constraints.unilateral_contact import checked_contacts
 from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
 from holoctl.control.contact_joints import joint_rows, limits_beside_contacts
 from holoctl.control.contact_law import active_conditions, contact_solution, moment_unit
@@ -40,7 +41,6 @@ from holoctl.control.contact_rows import (
     ContactRows,
     accelerations_of_points,
     bound_contacts,
-    checked_contacts,
     contact_rows,
     forces_on_points,
 )

@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from holoctl.base.checks import Array, Vector, finite, listing, name_list, shown, suggestion
 from holoctl.base.errors import InputError
+from holoctl.constraints.unilateral_contact import checked_contacts
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import reduced_terms
 from holoctl.control.contact_joints import JointRows, joint_rows, limits_beside_contacts
@@ -27,7 +27,6 @@ from holoctl.control.contact_rows import (
     ContactRows,
     bound_contacts,
     check_tilt,
-    checked_contacts,
     cones,
     contact_rows,
 )
@@ -301,9 +300,7 @@ class ContactPaths:
             if here.doubtful:
                 return None
             terms = ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
-            keeps = None
-            if kept_by is not None:
-                keeps = partial(_kept, kept_by, v, N, a0)
+            keeps = None if kept_by is None else lambda y: kept_by(v, a0 + N.dot(y))
             return HereOnContacts(terms, ground, self._joints(q, v, t, N, a0), keeps)
 
         return reduce
@@ -352,12 +349,6 @@ def acting(standing: ContactPaths | None, names: Any) -> ContactPaths | None:
     if names is not None:
         raise InputError("active: this controller has no contacts; give it contacts=")
     return None
-
-
-def _kept(
-    kept_by: Callable[[Vector, Vector], bool], v: Vector, N: Array, a0: Vector, y: Vector
-) -> bool:
-    return kept_by(v, a0 + N.dot(y))
 
 
 def _tilts(contacts: Sequence[BoundContact], motion: LiveMotion) -> Callable[[], None]:

@@ -11,7 +11,7 @@ the normal direction remain. Rows are scaled by the size of the mechanism, and w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,7 @@ import pinocchio as pin
 from scipy.linalg import block_diag
 from scipy.optimize import nnls
 
-from holoctl.base.checks import Array, Vector, entries, listing, shown
+from holoctl.base.checks import Array, Vector
 from holoctl.base.errors import InconsistentError, InputError
 from holoctl.constraints.unilateral_contact import (
     Sole,
@@ -39,7 +39,6 @@ __all__ = [
     "accelerations_of_points",
     "bound_contacts",
     "check_tilt",
-    "checked_contacts",
     "cones",
     "contact_rows",
     "forces_on_points",
@@ -121,27 +120,6 @@ class ContactRows(NamedTuple):
 # ------------------------------------------------------------------------------- the contacts
 
 
-def checked_contacts(contacts: Any) -> tuple[UnilateralContact, ...]:
-    """The contacts that a caller gives.
-
-    Raises
-    ------
-    InputError
-        For anything else, and for two contacts of one name.
-    """
-    given = [contacts] if isinstance(contacts, UnilateralContact) else entries(contacts)
-    if given is None or not all(isinstance(one, UnilateralContact) for one in given):
-        raise InputError(
-            f"contacts must be a list of hc.UnilateralContact; got {shown(contacts)!r}"
-        )
-    names = [contact.default_name for contact in given]
-    if len(set(names)) < len(names):
-        raise InputError(
-            f"contacts must have different names; got {listing(names)}: give name= to some"
-        )
-    return tuple(given)
-
-
 def bound_contacts(
     mech: Mechanism, contacts: Sequence[UnilateralContact]
 ) -> tuple[BoundContact, ...]:
@@ -178,7 +156,7 @@ def _bound(mech: Mechanism, contact: UnilateralContact) -> BoundContact:
     if sole is not None:
         axes, places = ("x y z rx ry rz" if rubs else "z rx ry"), [sole.placement]
         A = wrench_cone(sole.points, contact.friction, contact.facets)
-        floor = _wrench_of(sole.points, rubs).T @ np.full(len(sole.points), contact.least)
+        floor = _least_wrench(sole, contact)
         kinds = [_meaning(row, rubs) for row in A]
         A = np.vstack([A, -np.eye(A.shape[1])[2 if rubs else 0]])  # all points together
         b, labels = A @ floor, [*((-1, kind) for kind in kinds), (-1, "lifts")]
@@ -234,11 +212,11 @@ def _upward(
     return Sole(sole.placement * over, sole.points * (1.0, -1.0))
 
 
-def _wrench_of(points: Array, rubs: bool) -> Array:
-    """(n, 6) or (n, 3): the wrenches of a normal force of one at each point."""
-    zero, one = np.zeros(len(points)), np.ones(len(points))
-    x, y = points.T
-    return np.array([zero, zero, one, y, -x, zero] if rubs else [one, y, -x]).T
+def _least_wrench(sole: Sole, contact: UnilateralContact) -> Vector:
+    """The wrench of the least normal force at each point."""
+    rubs, force = contact.friction > 0.0, np.array([0.0, 0.0, contact.least])
+    found: Vector = np.sum([_wrench(point, force, rubs) for point in sole.points], axis=0)
+    return found
 
 
 def _meaning(facet: Vector, rubs: bool) -> str:
@@ -310,16 +288,14 @@ def forces_on_points(kin: Kinematics, one: BoundContact, w: Vector) -> tuple[Arr
     """
     rubs = one.contact.friction > 0.0
     if one.sole is None:
-        local = w.reshape(len(one.contact.points), -1)
-        wide = local if rubs else np.hstack([np.zeros((len(local), 2)), local])
-        return wide @ ground_axes(kin, one).T, 0.0
+        return _of_points(kin, one, w), 0.0
     points, least = one.sole.points, one.contact.least
     size, n = float(np.abs(points).max()), len(points)
     unit = np.array([1.0, 1.0, 1.0, size, size, size] if rubs else [1.0, size, size])
     corners = edges_of_pyramid(one.contact.friction, one.contact.facets)
     edges = np.hstack([corners, np.ones((len(corners), 1))])  # forces in the sole
     rays = np.array([_wrench(point, edge, rubs) for point in points for edge in edges]).T
-    rest = w - _wrench_of(points, rubs).T @ np.full(n, least)
+    rest = w - _least_wrench(one.sole, one.contact)
     shares, off = nnls(rays / unit[:, None], rest / unit)
     local = shares.reshape(n, -1) @ edges + (0.0, 0.0, least)
     every = [_wrench(point, axis, rubs) for point in points for axis in np.eye(3)]
@@ -329,6 +305,13 @@ def forces_on_points(kin: Kinematics, one: BoundContact, w: Vector) -> tuple[Arr
         if (short @ faces.T <= 0.0).all() and (short[:, 2] >= least).all():
             return short @ sole_axes(kin, one).T, 0.0
     return local @ sole_axes(kin, one).T, float(off)
+
+
+def _of_points(kin: Kinematics, one: BoundContact, rows: Vector) -> Array:
+    """Vectors (n, 3) of the points of a contact without a sole, world axes, of those by rows."""
+    local = rows.reshape(len(one.contact.points), -1)
+    wide = np.hstack([np.zeros((len(local), 3 - local.shape[1])), local])
+    return np.asarray(wide @ ground_axes(kin, one).T)
 
 
 def _wrench(point: Vector, force: Vector, rubs: bool) -> Vector:
@@ -341,9 +324,7 @@ def accelerations_of_points(kin: Kinematics, one: BoundContact, rates: Vector) -
     """The accelerations (n, 3) of points, world axes, of those of the rows, not scaled."""
     rubs = one.contact.friction > 0.0
     if one.sole is None:
-        local = rates.reshape(len(one.contact.points), -1)
-        wide = local if rubs else np.hstack([np.zeros((len(local), 2)), local])
-        return wide @ ground_axes(kin, one).T
+        return _of_points(kin, one, rates)
     linear, turning = (rates[:3], rates[3:]) if rubs else (
         np.array([0.0, 0.0, rates[0]]), np.array([*rates[1:], 0.0])
     )  # fmt: skip

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holoctl.base.checks import Array, Vector, entries, listing, shown
+from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InputError, SingularityError
 from holoctl.base.linalg import cholesky
 from holoctl.base.tolerances import SINGULAR
 from holoctl.constraints.contact import Contact
-from holoctl.constraints.unilateral_contact import UnilateralContact
+from holoctl.constraints.unilateral_contact import UnilateralContact, checked_contacts
 from holoctl.constraints.wrench_rows import WrenchRows, stacked
 from holoctl.mechanism.mechanism import Mechanism, workspace
 from holoctl.projector.partition import Partition
@@ -133,18 +133,9 @@ def contact_points(mech: Mechanism, contacts: Any) -> ContactPoints | None:
         For anything else, for names that are not unique or those of constraints, unknown frames,
         and frames of the world.
     """
-    given = [contacts] if isinstance(contacts, UnilateralContact) else entries(contacts)
-    if given is None or not all(isinstance(one, UnilateralContact) for one in given):
-        raise InputError(
-            f"contacts must be a list of hc.UnilateralContact; got {shown(contacts)!r}"
-        )
+    given = checked_contacts(contacts)
     if not given:
         return None
-    names = [contact.default_name for contact in given]
-    if len(set(names)) < len(names):
-        raise InputError(
-            f"contacts must have different names; got {listing(names)}: give name= to some"
-        )
     _check_names(mech, given)
     moving = [c.default_name for c in given if c.relative_to != WORLD]
     if moving:
@@ -159,7 +150,7 @@ def contact_points(mech: Mechanism, contacts: Any) -> ContactPoints | None:
     bound = [row.bind(mech.model, row.default_name, mech.reference) for row in rows]
     each = [(contact, i) for contact in given for i in range(len(contact.points))]
     return ContactPoints(
-        tuple(given), rows, tuple((contact.default_name, i) for contact, i in each),
+        given, rows, tuple((contact.default_name, i) for contact, i in each),
         np.array([[row.normal, *row.tangents] for row in rows]),  # type: ignore[misc]
         np.array([contact.friction for contact, _ in each]),
         np.array([contact.restitution for contact, _ in each]), stacked(bound),
