@@ -21,7 +21,6 @@ from holoctl.base.checks import Array, Vector, listing
 from holoctl.base.errors import InconsistentError, LimitError, SingularityError
 from holoctl.control.contact_joints import JointRows
 from holoctl.control.contact_motion import (
-    SAME_RANK,
     ContactMotion,
     ReducedTerms,
     bilateral_unknowns,
@@ -247,19 +246,16 @@ def _slipping(
     units = np.full(nu + m, moment)
     units[:nu] *= effort_scales(mech)[0]
     first = np.concatenate([s[:nu], motion.wrenches(s)])
-    columns = np.concatenate([r.A, r.J.T, r.g[:, None]], axis=1)
-    x, _ = lapack.dtrtrs(motion.L, columns, lower=1)  # x = x[:, :-1] s - x[:, -1]
-    J = lapack.dtrtrs(motion.L, r.J.T, lower=1)[0].T
-    T = lapack.dtrtrs(motion.L, r.T.T, lower=1)[0].T
-    q, sizes, _ = np.linalg.svd(J.T, full_matrices=False)
-    kept = q[:, sizes > SAME_RANK * sizes.max(initial=0.0)].T
+    columns = np.concatenate([r.A, r.J.T, r.g[:, None], r.T.T], axis=1)
+    columns, _ = lapack.dtrtrs(motion.L, columns, lower=1)
+    x, T = columns[:, : nu + m + 1], columns[:, nu + m + 1 :].T  # x = x[:, :-1] s - x[:, -1]
     Y = np.hstack([np.zeros((m, nu)), np.eye(m)])
     y = lapack.dtrtrs(motion.L, x, lower=1, trans=1)[0]
     moves = -y[:, -1], y[:, :-1]
     program = program_around(
         first, units, T @ x[:, :-1], _scaled(units[:nu], Y, moment),
         _conditions(np.zeros(m), Y, ground, bounds, units, moment, joints, moves),
-        slip=kept @ x[:, :-1],
+        slip=motion.along_rows(x[:, :-1]),
     )  # fmt: skip
     if joints is not None:
         program = softened(program, joints.least.size)

@@ -103,6 +103,13 @@ class ContactMotion(NamedTuple):
         y = self._from_z(columns)
         return y[:, 0], y[:, 1:]
 
+    def along_rows(self, X: Array) -> Array:
+        """``Q1' X``: the part of motions x that moves the contacts, in the metric of the
+        inertia."""
+        if self.Q is None:
+            return X[:0]
+        return np.asarray(lapack.dormqr("L", "T", *self.Q, X, 64 * X.shape[1])[0][: self.xi.size])
+
     def _from_z(self, x: Array) -> Array:
         """y of (xi, z)."""
         if self.Q is not None:

@@ -201,17 +201,21 @@ def solved_program(p: ContactProgram, *solvers: Solver, recentre: bool = True) -
         return Optimum(np.zeros(n), np.zeros(p.lower.size), 0.0)
     if n == 0:
         return None
-    for solver in solvers:
-        found = _by(solver, p)
-        if found is not None and found.residual <= OPTIMAL:
-            return _recentred(solver, p, found) if recentre else found
-    if not recentre:
+    found = _by_first(p, solvers, recentre)
+    if found is None and recentre:
+        found = _by_first(_strengthened(p), BY_DAQP, recentre)
+    return found
+
+
+def _by_first(p: ContactProgram, solvers: tuple[Solver, ...], recentre: bool) -> Optimum | None:
+    """The optimum by the first solver that finds one; None if there is none."""
+    rows, singular = lapack.dtrtrs(p.root, p.C.T, trans=1)  # of x = root d
+    if singular:
         return None
-    same = _strengthened(p)
-    for solver in BY_DAQP:
-        found = _by(solver, same)
+    for solver in solvers:
+        found = _by(solver, p, rows)
         if found is not None and found.residual <= OPTIMAL:
-            return _recentred(solver, same, found)
+            return _recentred(solver, p, rows, found) if recentre else found
     return None
 
 
@@ -224,14 +228,14 @@ def _strengthened(p: ContactProgram) -> ContactProgram:
     return p._replace(root=np.triu(root[:n]), regular=np.sqrt(STRENGTHENED) * p.regular)
 
 
-def _recentred(solver: Solver, p: ContactProgram, found: Optimum) -> Optimum:
+def _recentred(solver: Solver, p: ContactProgram, rows: Array, found: Optimum) -> Optimum:
     """The optimum with its distance taken from the last one (the proximal point method): closer to
     that of the tasks alone. The last one if the solver finds none."""
     pulled = p.regular.T.dot(p.regular.dot(found.d))
     x, _ = lapack.dtrtrs(p.root, pulled, trans=1)
     centre = lapack.dtrtrs(p.root, x)[0]
     at = p.C.dot(centre)
-    again = _by(solver, p._replace(lower=p.lower - at, upper=p.upper - at))
+    again = _by(solver, p._replace(lower=p.lower - at, upper=p.upper - at), rows)
     if again is None or again.residual > OPTIMAL:
         return found
     return again._replace(d=centre + again.d)
@@ -266,15 +270,13 @@ def by_clarabel(program: EffortsQP) -> Nearest | None:
     return Nearest(np.array(found.x), multipliers, False)
 
 
-def _by(solver: Solver, p: ContactProgram) -> Optimum | None:
-    """The optimum by one solver, with its residual, which includes violations.
+def _by(solver: Solver, p: ContactProgram, rows: Array) -> Optimum | None:
+    """The optimum by one solver, with its residual, which includes violations; `rows` are
+    root'^-1 C'.
 
     The solver gets x = root d / far, rows of length one, and the largest
     violation at x = 0 scaled to one: then 1/2 |x|^2 is the cost, and |x| >= 1 at the optimum.
     """
-    rows, singular = lapack.dtrtrs(p.root, p.C.T, trans=1)
-    if singular:
-        return None
     size = np.sqrt((rows * rows).sum(axis=0))
     moves = size > CONSTANT_ROW
     moving, constant = np.flatnonzero(moves), np.flatnonzero(~moves)
