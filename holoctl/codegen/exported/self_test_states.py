@@ -20,8 +20,8 @@ from holoctl.base.errors import (
 from holoctl.base.tolerances import CLOSURE_LIMIT, SELF_TEST_STATES, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.exported.laws import Laws
-from holoctl.codegen.exported.self_test_references import task_state
-from holoctl.codegen.exported.standing import StandingExport, reference_of_tasks
+from holoctl.codegen.exported.self_test_references import reference_of_tasks, task_state
+from holoctl.codegen.exported.standing import StandingExport
 from holoctl.codegen.expressions import Expressions
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limit_policies import LimitsLaw

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
-from holoctl.base.checks import Array, Vector, listing
+from holoctl.base.checks import Vector, listing
 from holoctl.base.errors import InputError
 from holoctl.codegen.c_text import comment, number
 from holoctl.codegen.contacts_c import ContactSizes, contact_values
@@ -20,7 +19,7 @@ from holoctl.codegen.laws.contact_terms import (
     rows_of_tasks,
 )
 from holoctl.codegen.laws.residuals import left_out_rows
-from holoctl.codegen.laws.task_rows import reference_pose, reference_size, reference_value
+from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.contact_motion import ReducedTerms, contact_motion
@@ -28,12 +27,10 @@ from holoctl.control.contact_paths import ContactPaths
 from holoctl.control.contact_paths import motor_rows as rows_in_numbers
 from holoctl.control.contact_rows import TILT, BoundContact
 from holoctl.mechanism.mechanism import Mechanism
-from holoctl.projector.projection import project
 
 __all__ = [
     "StandingExport",
     "contacts_table",
-    "reference_of_tasks",
     "standing_export",
     "standing_values",
 ]
@@ -197,27 +194,3 @@ def _tasks(subject: TaskSubject) -> dict[str, object]:
         "turns": bool(rotations),
         "positions": int(rotations[0].removeprefix("value + ")) if rotations else 0,
     }  # fmt: skip
-
-
-def reference_of_tasks(
-    subject: TaskSubject, q: Vector, v: Vector, t: float, rng: np.random.Generator
-) -> tuple[Any, tuple[Array, Array, Array]]:
-    """References a little off a state, as the controller takes them, and as the C does."""
-    P, given = project(subject.mech, q, v, t=t, partition=subject.partition), []
-    for task in subject.own.law.tasks:
-        motion = task.at(P.kinematics)
-        off = rng.normal(size=(3, task.scale.size))
-        if isinstance(motion.value, pin.SE3):
-            step = pin.Motion(0.02 * rng.normal(size=6) * np.repeat([1.0, 4.0], 3))
-            value: Any = motion.value * pin.exp6(step)
-        else:
-            value = motion.value + 0.02 * off[0]
-        given.append((value, motion.jacobian @ v + 0.1 * off[1], off[2]))
-    reference = given[0] if len(given) == 1 else given
-    wanted = subject.own.wanted(reference)
-    tasks = zip(subject.own.law.tasks, wanted, strict=True)
-    return reference, (
-        np.concatenate([reference_value(task, x.value) for task, x in tasks]),
-        np.concatenate([x.rate for x in wanted]),
-        np.concatenate([x.acceleration for x in wanted]),
-    )
