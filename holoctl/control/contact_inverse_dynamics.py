@@ -34,7 +34,7 @@ from holoctl.base.errors import InconsistentError, InputError, NotActuatedError
 from holoctl.base.linalg import largest, orthonormal_columns
 from holoctl.constraints.unilateral_contact import checked_contacts
 from holoctl.control.contact_certificate import ContactCertificate, contact_certificate
-from holoctl.control.contact_joints import joint_rows, limits_beside_contacts
+from holoctl.control.contact_joints import joint_rows
 from holoctl.control.contact_law import active_conditions, contact_solution, moment_unit
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
@@ -44,6 +44,7 @@ from holoctl.control.contact_rows import (
     contact_rows,
     forces_on_points,
 )
+from holoctl.control.controller_limits import limits_law
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.tasks.task_terms import bound_to
 from holoctl.dynamics.actuation import effort_scales
@@ -239,9 +240,8 @@ def contact_inverse_dynamics(
     if mech.nu == 0:
         raise NotActuatedError(f"{mech.name} has no motors; name some with actuated=")
     acting = checked_contacts(contacts)
-    law = limits_beside_contacts(
-        mech, requested_limits(mech, limits, "contact_inverse_dynamics"), dt
-    )
+    requested = requested_limits(mech, limits, "contact_inverse_dynamics") or Limits()
+    law = limits_law(mech, requested, "nearest", dt)
     t = projection.terms.t if isinstance(projection, Projection) else 0.0
     P = shared_projection(mech, q, v, t, None, partition, projection, None)
     if P.k == 0:

@@ -12,15 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from holoctl.base.checks import Array, Vector
-from holoctl.control.braking_limits import braking_limits
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.viability_kernel import acceleration_bounds
 from holoctl.laws.acceleration_bounds import LimitedCoordinates
-from holoctl.mechanism.bound_limits import bound_limits
-from holoctl.mechanism.limits import Limits
-from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["JointRows", "joint_rows", "limits_beside_contacts"]
+__all__ = ["JointRows", "joint_rows"]
 
 
 class JointRows(NamedTuple):
@@ -54,21 +50,3 @@ def joint_rows(law: LimitsLaw, at: LimitedCoordinates, N: Array, a0: Vector) -> 
     least, most = acceleration_bounds(law.bound, law.braking, at.positions, at.velocities, law.dt)
     here = at.accelerations(a0)
     return JointRows(law, at, at.moved(N), least - here, most - here)
-
-
-def limits_beside_contacts(mech: Mechanism, limits: Limits | None, dt: float) -> LimitsLaw:
-    """The limits of motors and joints, made once.
-
-    Raises
-    ------
-    InputError
-        For limits that do not fit the mechanism, or of positions that the motors cannot brake.
-    AssemblyError
-        If a position is limited, no acceleration, and the reference cannot be assembled.
-    """
-    known: dict[object, LimitsLaw] = mech.per_thread("limits beside contacts", dict)
-    if (limits, dt) not in known:
-        bound = bound_limits(mech, limits or Limits())
-        braking = braking_limits(mech, bound)
-        known[limits, dt] = LimitsLaw(mech, bound, braking, "nearest", None, dt)
-    return known[limits, dt]

@@ -19,7 +19,7 @@ from holoctl.base.errors import InputError
 from holoctl.constraints.unilateral_contact import checked_contacts
 from holoctl.constraints.wrench_rows import stacked
 from holoctl.control.contact_inverse_dynamics import reduced_terms
-from holoctl.control.contact_joints import JointRows, joint_rows, limits_beside_contacts
+from holoctl.control.contact_joints import JointRows, joint_rows
 from holoctl.control.contact_law import ContactSolution, active_conditions, contact_solution
 from holoctl.control.contact_motion import ReducedTerms
 from holoctl.control.contact_rows import (
@@ -30,6 +30,7 @@ from holoctl.control.contact_rows import (
     cones,
     contact_rows,
 )
+from holoctl.control.controller_limits import limits_law
 from holoctl.control.effort_bounds import effort_bounds
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.dynamics.actuation import effort_scales
@@ -40,6 +41,7 @@ from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.dynamics.tick.thread_workspace import in_own_workspace
 from holoctl.mechanism.checks import check_state
 from holoctl.mechanism.limited_coordinates import coordinates_at
+from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.coordinate_split import split_rows
 from holoctl.projector.partition import Partition
@@ -329,7 +331,7 @@ def contact_paths(
     ):
         if excluded:
             raise InputError(f"{mech.name}: {name}: not together with contacts")
-    law = limits_beside_contacts(mech, options.limits, options.dt)
+    law = limits_law(mech, options.limits or Limits(), "nearest", options.dt)
     standing = bound_contacts(mech, checked_contacts(options.contacts))
     return ContactPaths(
         mech, prepared.partition, standing, prepared.limits, law, options.policy, tasks

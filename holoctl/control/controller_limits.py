@@ -18,7 +18,7 @@ from holoctl.mechanism.limited_coordinates import coordinates_at
 from holoctl.mechanism.limits import Limits
 from holoctl.mechanism.mechanism import Mechanism
 
-__all__ = ["limits_law_of"]
+__all__ = ["limits_law", "limits_law_of"]
 
 HELD_STILL = 1e-4  # rad/s^2, m/s^2
 """Limits exclude holding still if they leave more than this acceleration."""
@@ -37,14 +37,27 @@ def limits_law_of(mech: Mechanism, limits: Limits, policy: str, dt: float) -> Li
     AssemblyError
         If a position is limited, no acceleration, and the reference cannot be assembled.
     """
+    warned: set[object] = mech.per_thread("limits that were looked at", set)
+    law, key = limits_law(mech, limits, policy, dt), (limits, policy, dt)
+    if key not in warned:
+        _warn_of_the_reference(law, limits)
+        warned.add(key)
+    return law
+
+
+def limits_law(mech: Mechanism, limits: Limits, policy: str, dt: float) -> LimitsLaw:
+    """The law of these limits, made once.
+
+    Raises
+    ------
+    InputError, AssemblyError
+        As `limits_law_of`.
+    """
     known: dict[object, LimitsLaw] = mech.per_thread("limits", dict)
     bound, key = bound_limits(mech, limits), (limits, policy, dt)
-    if key in known:
-        return known[key]
-    law = LimitsLaw(mech, bound, braking_limits(mech, bound), policy, None, dt)
-    _warn_of_the_reference(law, limits)
-    known[key] = law
-    return law
+    if key not in known:
+        known[key] = LimitsLaw(mech, bound, braking_limits(mech, bound), policy, None, dt)
+    return known[key]
 
 
 def _warn_of_the_reference(law: LimitsLaw, limits: Limits) -> None:
