@@ -188,6 +188,7 @@ _EXPORT: list[Option] = [
      "determine them), all, or names of joints separated by commas; the C computes the others",
      {"metavar": "WHAT"}),
     ("--plant", "also export the plant, for simulation", FLAG),
+    ("--single", "numbers of single precision, for processors that compute in float", FLAG),
 ]  # fmt: skip
 
 
@@ -330,6 +331,7 @@ def _export(given: argparse.Namespace) -> int:
         options["limits"] = WithinLimits(**kept)
     paths = export_c(
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
+        precision="single" if given.single else "double",
         hold_limit=given.hold_limit, **options, **_exported_sensors(mech, given.measured),
     )  # fmt: skip
     controlled = gains and mech.actuated and not mech.motors.missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
@@ -39,6 +39,7 @@ from holoctl.codegen.laws.residuals import broken_at_least, earlier
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
+from holoctl.codegen.precision import DOUBLE
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation_side import AT_SINGULARITY, has_sides
 from holoctl.rows.state_limits import StateLimits
@@ -94,17 +95,19 @@ class Library:
 
 def library_files(lib: Library) -> dict[str, str]:
     """Name to text of every file."""
-    P, values = lib.prefix, library_values(lib)
-    files = {f"{P}.c": filled("source.c", values)}
-    values["stack"] = stack_bytes(files[f"{P}.c"])
+    P, values, precision = lib.prefix, library_values(lib), lib.E.precision
+    made, size = precision.text, int(precision is DOUBLE) * 4 + 4
+    files = {f"{P}.c": made(filled("source.c", values))}
+    values["stack"] = stack_bytes(files[f"{P}.c"], size)
     if lib.plant:
-        plant = filled("plant.c", values)
-        values["plant_stack"] = stack_bytes(plant)
-        files |= {f"{P}_plant.h": filled("plant.h", values), f"{P}_plant.c": plant}
-    known = filled("header.h", values | {"hash": "", "content": ""}), *files.values()
+        exact = values | DOUBLE.values  # for a computer, in double precision
+        plant = filled("plant.c", exact)
+        values["plant_stack"] = exact["plant_stack"] = stack_bytes(plant)
+        files |= {f"{P}_plant.h": filled("plant.h", exact), f"{P}_plant.c": plant}
+    known = made(filled("header.h", values | {"hash": "", "content": ""})), *files.values()
     found = hashlib.sha256("".join(known).encode()).hexdigest()
-    header = filled("header.h", values | {"hash": found[:32], "content": f"0x{found[:8]}"})
-    files = {f"{P}.h": header, **files, f"{P}_test.c": filled("test.c", values)}
+    header = made(filled("header.h", values | {"hash": found[:32], "content": f"0x{found[:8]}"}))
+    files = {f"{P}.h": header, **files, f"{P}_test.c": made(filled("test.c", values))}
     return files | {x: filled(x, values) for x in ("CMakeLists.txt", "README.md")}
 
 
@@ -119,7 +122,7 @@ def library_values(lib: Library) -> dict[str, object]:
     }  # fmt: skip
     start = "" if sensing is None else arrays(start=sensing.sensing.start)
     return {
-        "weighed": False, "transmission": False, **values, "start": start, **_contract(lib),
+        **E.precision.values, "weighed": False, "transmission": False, **values, "start": start, **_contract(lib),
         **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
@@ -151,7 +154,7 @@ def _kinds(lib: Library) -> dict[str, object]:
 def _contract(lib: Library) -> dict[str, object]:
     """Names, sizes, configuration and tables."""
     mech, laws, follow = lib.E.mech, lib.laws, ", ".join(lib.laws.references)
-    version, law = metadata.version("holoctl"), laws.limits
+    version, law, precision = metadata.version("holoctl"), laws.limits, lib.E.precision
     call, given = "inverse_dynamics", "q, v, target"
     computes, summary = "", "inverse dynamics"
     if laws.controlled:
@@ -176,6 +179,8 @@ def _contract(lib: Library) -> dict[str, object]:
         "left_out_items": "\n".join(f"- {comment(x)}" for x in lib.left_out),
         "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
         "velocity_limit": number(np.inf if lib.limits.velocity is None else lib.limits.velocity),
+        "lost_least": f"{10.0 * mech.nv * precision.eps:.1e}",
+        "lost_most": f"{mech.nv * precision.eps / precision.least_pivot:.1e}",
         "pivot_limit": number(PIVOT_LIMIT), "earlier": number(earlier(lib.E)),
         "margin": number(-1.0 if lib.limits.margin is None else lib.limits.margin),
         "at_singularity": number(AT_SINGULARITY), "side_sign": number(_side_at_export(lib)),
@@ -216,7 +221,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     if limits is None:
         functions = [laws.errors, laws.law, laws.hold, laws.matrix]
     else:
-        text = limits_c(limits)
+        text = limits_c(limits, E.precision)
         of_task = None if laws.task is None else laws.task.limited
         for found in filter(None, (laws.limited_law, laws.limited_hold, of_task)):
             made = limited_c(found, limits, "found", LAW, symbols)
@@ -238,7 +243,9 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     held = ["q", "v", *(["command"] if limits is not None else [])]
     return {
         **shared, "limits": text,
-        "laws": batched_source([f for f in functions if f is not None], LAW, symbols, more),
+        "laws": batched_source(
+            [f for f in functions if f is not None], LAW, symbols, more, E.precision
+        ),
         "law_inputs": _inputs(["q", "v", "target", *["rates", "share"] * laws.at_reference], laws),
         "hold_inputs": _inputs(held, laws), "state": "q, t" if laws.timed else "q",
         "task_inputs": _inputs(["q", "v", *laws.references], laws),
@@ -276,7 +283,9 @@ def _task(task: TaskExport) -> dict[str, object]:
 def _plant(lib: Library, symbols: Any) -> dict[str, object]:
     parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in lib.E.tree.unit_parts]
     return {
-        "plant_laws": batched_source(plant_functions(lib.E, lib.laws.timed), LAW, symbols),
+        "plant_laws": batched_source(
+            plant_functions(replace(lib.E, precision=DOUBLE), lib.laws.timed), LAW, symbols
+        ),
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
     }

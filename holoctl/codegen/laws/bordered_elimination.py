@@ -17,7 +17,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.elimination import LEAST_PIVOT, Elimination, eliminate, pivot_order
+from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars, total
 from holoctl.codegen.stabilised_drift import stabilised_drift
@@ -110,7 +110,7 @@ def eliminated(
     samples = np.array([scale * np.array(evaluate(q, 0.0)) for q in E.samples])
     order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
     if least is None:
-        least = max(LEAST_PIVOT, 1.0 / most_condition(E.partition))
+        least = max(E.precision.least_pivot, 1.0 / most_condition(E.partition))
     return eliminate(rows, order, row_unit, column_unit, least)
 
 
