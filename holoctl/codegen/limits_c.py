@@ -27,6 +27,7 @@ __all__ = [
     "nearest_c",
 ]
 
+
 @dataclass(frozen=True)
 class LimitedC:
     """The C of a law with limits: its stages, straight-line code that shares `shared` numbers, and

@@ -54,12 +54,12 @@ class Precision:
         ``"double"`` or ``"single"``.
     eps : float
         The distance from one to the next number.
-    largest, smallest : float
-        The largest finite number, and the smallest normal one.
     least_pivot : float
         A scaled pivot of this size puts a result in doubt.
     reduced : float
         So does a pivot of a symmetric matrix that is smaller than its size by this factor.
+    most_condition : float
+        So does an estimate of the condition number of the scaled constraints of this size.
     unit_norm : float
         One over how far the square of a norm may be from one.
     acceleration : float
@@ -76,10 +76,9 @@ class Precision:
 
     name: str
     eps: float
-    largest: float
-    smallest: float
     least_pivot: float
     reduced: float
+    most_condition: float
     unit_norm: float
     acceleration: float
     closed: float
@@ -133,20 +132,22 @@ def _number(text: str) -> str:
         near = np.float32(x)
     if not math.isfinite(near) or (x != 0.0 and abs(near) < np.finfo(np.float32).tiny):
         raise InputError(f"the number {text} is beyond single precision; export it in double")
-    return f"{near}f"
+    return f"{near!s}f"
 
 
 DOUBLE = Precision(
-    "double", EPS, float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny),
-    least_pivot=1e-4, reduced=REDUCED, unit_norm=5e11, acceleration=TOLERANCES["acceleration"],
+    "double", EPS,
+    least_pivot=1e-4, reduced=REDUCED, most_condition=math.inf,
+    unit_norm=5e11, acceleration=TOLERANCES["acceleration"],
     closed=CLOSED, left_open=LEFT_OPEN, nearly_settled=2e-7, caution=100.0,
     tolerances={"OFF_A_BOUND": 1e-14, "DEPENDENT_BOUND": 1e-20},
 )  # fmt: skip
 """With the tolerances of `holoctl.base.tolerances`."""
 
 SINGLE = Precision(
-    "single", EPS_SINGLE, float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny),
+    "single", EPS_SINGLE,
     least_pivot=EPS_SINGLE / LOST_SINGLE, reduced=LOST_SINGLE / EPS_SINGLE,
+    most_condition=16.0 * LOST_SINGLE / EPS_SINGLE,
     unit_norm=5e11 * EPS / EPS_SINGLE, acceleration=math.sqrt(EPS_SINGLE),
     closed=100.0 * EPS_SINGLE, left_open=80.0 * EPS_SINGLE,
     nearly_settled=math.sqrt(3.0 * EPS_SINGLE), caution=8.0,

@@ -122,7 +122,8 @@ def library_values(lib: Library) -> dict[str, object]:
     }  # fmt: skip
     start = "" if sensing is None else arrays(start=sensing.sensing.start)
     return {
-        **E.precision.values, "weighed": False, "transmission": False, **values, "start": start, **_contract(lib),
+        **E.precision.values, "weighed": False, "transmission": False, **values, "start": start,
+        **_contract(lib),
         **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
@@ -180,7 +181,7 @@ def _contract(lib: Library) -> dict[str, object]:
         "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
         "velocity_limit": number(np.inf if lib.limits.velocity is None else lib.limits.velocity),
         "lost_least": f"{10.0 * mech.nv * precision.eps:.1e}",
-        "lost_most": f"{mech.nv * precision.eps / precision.least_pivot:.1e}",
+        "lost_most": f"{precision.most_condition * precision.eps:.1e}",
         "pivot_limit": number(PIVOT_LIMIT), "earlier": number(earlier(lib.E)),
         "margin": number(-1.0 if lib.limits.margin is None else lib.limits.margin),
         "at_singularity": number(AT_SINGULARITY), "side_sign": number(_side_at_export(lib)),
