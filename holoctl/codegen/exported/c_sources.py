@@ -13,6 +13,7 @@ import numpy as np
 from holoctl.base.checks import Array
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.c_style import finished
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
@@ -28,6 +29,8 @@ from holoctl.codegen.exported.tables import (
     limits_table,
     measured_table,
     motor_table,
+    named_places,
+    names_in_c,
     q_table,
     v_table,
 )
@@ -97,13 +100,16 @@ def library_files(lib: Library) -> dict[str, str]:
     """Name to text of every file."""
     P, values, precision = lib.prefix, library_values(lib), lib.E.precision
     made, size = precision.text, int(precision is DOUBLE) * 4 + 4
-    files = {f"{P}.c": made(filled("source.c", values))}
-    values["stack"] = stack_bytes(files[f"{P}.c"], size)
+    source = made(filled("source.c", values))
+    values["stack"], files = stack_bytes(source, size), {f"{P}.c": finished(source, P)}
     if lib.plant:
         exact = values | DOUBLE.values  # for a computer, in double precision
         plant = filled("plant.c", exact)
         values["plant_stack"] = exact["plant_stack"] = stack_bytes(plant)
-        files |= {f"{P}_plant.h": filled("plant.h", exact), f"{P}_plant.c": plant}
+        files |= {
+            f"{P}_plant.h": filled("plant.h", exact),
+            f"{P}_plant.c": finished(plant, f"{P}_plant"),
+        }
     known = made(filled("header.h", values | {"hash": "", "content": ""})), *files.values()
     found = hashlib.sha256("".join(known).encode()).hexdigest()
     header = made(filled("header.h", values | {"hash": found[:32], "content": f"0x{found[:8]}"}))
@@ -156,12 +162,13 @@ def _contract(lib: Library) -> dict[str, object]:
     """Names, sizes, configuration and tables."""
     mech, laws, follow = lib.E.mech, lib.laws, ", ".join(lib.laws.references)
     version, law, precision = metadata.version("holoctl"), laws.limits, lib.E.precision
+    state = laws.closed_state
+    sensors = None if state is None else state.sensing.sensors
     call, given = "inverse_dynamics", "q, v, target"
     computes, summary = "", "inverse dynamics"
     if laws.controlled:
-        sensed = laws.closed_state is not None
-        call = "torque_from_motors" if sensed else "torque"
-        given = f"q_m, v_m, {follow}" if sensed else f"q, v, {follow}"
+        call = "torque_from_motors" if state else "torque"
+        given = f"q_m, v_m, {follow}" if state else f"q, v, {follow}"
         summary = "computed torque" if laws.tasked is None else "a law of one task"
         if laws.standing is not None:
             summary = f"{'computed torque' if laws.tasked is None else 'tasks'} on contacts"
@@ -175,12 +182,14 @@ def _contract(lib: Library) -> dict[str, object]:
         "references_given": follow, "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
         "states": SELF_TEST_STATES, "q_table": q_table(mech), "v_table": v_table(mech),
         "motor_table": motor_table(mech), "limits_table": _limits_table(lib),
+        "named_places": named_places(mech, sensors, lib.prefix.upper()),
+        "names": names_in_c(mech, sensors, lib.prefix),
         "statuses": 15 if laws.standing is None else 18,
         "dt": f"{law.dt:g}" if law is not None else "",
         "left_out_items": "\n".join(f"- {comment(x)}" for x in lib.left_out),
         "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
         "velocity_limit": number(np.inf if lib.limits.velocity is None else lib.limits.velocity),
-        "lost_least": f"{10.0 * mech.nv * precision.eps:.1e}",
+        "lost_least": f"{20.0 * mech.nv * precision.eps:.1e}",
         "lost_most": f"{precision.most_condition * precision.eps:.1e}",
         "pivot_limit": number(PIVOT_LIMIT), "earlier": number(earlier(lib.E)),
         "margin": number(-1.0 if lib.limits.margin is None else lib.limits.margin),

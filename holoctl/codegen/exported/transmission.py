@@ -15,6 +15,7 @@ from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.c_style import finished
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.exported.not_exported import in_header
@@ -93,7 +94,9 @@ def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str],
     return files, values
 
 
-def hashed_files(kind: str, prefix: str, values: dict[str, object]) -> dict[str, str]:
+def hashed_files(
+    kind: str, prefix: str, values: dict[str, object], readme: str = "transmission.md"
+) -> dict[str, str]:
     """Name to text of every file, from the templates of a kind, with a hash of header and source;
     what all kinds have is added to the values."""
     version = metadata.version("holoctl")
@@ -107,10 +110,10 @@ def hashed_files(kind: str, prefix: str, values: dict[str, object]) -> dict[str,
     found = hashlib.sha256((first + source).encode()).hexdigest()
     values |= {"hash": found[:32], "content": f"0x{found[:8]}"}
     return {
-        f"{prefix}.h": filled(f"{kind}.h", values), f"{prefix}.c": source,
+        f"{prefix}.h": filled(f"{kind}.h", values), f"{prefix}.c": finished(source, prefix),
         f"{prefix}_test.c": filled(f"{kind}_test.c", values),
         "CMakeLists.txt": filled("CMakeLists.txt", values),
-        "README.md": filled("transmission.md", values),
+        "README.md": filled(readme, values),
     }  # fmt: skip
 
 
