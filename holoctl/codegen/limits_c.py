@@ -85,8 +85,9 @@ def motor_limits_c(bound: BoundLimits) -> str:
 
 
 def limited_c(
-    found: LimitedLaw, law: LimitsLaw, doubtful: str, qualifier: str = "static", symbols: Any = None
-) -> LimitedC:
+    found: LimitedLaw, law: LimitsLaw, doubtful: str, qualifier: str = "static",
+    symbols: Any = None, precision: Precision = DOUBLE,
+) -> LimitedC:  # fmt: skip
     """The C of a law with limits: at every tick the command, then the stages that the policy needs.
 
     `doubtful` is the result of a tick in which the response to held efforts is in doubt: ``NO_WAY``
@@ -103,6 +104,7 @@ def limited_c(
     late = {"q": "late_q", "v": "late_v", "t": "late_t"}
     others = [x for x in found.first if x not in ("asked", "guard")]
     driver = filled("limited.c", {
+        "below_one": precision.values["below_one"],
         "name": name, "shared": made.size, "nq": law.mech.nq, "nv": law.mech.nv,
         "scaled": scaled, "nearest": law.policy != "raise", "moving": law.fast,
         "response": bool(found.response), "doubtful": doubtful,

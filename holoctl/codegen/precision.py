@@ -95,7 +95,7 @@ class Precision:
             "name": self.name, "single": single, "word": "float" if single else "double",
             "bytes": 4 if single else 8, "bits": 32 if single else 64,
             "digits": 24 if single else 53, "exponents": 128 if single else 1024,
-            "huge": "1e30" if single else "1e300", "eps": self.eps,
+            "huge": "1e30" if single else "1e300", "below_one": repr(1.0 - 0.5 * self.eps),
             "rounding": "12582912.0" if single else "6755399441055744.0",
             "wild": 250 if single else 2000, "wild_least": 122 if single else 976,
             "least_pivot": f"{self.least_pivot:.2g}",

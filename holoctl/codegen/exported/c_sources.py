@@ -29,6 +29,7 @@ from holoctl.codegen.exported.tables import (
     limits_table,
     measured_table,
     motor_table,
+    name_size,
     named_places,
     names_in_c,
     q_table,
@@ -183,6 +184,8 @@ def _contract(lib: Library) -> dict[str, object]:
         "states": SELF_TEST_STATES, "q_table": q_table(mech), "v_table": v_table(mech),
         "motor_table": motor_table(mech), "limits_table": _limits_table(lib),
         "named_places": named_places(mech, sensors, lib.prefix.upper()),
+        "motor_letters": name_size(mech.actuator_names),
+        "sensor_letters": name_size(() if sensors is None else sensors.labels),
         "names": names_in_c(mech, sensors, lib.prefix),
         "statuses": 15 if laws.standing is None else 18,
         "dt": f"{law.dt:g}" if law is not None else "",
@@ -234,7 +237,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
         text = limits_c(limits, E.precision)
         of_task = None if laws.task is None else laws.task.limited
         for found in filter(None, (laws.limited_law, laws.limited_hold, of_task)):
-            made = limited_c(found, limits, "found", LAW, symbols)
+            made = limited_c(found, limits, "found", LAW, symbols, E.precision)
             more.append(made.stages)
             text += made.driver
             shared[f"{found.function.name()}_shared"] = made.shared

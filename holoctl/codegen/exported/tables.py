@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -20,6 +21,7 @@ __all__ = [
     "limits_table",
     "measured_table",
     "motor_table",
+    "name_size",
     "named_places",
     "names_in_c",
     "q_table",
@@ -90,18 +92,24 @@ def named_places(mech: Mechanism, sensors: MeasurementModel | None, upper: str) 
     return "\n".join(lines)
 
 
+def name_size(labels: Iterable[str]) -> int:
+    """The characters of the longest name in C, its end included."""
+    return 1 + max((len(comment(x)) for x in labels), default=0)
+
+
 def names_in_c(mech: Mechanism, sensors: MeasurementModel | None, prefix: str) -> str:
     """The data of the header: names of motors and sensors, places of motors."""
     driven = [np.flatnonzero(column) for column in mech.B.T]
     at = [int(x[0]) if x.size == 1 else -1 for x in driven]
     joint_of = mech.joint_of
     in_q = [mech.model.idx_qs[int(joint_of[k])] if k >= 0 else -1 for k in at]
-    labels = [("motors", mech.actuator_names)]
-    labels += [] if sensors is None else [("sensors", sensors.labels)]
-    text = [
-        f"const char *const {prefix}_{kind}[] = {{{', '.join(json.dumps(comment(x)) for x in of)}}};"
-        for kind, of in labels
-    ]
+    of_sensors = () if sensors is None else sensors.labels
+    text = list[str]()
+    for kind, labels in (("motors", mech.actuator_names), ("sensors", of_sensors)):
+        if labels:
+            listed = ", ".join(json.dumps(comment(x)) for x in labels)
+            size = f"[{len(labels)}][{name_size(labels)}]"
+            text.append(f"const char {prefix}_{kind}{size} = {{{listed}}};")
     for kind, places in (("motor_q", in_q), ("motor_v", at)):
         text.append(f"const int {prefix}_{kind}[] = {{{', '.join(map(str, places))}}};")
     return "\n".join(text) + "\n"
