@@ -1,7 +1,7 @@
 """The style of exported C: braces around every body, and names that no other file has.
 
-Templates are written in short; reviewers of a robot's own computer ask for more (MISRA C:2012,
-rules 5.9 and 15.6), so it is added to the finished text.
+Templates are written in short; reviewers of code for a robot's own computer ask for more, such as
+rule 15.6 of MISRA C:2012, so it is added to the finished text.
 """
 
 from __future__ import annotations
@@ -119,11 +119,12 @@ class _Braces:
             self._statement()
 
     def _next_is_else(self, at: int) -> bool:
-        while at < len(self.tokens) and self.tokens[at].isspace():
+        while at < len(self.tokens) and _QUIET.match(self.tokens[at]):
             at += 1
         if at == len(self.tokens) or self.tokens[at] != "else":
             return False
-        self.out.append(" ")
+        notes = [x for x in self.tokens[self.i : at] if not x.isspace()]
+        self.out.append(" ".join(["", *notes, ""]))
         self.i = at
         return True
 
