@@ -27,6 +27,10 @@ LOST_SINGLE = 2e-4
 
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 
+NO_ROUNDING = 1e-200
+"""Smaller constants keep divisors from zero; others below single precision are products of rounding
+errors of the geometry, and become zero."""
+
 _LIBM = (
     "sqrt fabs floor ceil sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp "
     "log pow fmod copysign hypot log1p expm1 fmin fmax ldexp"
@@ -130,9 +134,10 @@ def _number(text: str) -> str:
     x = float(text)
     with np.errstate(over="ignore"):
         near = np.float32(x)
-    if not math.isfinite(near) or (x != 0.0 and abs(near) < np.finfo(np.float32).tiny):
+    lost = 0.0 < abs(x) < float(np.finfo(np.float32).tiny)
+    if not math.isfinite(near) or (lost and abs(x) < NO_ROUNDING):
         raise InputError(f"the number {text} is beyond single precision; export it in double")
-    return f"{near!s}f"
+    return "0.0f" if lost else f"{near!s}f"
 
 
 DOUBLE = Precision(

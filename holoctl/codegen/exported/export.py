@@ -20,6 +20,7 @@ from holoctl.base.errors import BranchError, InputError
 from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.c_sources import Library, library_files
+from holoctl.codegen.exported.functions import functions_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.payload import payload_files
@@ -96,6 +97,8 @@ def export_c(
     measured: Iterable[str] | None = None,
     limits: Limits | WithinLimits | str | None = None,
     precision: str = "double",
+    functions: Iterable[str] | None = None,
+    frames: Iterable[str] = (),
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -156,6 +159,13 @@ def export_c(
     precision : str, optional
         Of all numbers of the C: ``"double"``, or ``"single"``, for processors that compute in
         ``float``; the header tells the error of its torques. The plant stays in double precision.
+    functions : iterable of str, optional
+        Parts of the model of a mechanism instead of a law, as functions without memory:
+        ``"kinematics"`` (placements and Jacobians of `frames`), ``"inertia"``, ``"bias"``,
+        ``"constraints"``, ``"forward_dynamics"``. Beside them name, partition and precision may be
+        given. Default: the law.
+    frames : iterable of str, optional
+        The frames of ``"kinematics"``.
 
     Returns
     -------
@@ -211,6 +221,26 @@ def export_c(
         owner = what.name if isinstance(what, TransmissionTable) else what.mech.name
         prefix = f"holoctl_{identifier(f'{owner} {word}'.strip() if name is None else name)}"
         return write_files(file_path("folder", folder), files(what, prefix))
+    parts = None if functions is None else tuple(functions)
+    if parts is not None or tuple(frames):
+        if not isinstance(what, Mechanism) or not parts:
+            raise InputError(
+                "functions and frames are for the parts of a Mechanism; got "
+                f"functions={parts} and a {type(what).__name__}"
+            )
+        given = {
+            "weights": weights,
+            "measured": measured,
+            "limits": limits,
+            "plant": plant or None,
+        }
+        if names := [x for x, value in given.items() if value is not None]:
+            raise InputError(f"functions are exported without {listing(names)}: leave it out")
+        E = symbolic(what, partition, PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))])
+        prefix = f"holoctl_{identifier(f'{what.name} functions' if name is None else name)}"
+        return write_files(
+            file_path("folder", folder), functions_files(E, parts, tuple(frames), prefix)
+        )
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {
