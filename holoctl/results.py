@@ -8,6 +8,7 @@ from holoctl.app.view.view import View
 from holoctl.base.errors import SweepError
 from holoctl.closing.closed_state import ClosedMotion, ClosedState
 from holoctl.closing.repaired_geometry import RepairedGeometry
+from holoctl.codegen.casadi_functions import CasadiFunctions
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
 from holoctl.constraints.joint_coordinates import JointMotion
@@ -69,6 +70,7 @@ __all__ = [
     "AssemblyModes",
     "BaseParameters",
     "BatchCertificate",
+    "CasadiFunctions",
     "Certificate",
     "ClosedMotion",
     "ClosedState",

@@ -105,6 +105,7 @@ PICTURES = {
     "example-biped": partial(part_of, "biped-stands.png", 0.0, 1.0, 0.33, 1.0),
     "example-crossed": partial(part_of, "crossed.png", 0.0, 0.4, 0.07, 1.0),
     "example-ankle": partial(part_of, "ankle.png", 0.0, 0.67, 0.0, 1.0),
+    "example-predicts": partial(part_of, "predicts.png", 0.0, 1.0, 0.05, 0.52),
     "example-screw": screw,
     "example-planar2g": two_links,
     "example-upright": upright,

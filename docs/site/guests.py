@@ -37,6 +37,7 @@ DRAWN_BY = {
     "identify_five_bar": "identified.png",
     "leg_as_a_spring": "leg-spring.png",
     "map_a_workspace": "workspace.png",
+    "predict_a_five_bar": "predicts.png",
     "parallel_ankle": "ankle.png",
     "pick_and_place": "fastest-way.png",
     "stay_within_limits": "limits.png",

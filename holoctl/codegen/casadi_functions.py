@@ -114,7 +114,7 @@ def casadi_functions(
     - ``rates(y, yd, guess) -> v``
     - ``dynamics(y, yd, u, guess) -> ydd``: forward dynamics with all forces of the mechanism
     - ``inverse(y, yd, ydd, guess) -> u``: inverse dynamics, if there are as many motors as motions
-    - for each task ``NAME(y, yd, value, guess) -> e, rate``: its error, and the rate of what it reads
+    - each task, ``NAME(y, yd, value, guess) -> e, rate``: its error, the rate of what it reads
 
     The guess is of z, the dependent coordinates (displacements from `start`), by which the implicit
     function is warm-started: that of the last call, or zeros. Results do not depend on it.
