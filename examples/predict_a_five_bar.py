@@ -25,7 +25,6 @@ TARGETS = [(0.0, [0.5, -0.4]), (0.5, [-0.3, 0.3]), (1.0, [0.0, 0.0])]  # s; rad 
 mech = hc.load(hc.robot_file("five_bar"))
 functions = hc.casadi_functions(mech)
 k, nu = functions.y.size, mech.nu
-driven = [mech.coordinate_names.index(x) for x in functions.coordinates]
 
 
 def stepped() -> casadi.Function:
@@ -90,7 +89,8 @@ last = {"plan": np.zeros(nu * STEPS), "guess": functions.z}
 def law(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """One tick."""
     began, plan = time.perf_counter(), last["plan"]
-    x, goal = np.concatenate([q[driven], v[driven]]), np.concatenate([wanted(t), np.zeros(k)])
+    x = np.concatenate([mech.motor_positions(q), mech.motor_rates(v)])  # y and yd, here
+    goal = np.concatenate([wanted(t), np.zeros(k)])
     H, f, z = program(x, plan.reshape(STEPS, nu).T, goal, last["guess"])
     change, _, flag, _ = daqp.solve(H.full(), f.full().ravel(), no_rows, MOST - plan, -MOST - plan)
     if flag != 1:
@@ -101,7 +101,7 @@ def law(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 run = hc.simulate(mech, law, functions.start, np.zeros(mech.nv), 1.5)
-y = run.q[:, driven] - functions.y
+y = mech.motor_positions(run.q) - functions.y
 for at, (_, target) in zip((0.5, 1.0, 1.5), TARGETS, strict=True):
     off = np.abs(y[run.t.searchsorted(at) - 1] - target).max()
     print(f"before {at} s the motors are {off:.4f} rad from their target")
