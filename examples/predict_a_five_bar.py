@@ -101,7 +101,7 @@ def law(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 run = hc.simulate(mech, law, functions.start, np.zeros(mech.nv), 1.5)
-y = mech.motor_positions(run.q) - functions.y
+y = np.array([mech.motor_positions(q) for q in run.q]) - functions.y
 for at, (_, target) in zip((0.5, 1.0, 1.5), TARGETS, strict=True):
     off = np.abs(y[run.t.searchsorted(at) - 1] - target).max()
     print(f"before {at} s the motors are {off:.4f} rad from their target")
