@@ -26,6 +26,9 @@ STATUSES = (
     "BUILD", "SLIDING", "BROKEN", "LOST", "CONTRADICTORY", "LIMITED", "EXPIRED",
     "NEAR_SINGULAR",
 )  # fmt: skip
+PARAMETERS = (
+    ("payload_mass", 1), ("payload_centre", 3), ("payload_inertia", 6), ("gravity", 3),
+)  # fmt: skip
 STRICT = (
     "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-pedantic", "-Werror",
 )  # fmt: skip
@@ -101,6 +104,8 @@ class Exported:
         self.library = ctypes.CDLL(str(library(self.paths[:2], folder)))
         gains = [(x, ctypes.c_double * mech.nu) for x in ("kp", "kd")]
         gains = gains if self.controller and self.has_torque else []
+        gains += [(x, ctypes.c_double * n if n > 1 else ctypes.c_double)
+                  for x, n in PARAMETERS if f"double {x}" in self.paths[0].read_text()]  # fmt: skip
         limits = [
             (x, ctypes.c_double)
             for x in ("closure_limit", "velocity_limit", "guard_limit", "pivot_limit")

@@ -191,6 +191,9 @@ _EXPORT: list[Option] = [
     ("--functions", "parts of the model instead of a law, separated by commas: kinematics (of the "
      "frames of --frames), inertia, bias, constraints, forward_dynamics", {"metavar": "PARTS"}),
     ("--frames", "the frames of kinematics, separated by commas", {"metavar": "NAMES"}),
+    ("--payload", "frame where a payload may be mounted, whose numbers may change in the C",
+     {"metavar": "FRAME"}),
+    ("--gravity", "gravity may change in the C, too", FLAG),
     ("--single", "numbers of single precision, for processors that compute in float", FLAG),
 ]  # fmt: skip
 
@@ -350,6 +353,7 @@ def _export(given: argparse.Namespace) -> int:
     paths = export_c(
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
         precision="single" if given.single else "double",
+        payload=given.payload, gravity=given.gravity,
         hold_limit=given.hold_limit, **options, **_exported_sensors(mech, given.measured),
     )  # fmt: skip
     controlled = gains and mech.actuated and not mech.motors.missing
@@ -373,11 +377,14 @@ def _export(given: argparse.Namespace) -> int:
 
 def _exported_limits(mech: Mechanism, given: argparse.Namespace) -> dict[str, Any]:
     """The limits of the file and their options; empty without limits."""
+    from holoctl.codegen.exported.may_change import check_braking
+
     policy = "nearest" if given.policy is None else given.policy
     dt = positive("--dt", 1e-3 if given.dt is None else given.dt, "s")
     limits = Limits() if given.no_limits else limits_of(mech)
     try:
-        limits_law_of(mech, limits, policy, dt)
+        law = limits_law_of(mech, limits, policy, dt)
+        check_braking(law, given.payload is not None, given.gravity)
     except InputError as error:  # for example files with limits of positions, but not of efforts
         log.warning("%s; no limit of position is in the C", error)
         limits = dataclasses.replace(limits, position=None)

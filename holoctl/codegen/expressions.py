@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +12,7 @@ from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
+from holoctl.codegen.parameters import Parameters, with_parameters
 from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import TreeSteps, symbolic_tree
@@ -20,6 +21,7 @@ from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.rows.tick.nonzero_rows import rows_that_open
+from holoctl.tree.frames import Frame
 
 __all__ = ["Expressions", "symbolic"]
 
@@ -52,6 +54,8 @@ class Expressions:
         Friction, springs and other forces of the mechanism; their guard is in that of the state.
     precision : Precision
         That of the code that is made of them.
+    parameters : Parameters
+        Of the tree, which may change after code was made.
     """
 
     mech: Mechanism
@@ -67,6 +71,12 @@ class Expressions:
     guard: tuple[SX, ...]
     forces: SymbolicForces
     precision: Precision = DOUBLE
+    parameters: Parameters = field(default_factory=Parameters)
+
+    @property
+    def context(self) -> dict[str, SX]:
+        """Time and parameters: the last inputs of a law, by their names."""
+        return {"t": self.t, **self.parameters.symbols}
 
     def needed(self, a: SX, rates: SX | None = None) -> SX:
         """``M a + h - F`` (nv, 1): what motors and constraints have to give.
@@ -77,7 +87,11 @@ class Expressions:
 
 
 def symbolic(
-    mech: Mechanism, partition_: Partition | None = None, precision: Precision = DOUBLE
+    mech: Mechanism,
+    partition_: Partition | None = None,
+    precision: Precision = DOUBLE,
+    payload: Frame | None = None,
+    gravity: bool = False,
 ) -> Expressions:
     """Symbols, tree and rows of a mechanism, for the laws.
 
@@ -87,6 +101,10 @@ def symbolic(
     partition_ : Partition, optional
         Default: decided at the configuration assembled from ``mech.reference``.
     precision : Precision, optional
+    payload : Frame, optional
+        Where a payload is mounted whose numbers are symbols.
+    gravity : bool, optional
+        Whether gravity is symbols.
 
     Returns
     -------
@@ -115,10 +133,12 @@ def symbolic(
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     forces = symbolic_forces(mech, tree, v, t, samples)
+    tree, parameters = with_parameters(tree, payload, gravity)
     guard = (*rows.guard, *((precision.unit_norm * x) ** 2 for x in norms), *forces.guard)
     return Expressions(
-        mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces, precision
-    )
+        mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces, precision,
+        parameters,
+    )  # fmt: skip
 
 
 def _samples(mech: Mechanism) -> Array:

@@ -55,16 +55,17 @@ class Step:
     columns : tuple of Column
         One for each of its coordinates.
     mass, first, second : float, (3,) array, (3, 3) array
-        Mass of the body, kg, and the integrals of r and of ``r r^T`` over it, about the origin.
+        Mass of the body, kg, and the integrals of r and of ``r r^T`` over it, about the origin;
+        expressions with a payload.
     """
 
     parent: int
     R: SX
     p: SX
     columns: tuple[Column, ...]
-    mass: float
-    first: Array
-    second: Array
+    mass: float | SX
+    first: Array | SX
+    second: Array | SX
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ class TreeSteps:
     of_joint : tuple of int
         The step that carries the body of each joint.
     q : (nq, 1) symbols
-    gravity : (3,) array
+    gravity : (3,) array or expressions
         m/s^2, world axes.
     armature : (nv,) array
         Rotor inertia of each coordinate.
@@ -89,7 +90,7 @@ class TreeSteps:
     steps: tuple[Step, ...]
     of_joint: tuple[int, ...]
     q: SX
-    gravity: Array
+    gravity: Array | SX
     armature: Array
     unit_parts: tuple[tuple[int, ...], ...]
 
@@ -265,9 +266,12 @@ def _moments(inertia: pin.Inertia) -> tuple[float, Array, Array]:
     return inertia.mass, inertia.mass * c, np.where(np.abs(second) < 1e-16 * size, 0.0, second)
 
 
-def constant(x: Array) -> SX:
-    """Expressions of constants; what is zero or one to rounding is so exactly, and folds."""
+def constant(x: Array | SX) -> SX:
+    """Expressions of constants; what is zero or one to rounding is so exactly, and folds.
+    Expressions stay as they are."""
     ca = casadi_module()
+    if isinstance(x, ca.SX):
+        return x
     x = np.array(x, dtype=float)
     near = np.round(x)
     return ca.SX(ca.DM(np.where(np.abs(x - near) < 1e-15, near, x)))

@@ -52,7 +52,7 @@ def tree_efforts(tree: TreeSteps, v: SX, a: SX, gravity: bool = True) -> SX:
         if not slide.is_zero():
             at[i] += cross(carried + omega[i], slide)
         U[i] = _second_rate(omega[i], alpha[i])
-        if s.mass or s.second.any():
+        if _has_inertia(s):
             c, UJ = _exact(s.first), U[i] @ _exact(s.second)
             force[i] = s.mass * at[i] + U[i] @ c
             moment[i] = cross(c, at[i]) + _axial(UJ)
@@ -93,7 +93,7 @@ def composite_wrenches(tree: TreeSteps) -> Iterator[tuple[int, int, SX, SX]]:
     ca, cross = casadi_module(), casadi_module().cross
     mass = [s.mass for s in tree.steps]
     first = [_exact(s.first) for s in tree.steps]
-    inertia = [_exact(np.trace(s.second) * np.eye(3) - s.second) for s in tree.steps]
+    inertia = [_about_origin(s.second) for s in tree.steps]
     for i in range(len(tree.steps) - 1, 0, -1):
         s = tree.steps[i]
         for column in s.columns:
@@ -172,7 +172,20 @@ def _dot(constant: Sequence[float] | Array, x: SX) -> SX:
     return total
 
 
-def _exact(x: Array) -> SX:
-    """Expressions of constants that have a unit, so that no size is small in itself."""
+def _has_inertia(s: Step) -> bool:
+    return isinstance(s.mass, casadi_module().SX) or bool(s.mass or s.second.any())
+
+
+def _about_origin(second: Array | SX) -> SX:
+    """The inertia of a body about its origin, ``tr(J) - J``."""
     ca = casadi_module()
-    return ca.SX(ca.DM(np.array(x, dtype=float)))
+    if isinstance(second, ca.SX):
+        return ca.trace(second) * ca.SX.eye(3) - second
+    return _exact(np.trace(second) * np.eye(3) - second)
+
+
+def _exact(x: Array | SX) -> SX:
+    """Expressions of constants that have a unit, so that no size is small in itself. Expressions
+    stay as they are."""
+    ca = casadi_module()
+    return x if isinstance(x, ca.SX) else ca.SX(ca.DM(np.array(x, dtype=float)))

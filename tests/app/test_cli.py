@@ -417,6 +417,23 @@ def test_export_is_told_what_is_measured(monkeypatch, capsys, tmp_path, robot, g
     assert {k: v for k, v in options.items() if k == "measured"} == passed
 
 
+def test_export_is_told_of_payload_and_gravity(monkeypatch, caplog, capsys, tmp_path):
+    """Limits of positions go, with a line: a payload changes how hard they can be braked."""
+    module = importlib.import_module("holoctl.codegen.exported.export")
+    passed = []
+    monkeypatch.setattr(module, "export_c", lambda *a, **named: passed.append(named) or ())
+    for options in ([], ["--payload=tip"], ["--gravity"], ["--payload=tip", "--gravity"]):
+        caplog.clear()
+        assert run(capsys, "export", "five_bar", "--out", str(tmp_path / "c"), *options)[0] == 0
+        found = passed[-1]
+        payload = "tip" if "--payload=tip" in options else None
+        assert (found["payload"], found["gravity"]) == (payload, "--gravity" in options)
+        limits = found["limits"].limits
+        assert limits.effort is not None
+        assert (limits.position is None) == bool(options)
+        assert ("how hard they can be braked" in caplog.text) == bool(options)
+
+
 def test_export_refuses_motors_that_are_none(capsys, tmp_path):
     robot = tmp_path / "arm.urdf"
     robot.write_text(TOO_LONG, encoding="utf-8")

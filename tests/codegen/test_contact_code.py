@@ -256,6 +256,7 @@ def test_what_c_does_not_have_is_refused(tmp_path):
         (controller(case), {"plant": True}, "plant"),
         (controller(case), {"measured": ["knee"]}, "whole robot|measured"),
         (controller(case), {"limits": "model"}, "brings its own"),
+        (controller(case), {"gravity": True}, "on contacts has no such parameters"),
     ):
         with pytest.raises(hc.InputError, match=told):
             hc.export_c(what, tmp_path, **options)

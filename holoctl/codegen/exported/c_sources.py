@@ -43,7 +43,9 @@ from holoctl.codegen.laws.residuals import broken_at_least, earlier
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
+from holoctl.codegen.parameters import Parameters
 from holoctl.codegen.precision import DOUBLE
+from holoctl.codegen.tree import symbolic_tree
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation_side import AT_SINGULARITY, has_sides
 from holoctl.rows.state_limits import StateLimits
@@ -131,6 +133,7 @@ def library_values(lib: Library) -> dict[str, object]:
     return {
         **E.precision.values, "weighed": False, "transmission": False, **values, "start": start,
         **_contract(lib),
+        **_parameters(lib),
         **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
@@ -202,6 +205,28 @@ def _contract(lib: Library) -> dict[str, object]:
     }  # fmt: skip
 
 
+def _parameters(lib: Library) -> dict[str, object]:
+    """Payload and gravity, and their values at the states of the self-test."""
+    frame, usual, states = lib.E.parameters.frame, lib.laws.parameters, lib.states
+    entries = [(x, i) for x, values in usual.items() for i in range(values.size)]
+    return {
+        "parametric": usual,
+        "payload_frame": "" if frame is None else comment(frame.name),
+        "usual_gravity": ", ".join(number(float(x)) for x in usual.get("gravity", ())),
+        "state_parameters": arrays(state_parameters=states.parameters) if usual else "",
+        "set_parameters": "".join(
+            f"  c->{_entry(*at)} = state_parameters[k][{n}];\n" for n, at in enumerate(entries)
+        ),
+        "parameter_count": len(entries),
+        "parameter_places": ", ".join(f"&c->{_entry(*at)}" for at in entries),
+    }
+
+
+def _entry(name: str, i: int) -> str:
+    """An entry of a parameter in the struct."""
+    return name if name == "payload_mass" else f"{name}[{i}]"
+
+
 def _standing(lib: Library) -> dict[str, object]:
     laws = lib.laws
     if laws.standing is None:
@@ -248,11 +273,13 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     functions += [] if laws.closed_state is None else laws_of(laws.closed_state)
     deciding = np.flatnonzero(np.isin(E.open, E.partition.rows)).tolist()
     noise = f"c->closure + c->velocity_residual / {number(earlier(E))}"
-    known = int(states.tolerance.argmin())  # the state that init looks at
+    first = states.tolerance[:: states.cases]
+    known = states.cases * int(first.argmin())  # the state that init looks at
     trial = {"q": states.q, "v": states.v, "target": states.target, "u": states.inverse}
     trial |= {"tolerance": states.tolerance[:, None]}
     trial |= {"t": states.t[:, None]} if laws.timed else {}
     gains = [(x, getattr(laws.controller, x)) for x in ("kp", "kd") if laws.controller is not None]
+    gains += laws.parameters.items()
     held = ["q", "v", *(["command"] if limits is not None else [])]
     return {
         **shared, "limits": text,
@@ -269,7 +296,7 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
         "normalise_unit": normalised("unit", E.tree.unit_parts),
         "trial": "".join(f"  {arrays(**{f'trial_{x}': rows[known]})}" for x, rows in trial.items()),
         "gains": "".join(
-            f"  c->{name}[{i}] = {number(float(x))};\n"
+            f"  c->{_entry(name, i)} = {number(float(x))};\n"
             for name, values in gains for i, x in enumerate(values)
         ),
     }  # fmt: skip
@@ -277,7 +304,8 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
 
 def _inputs(names: Sequence[str], laws: Laws) -> str:
     """Arguments of a law."""
-    return ", ".join([*names, *["&t"] * laws.timed])
+    parameters = [f"&c->{_entry(x, 0)}" for x in laws.parameters]
+    return ", ".join([*names, *["&t"] * laws.timed, *parameters])
 
 
 def _task(task: TaskExport) -> dict[str, object]:
@@ -294,11 +322,13 @@ def _task(task: TaskExport) -> dict[str, object]:
 
 
 def _plant(lib: Library, symbols: Any) -> dict[str, object]:
-    parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in lib.E.tree.unit_parts]
+    E = replace(lib.E, precision=DOUBLE)
+    parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts]
+    if E.parameters.symbols:  # the plant is the model
+        E = replace(E, tree=symbolic_tree(E.mech.model, E.q), parameters=Parameters())
+        symbols = _symbols(E, lib.weights)
     return {
-        "plant_laws": batched_source(
-            plant_functions(replace(lib.E, precision=DOUBLE), lib.laws.timed), LAW, symbols
-        ),
+        "plant_laws": batched_source(plant_functions(E, lib.laws.timed), LAW, symbols),
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
     }
@@ -308,11 +338,11 @@ def _symbols(E: Expressions, weights: Array | None) -> Any:
     """What the instructions of the laws compute on their way, for comments."""
     ca, mech, rows = casadi_module(), E.mech, E.rows
     target = ca.SX.sym("target", mech.nu)
-    given = [E.q, E.v, target, E.t]
+    given = [E.q, E.v, target, *E.context.values()]
     _, a, _ = inverse_function(E, weights, "project").call(given, True, False)
     G = dense(rows.jacobian, mech.nv)
     columns = [ca.vertcat(*x) for x in (rows.error, rows.rate, rows.drift)]
     return ca.Function(
         "symbols", given, [*columns, G, a, tree_efforts(E.tree, E.v, a)],
-        ["q", "v", "target", "t"], ["phi", "phi_rate", "drift", "G", "a", "efforts"],
+        ["q", "v", "target", *E.context], ["phi", "phi_rate", "drift", "G", "a", "efforts"],
     )  # fmt: skip

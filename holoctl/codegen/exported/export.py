@@ -22,6 +22,7 @@ from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.c_sources import Library, library_files
 from holoctl.codegen.exported.functions import functions_files
 from holoctl.codegen.exported.laws import exported_laws
+from holoctl.codegen.exported.may_change import payload_frame
 from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.payload import payload_files
 from holoctl.codegen.exported.self_test_states import golden_states
@@ -99,6 +100,8 @@ def export_c(
     precision: str = "double",
     functions: Iterable[str] | None = None,
     frames: Iterable[str] = (),
+    payload: str | None = None,
+    gravity: bool = False,
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -166,6 +169,12 @@ def export_c(
         given. Default: the law.
     frames : iterable of str, optional
         The frames of ``"kinematics"``.
+    payload : str, optional
+        A frame of a body that moves. The struct then has the mass, the centre of mass and the
+        inertia of a payload mounted there, in its axes, by init none, which may be changed between
+        ticks. The plant has none.
+    gravity : bool, optional
+        Whether the struct has the acceleration of gravity, too, by init that of the model.
 
     Returns
     -------
@@ -179,7 +188,10 @@ def export_c(
         expressions, or wrong ones, by name; if a file would be overwritten that holoctl did not
         write; for a controller with integral action, or with the policy "raise" for its limits;
         for a law of tasks that `compile` refuses; on contacts for limits of joints, `plant` and
-        `measured`; in single precision for contacts, for damped tasks and critical damping.
+        `measured`; in single precision for contacts, for damped tasks and critical damping; for an
+        unknown frame of a payload, by name; with `payload` or `gravity` for contacts and for limits
+        of positions without accelerations; with a payload for damped tasks and the centre of mass;
+        with `gravity` for a `Counterbalance`.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
@@ -212,6 +224,7 @@ def export_c(
         given = {
             "partition": partition, "weights": weights, "measured": measured, "limits": limits,
             "plant": plant or None, "precision": None if precision == "double" else precision,
+            "payload": payload, "gravity": gravity or None,
         }  # fmt: skip
         if names := [x for x, value in given.items() if value is not None]:
             raise InputError(
@@ -233,6 +246,8 @@ def export_c(
             "measured": measured,
             "limits": limits,
             "plant": plant or None,
+            "payload": payload,
+            "gravity": gravity or None,
         }
         if names := [x for x, value in given.items() if value is not None]:
             raise InputError(f"functions are exported without {listing(names)}: leave it out")
@@ -269,7 +284,8 @@ def export_c(
     place = file_path("folder", folder)
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
-    E = symbolic(mech, subject.partition, PRECISIONS[precision])
+    frame = payload_frame(what, mech, payload, gravity, law)
+    E = symbolic(mech, subject.partition, PRECISIONS[precision], frame, gravity)
     estimator, not_seen = _estimator(what, mech, E.partition, measured, plant)
     sensing = None if estimator is None else sensing_of(estimator)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)

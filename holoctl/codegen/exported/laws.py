@@ -6,7 +6,7 @@ of the solution in the constraints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +87,8 @@ class Laws:
         The torque of a law of one task; there is no controller then.
     standing : StandingExport or None
         The law of a controller on unilateral contacts, which replaces the others.
+    parameters : dict of str to array
+        The last inputs of the laws, after t, with their values here.
     """
 
     controller: ComputedTorque | None
@@ -102,6 +104,7 @@ class Laws:
     limited_hold: LimitedLaw | None
     task: TaskExport | None
     standing: StandingExport | None = None
+    parameters: dict[str, Array] = field(default_factory=dict)
 
     @property
     def controlled(self) -> bool:
@@ -129,7 +132,11 @@ class Laws:
     def measured(self, mech: Mechanism, q: Array, v: Array, target: Array, t: float) -> list[Any]:
         """What the law takes for friction at the measured rates."""
         at = [np.zeros(mech.nu), 0.0] if self.at_reference else []
-        return [q, v, target, *at, *([t] if self.timed else [])]
+        return [q, v, target, *at, *self.context(t)]
+
+    def context(self, t: float) -> list[Any]:
+        """The last inputs of the laws: time, if there is one, and parameters."""
+        return [*([t] if self.timed else []), *self.parameters.values()]
 
 
 def exported_laws(
@@ -151,14 +158,14 @@ def exported_laws(
     named = ["rates", "share"][: len(at)]
     given = [E.q, E.v, target, *at]
     inverse = inverse_function(E, weights, "project", at_reference=moved)
-    u, a, guard = inverse.call([*given, E.t], True, False)
+    u, a, guard = inverse.call([*given, *E.context.values()], True, False)
     off = measures(E)
     state = [_dense(off.errors), _dense(off.rates), off.speed]
     kept, redundant, size = broken_rows(E, a)
     outputs = [u, guard, *state, _dense([*kept, *redundant]), size, ca.SX(mech.B.T) @ a - target]
     holding: list[SX] = []
     if controller is not None and controller.compensation == "gravity":
-        holding = holding_function(E, weights).call([E.q, E.t], True, False)
+        holding = holding_function(E, weights).call([E.q, *E.context.values()], True, False)
         holding += state
     A = _matrix(E)
     forces = [x for x in (E.forces.friction, E.forces.others) if x is not None]
@@ -167,24 +174,26 @@ def exported_laws(
     everything += [] if of_a_task is None else of_a_task.outputs.values()
     timed = any(bool(ca.depends_on(ca.vec(x), E.t)) for x in everything)
     t, label = ([E.t], ["t"]) if timed else ([], [])
+    more = {x: y for x, y in E.context.items() if timed or x != "t"}
     results = ["u", "guard", "closed", "moved", "speed", "kept", "size", "missed"]
-    names = ["q", "v", "target", *named, *label]
+    names = ["q", "v", "target", *named, *more]
     limited_law = limited_hold = None
     if limits is not None:
-        still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, E.t]
+        still = [E.q, E.v, ca.SX.zeros(mech.nu), *at, *E.context.values()]
         base = inverse.call(still, True, False)[:2]
         if moved:
             a, base, guard = as_it_moves(E, limits, u, base[0], guard)
         own = dict(zip(results[1:], [guard, *outputs[2:]], strict=True))
-        limited_law = limited(E, limits, "law", ([*given, *t], names), own, (u, a), base)
+        inputs = [*given, *more.values()], names
+        limited_law = limited(E, limits, "law", inputs, own, (u, a), base)
     if limits is not None and holding:
-        limited_hold = _limited_hold(E, limits, dict(zip(results, holding, strict=False)), t)
+        limited_hold = _limited_hold(E, limits, dict(zip(results, holding, strict=False)), more)
     return Laws(
         controller,
-        ca.Function("law", [*given, *t], outputs, names, results),
+        ca.Function("law", [*given, *more.values()], outputs, names, results),
         ca.Function("matrix", [E.q, *t], [A], ["q", *label], ["A"]),
         errors,
-        ca.Function("hold", [E.q, E.v, *t], holding, ["q", "v", *label], results[:5])
+        ca.Function("hold", [E.q, E.v, *more.values()], holding, ["q", "v", *more], results[:5])
         if holding
         else None,
         timed,
@@ -193,8 +202,9 @@ def exported_laws(
         limits,
         limited_law,
         limited_hold,
-        None if of_a_task is None else _task_export(E, of_a_task, limits, t),
+        None if of_a_task is None else _task_export(E, of_a_task, limits, more),
         standing_export(E, controller, of_task, timed),
+        E.parameters.usual,
     )
 
 
@@ -219,9 +229,9 @@ def _task(E: Expressions, subject: TaskSubject) -> _TaskOutputs:
 
 
 def _task_export(
-    E: Expressions, task: _TaskOutputs, limits: LimitsLaw | None, t: list[SX]
+    E: Expressions, task: _TaskOutputs, limits: LimitsLaw | None, more: dict[str, SX]
 ) -> TaskExport:
-    given = [E.q, E.v, *task.asked, *t], ["q", "v", *NAMES, *(["t"] if t else [])]
+    given = [E.q, E.v, *task.asked, *more.values()], ["q", "v", *NAMES, *more]
     results, own = list(task.outputs), {x: y for x, y in task.outputs.items() if x != "u"}
     outputs = list(task.outputs.values())
     function = casadi_module().Function("task", given[0], outputs, given[1], results)
@@ -232,14 +242,14 @@ def _task_export(
 
 
 def _limited_hold(
-    E: Expressions, limits: LimitsLaw, holding: dict[str, SX], t: list[SX]
+    E: Expressions, limits: LimitsLaw, holding: dict[str, SX], more: dict[str, SX]
 ) -> LimitedLaw:
     """The efforts of holding with a command."""
     command = casadi_module().SX.sym("command", E.mech.nu)
     held, own = holding["u"], {x: y for x, y in holding.items() if x != "u"}
     motion, guard = caused_by(E, limits)
     own["guard"] = total([own["guard"], *guard])
-    given = [E.q, E.v, command, *t], ["q", "v", "command", *(["t"] if t else [])]
+    given = [E.q, E.v, command, *more.values()], ["q", "v", "command", *more]
     u = held + command
     return limited(E, limits, "hold", given, own, (u, motion(u)), (held, motion(held)))
 

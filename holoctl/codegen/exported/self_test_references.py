@@ -40,10 +40,11 @@ class TaskState(NamedTuple):
 
 
 def task_state(
-    task: TaskExport, q: Array, v: Array, t: float, timed: bool, hasty: float,
+    task: TaskExport, q: Array, v: Array, t: float, context: list[Any], hasty: float,
     rng: np.random.Generator,
 ) -> TaskState:  # fmt: skip
-    """A reference a little off a state; its acceleration is `hasty` times the usual one.
+    """A reference a little off a state; its acceleration is `hasty` times the usual one, `context`
+    are the last inputs of the law.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def task_state(
     (wanted,) = subject.own.wanted(reference)
     numbers = reference_value(bound, wanted.value), wanted.rate, wanted.acceleration
     law = task.function if task.limited is None else task.limited.function
-    outputs = law.call([q, v, *numbers, *([t] if timed else [])])
+    outputs = law.call([q, v, *numbers, *context])
     known = dict(zip(law.name_out(), outputs, strict=True))
     free = np.array(known["u" if task.limited is None else "asked"]).ravel()[: subject.mech.nu]
     worse = max(1.0, found.condition if np.isfinite(found.condition) else 1.0)

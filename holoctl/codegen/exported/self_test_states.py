@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -23,7 +23,9 @@ from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.self_test_references import reference_of_tasks, task_state
 from holoctl.codegen.exported.standing import StandingExport
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.parameters import PAYLOAD, mechanism_with
 from holoctl.codegen.precision import DOUBLE, Precision
+from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.limited_inverse_dynamics import (
@@ -36,6 +38,7 @@ from holoctl.dynamics.inverse import inverse_dynamics
 from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
 from holoctl.forces.sum_of_forces import change_by_velocity
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.mechanism.scales import sizes
 from holoctl.projector.partition import Partition
 from holoctl.projector.projection import project
 from holoctl.rows.state_limits import StateLimits
@@ -62,6 +65,15 @@ OFF_CONTACTS = 1e-9
 """How far states on contacts are off the manifold, scaled: more would part contacts whose rows
 depend on each other."""
 
+SHARE_OF_PAYLOAD, SIZE_OF_PAYLOAD = 0.25, 0.05
+"""Mass and size of the payload of the self-test: shares of those of the mechanism."""
+
+CENTRE, INERTIA = np.array([0.6, -0.9, 1.2]), np.array([0.8, 1.1, 0.9, 0.1, -0.2, 0.3])
+"""Its centre of mass and inertia, over its size, and its mass times the square of that."""
+
+DOWN, STANDARD_GRAVITY = np.array([0.6, -0.64, -0.48]), 9.81
+"""The direction of gravity of the self-test, and its size (m/s^2) where the model has none."""
+
 HASTY = (1.0, 10.0, 100.0)
 """Within limits, the acceleration of a task is commanded so many times as large, in turn."""
 
@@ -86,16 +98,19 @@ class States:
     """Whether fast motion is sure to give a torque that is not finite."""
     limited: bool = field(default=False, kw_only=True)
     """Whether some state is past limits."""
+    cases: int = field(default=1, kw_only=True)
+    """Every state whose index is a multiple of this has the parameters of the model."""
+    parameters: Array = field(default_factory=lambda: np.zeros((0, 0)), kw_only=True)
+    """The values of all parameters."""
 
 
 def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: StateLimits) -> States:
     """States with torques by the Python path, where the guard trusts them."""
     limit, slow = limits.closure or CLOSURE_LIMIT, limits.velocity or VELOCITY_LIMIT
     mech, rng = E.mech, np.random.default_rng(64)
-    python = PreparedInverseDynamics(
-        mech, E.partition, weights, "project", limits.closure, limits.velocity, limits.margin
-    )
-    unlimited = None if laws.controller is None else replace(laws.controller, limits=None)
+    cases = [_case(E, laws, weights, limits)]
+    if laws.parameters:
+        cases.append(_case(*_with_other_values(E, laws), weights, limits))
     rows: list[tuple[Any, ...]] = []
     limited = False
     size, beyond, doubtful = min(1e-4, 0.01 * limit, 0.01 * slow), 0, 0
@@ -106,7 +121,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         off = size if len(rows) >= SELF_TEST_STATES - SELF_TEST_NEAR else 0.0
         q, v = map(E.precision.rounded, _nearby(mech, closed_q, closed_v, rng, off))
         target = E.precision.rounded(5.0 * rng.normal(size=mech.nu))
-        asked = laws.measured(mech, q, v, target, t)
+        case = cases[len(rows) % len(cases)]
+        asked = case.laws.measured(mech, q, v, target, t)
         guard, closed, moved, speed = laws.measures(asked)
         if not guard[0] < _most_guard(E):
             doubtful += 1
@@ -115,7 +131,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
             beyond += 1
             continue
         try:
-            row = _answers(E, laws, python, unlimited, q, v, t, target, len(rows), rng)
+            row = _answers(case, q, v, t, target, len(rows), rng)
         except (SingularityError, InconsistentError, LimitError):
             row = None
         if row is None:
@@ -134,6 +150,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
                 overflow=_overflows(mech, laws, found, E.precision),
                 limited=limited,
+                cases=len(cases),
+                parameters=_values(cases),
             )
     cause = "the reference configuration may be close to a singular one"
     if E.partition.tolerance > 0.0:
@@ -153,10 +171,61 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
     )
 
 
+class _Case(NamedTuple):
+    """The laws with some values of their parameters, and what answers for them in Python."""
+
+    E: Expressions
+    laws: Laws
+    python: PreparedInverseDynamics
+    unlimited: ComputedTorque | None
+
+
+def _case(E: Expressions, laws: Laws, weights: Array | None, limits: StateLimits) -> _Case:
+    python = PreparedInverseDynamics(
+        E.mech, E.partition, weights, "project", limits.closure, limits.velocity, limits.margin
+    )
+    unlimited = None if laws.controller is None else replace(laws.controller, limits=None)
+    return _Case(E, laws, python, unlimited)
+
+
+def _with_other_values(E: Expressions, laws: Laws) -> tuple[Expressions, Laws]:
+    """With a payload and another gravity."""
+    values = dict(laws.parameters)
+    if E.parameters.frame is not None:
+        mass = SHARE_OF_PAYLOAD * (sum(x.mass for x in E.mech.model.inertias) or 1.0)
+        size = SIZE_OF_PAYLOAD * sizes(E.mech.model, E.mech.reference, E.mech.bound)[0]
+        numbers = mass, size * CENTRE, mass * size**2 * INERTIA
+        values |= {x: np.atleast_1d(y) for x, y in zip(PAYLOAD, numbers, strict=True)}
+    if "gravity" in values:
+        values["gravity"] = (np.linalg.norm(values["gravity"]) or STANDARD_GRAVITY) * DOWN
+    values = {x: E.precision.rounded(y) for x, y in values.items()}
+    mech = mechanism_with(E.mech, E.parameters.frame, values)
+    warned = "limits that were looked at"  # at these values nothing need be within them
+    mech.per_thread(warned, set).update(E.mech.per_thread(warned, set))
+
+    def moved(controller: Any) -> Any:
+        return replace(controller, mech=mech, partition=E.partition, estimator=None)
+
+    task = laws.task
+    return replace(E, mech=mech), replace(
+        laws, parameters=values,
+        controller=None if laws.controller is None else moved(laws.controller),
+        task=None if task is None else replace(
+            task, subject=TaskSubject(moved(task.subject.controller))
+        ),
+        limits=None if laws.limits is None else replace(laws.limits, mech=mech),
+    )  # fmt: skip
+
+
+def _values(cases: list[_Case]) -> Array:
+    """The parameters of every state, one after the other."""
+    one = [np.concatenate([np.zeros(0), *x.laws.parameters.values()]) for x in cases]
+    return np.array([one[k % len(one)] for k in range(SELF_TEST_STATES)])
+
+
 def _answers(
-    E: Expressions, laws: Laws, python: PreparedInverseDynamics, unlimited: ComputedTorque | None,
-    q: Array, v: Array, t: float, target: Array, k: int, rng: np.random.Generator,
-) -> tuple[Any, ...] | None:  # fmt: skip
+    case: _Case, q: Array, v: Array, t: float, target: Array, k: int, rng: np.random.Generator
+) -> tuple[Any, ...] | None:
     """The row of the k-th state, q, v, t, target, inverse, torque, tolerance and the reference, and
     whether it is past limits; None where the guard of a task does not trust it.
 
@@ -165,13 +234,14 @@ def _answers(
     SingularityError, InconsistentError
         As the torques by the Python path.
     """
-    mech, weights = E.mech, python.weights
+    E, laws, unlimited, weights = case.E, case.laws, case.unlimited, case.python.weights
+    mech = E.mech
     condition = inverse_dynamics(
         mech, q, v, target, inconsistent="project", weights=weights, t=t, partition=E.partition
     ).certificate.condition
     if laws.standing is not None:
         return _on_contacts(mech, laws, laws.standing, q, v, t, target, condition, rng)
-    inverse, past, lost = python.torque(q, v, target, t), False, 0.0
+    inverse, past, lost = case.python.torque(q, v, target, t), False, 0.0
     rounded, eps = E.precision.rounded, E.precision.caution * E.precision.eps
     first, second, third = map(rounded, _references(laws, q, v, rng))
     reference, free = (first, second, third), None
@@ -182,7 +252,7 @@ def _answers(
         free = unlimited.torque(q, v, *reference, t=t)
     if laws.task is not None:
         hasty = 1.0 if laws.limits is None else HASTY[k % len(HASTY)]
-        found = task_state(laws.task, q, v, t, laws.timed, hasty, rng)
+        found = task_state(laws.task, q, v, t, laws.context(t), hasty, rng)
         if not found.guard < _most_guard(E):
             return None
         reference, free, torque = found.reference, found.free, found.torque

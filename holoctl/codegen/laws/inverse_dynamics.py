@@ -29,7 +29,8 @@ def inverse_function(
 
     With limits, guard includes the state and redundant rows. `at_reference` puts ``rates``
     (nu,) and ``share`` before t: with a share of 1 friction is that of the motion whose motors have
-    these rates, see dynamics/friction_velocity.py, which is the oracle; with 0 that of v.
+    these rates, see dynamics/friction_velocity.py, which is the oracle; with 0 that of v. After t
+    there are the parameters of E.
 
     Raises
     ------
@@ -49,13 +50,14 @@ def inverse_function(
     if limits is not None:
         guard = total([guard, *state_guard(E, limits), *redundant_guard(E, a)])
     return ca.Function(
-        "inverse_dynamics", [E.q, E.v, target, *at, E.t], [u, a, guard],
-        ["q", "v", "target", *["rates", "share"][: len(at)], "t"], ["u", "a", "guard"],
+        "inverse_dynamics", [E.q, E.v, target, *at, *E.context.values()], [u, a, guard],
+        ["q", "v", "target", *["rates", "share"][: len(at)], *E.context], ["u", "a", "guard"],
     )  # fmt: skip
 
 
 def holding_function(E: Expressions, weights: Array | None = None) -> Any:
-    """``holding(q, t) -> u, guard``, as `PreparedInverseDynamics.holding`, of any state.
+    """``holding(q, t) -> u, guard``, as `PreparedInverseDynamics.holding`, of any state; after t
+    there are the parameters of E.
 
     Raises
     ------
@@ -71,4 +73,5 @@ def holding_function(E: Expressions, weights: Array | None = None) -> Any:
         )
     u, guard = holding(K, tree), total([*E.guard, *K.guard, *tree.guard])
     u, guard = ca.substitute([u, guard], [E.v], [ca.SX.zeros(E.mech.nv)])
-    return ca.Function("holding", [E.q, E.t], [u, guard], ["q", "t"], ["u", "guard"])
+    inputs = [E.q, *E.context.values()]
+    return ca.Function("holding", inputs, [u, guard], ["q", *E.context], ["u", "guard"])

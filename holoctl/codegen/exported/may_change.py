@@ -1,0 +1,82 @@
+"""Whether payload and gravity may be parameters of what is exported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from holoctl.base.checks import flag, listing, quoted
+from holoctl.base.errors import InputError
+from holoctl.control.limit_policies import LimitsLaw
+from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
+from holoctl.forces.counterbalance import Counterbalance
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frames import Frame, resolve_frame
+
+__all__ = ["check_braking", "payload_frame"]
+
+
+def payload_frame(
+    what: Any, mech: Mechanism, payload: Any, gravity: Any, law: LimitsLaw | None
+) -> Frame | None:
+    """The frame of a payload, checked with gravity; None without.
+
+    Raises
+    ------
+    InputError
+        For an unknown frame, or one that is fixed to the world, by name; for what depends on
+        payload or gravity by constants of the model, with what to do.
+    """
+    flag("gravity", gravity)
+    if payload is None and not gravity:
+        return None
+    owner = _owner(mech, payload is not None, gravity)
+    if getattr(what, "contacts", None) is not None:
+        raise InputError(f"{owner}: a controller on contacts has no such parameters; leave it out")
+    if law is not None:
+        check_braking(law, payload is not None, gravity)
+    if gravity and (found := [x for x in mech.forces if isinstance(x, Counterbalance)]):
+        raise InputError(
+            f"{owner}: the counterbalance {quoted(found[0].default_name)} has the gravity of the "
+            "model; leave out gravity=True, or the counterbalance"
+        )
+    return None if payload is None else _mounted(what, mech, payload)
+
+
+def check_braking(law: LimitsLaw, payload: bool, gravity: bool) -> None:
+    """Raise `InputError` for a limit of position whose braking was found from the inertia and the
+    gravity of the model, if one of them may change."""
+    bound = law.bound
+    known = np.isfinite(bound.acceleration).all(axis=0) | ~np.isfinite(bound.position).any(axis=0)
+    names = [bound.names[i] for i in np.flatnonzero(~known)]
+    if names and (payload or gravity):
+        raise InputError(
+            f"{_owner(law.mech, payload, gravity)}: limits of position of {listing(names)}: how "
+            "hard they can be braked is known for the model alone; give acceleration= for them, of "
+            "what the motors can do with every payload and gravity to come"
+        )
+
+
+def _owner(mech: Mechanism, payload: bool, gravity: bool) -> str:
+    return f"{mech.name}: {' and '.join(['payload'] * payload + ['gravity'] * gravity)}"
+
+
+def _mounted(what: Any, mech: Mechanism, payload: Any) -> Frame:
+    if not isinstance(payload, str):
+        raise InputError(f"payload must be the name of a frame; got {quoted(payload)}")
+    frame = resolve_frame(mech.model, payload, "payload")
+    if not frame.joint:
+        raise InputError(f"payload: {payload!r} is fixed to the world; name one of a moving body")
+    if getattr(what, "at_singular", "raise") == "damp":
+        raise InputError(
+            f"{mech.name}: payload: a damped task is damped by the inertia of the model; leave out "
+            "at_singular='damp' or the payload"
+        )
+    tasks = getattr(what, "tasks", None) or (getattr(what, "task", None),)
+    if any(isinstance(task, CenterOfMassTask) for task in tasks):
+        raise InputError(
+            f"{mech.name}: payload: the centre of mass of the task is that of the model, without a "
+            "payload; leave one of them out"
+        )
+    return frame

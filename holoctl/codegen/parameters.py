@@ -1,0 +1,99 @@
+"""Payload and gravity as parameters of a law: symbols in the place of constants.
+
+A body of mass m, first moment m c and second moment J (the integral of r r' about its origin)
+carries a payload of mass m_p with its centre of mass at p and the inertia I_p about it, in the axes
+of a frame that is at (R, o) on the body. With c_p = o + R p, both together have
+
+    mass            m + m_p
+    first moment    m c + m_p c_p
+    second moment   J + R (tr(I_p) / 2 - I_p) R' + m_p c_p c_p'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Array
+from holoctl.codegen.casadi_import import SX, casadi_module
+from holoctl.codegen.tree import Step, TreeSteps, constant
+from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.frames import Frame
+
+__all__ = ["PAYLOAD", "Parameters", "mechanism_with", "with_parameters"]
+
+PAYLOAD = {"payload_mass": 1, "payload_centre": 3, "payload_inertia": 6}
+"""The numbers of a payload: kg; m; kg m^2, in the order xx yy zz xy xz yz."""
+
+INERTIA = [[0, 3, 4], [3, 1, 5], [4, 5, 2]]
+"""The places of the entries of an inertia matrix in that order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """What may change after code was made.
+
+    Attributes
+    ----------
+    frame : Frame or None
+        That of the payload; None without.
+    symbols : dict of str to (n, 1) symbols
+        ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``: those that there
+        are.
+    usual : dict of str to (n,) array
+        The values of the model.
+    """
+
+    frame: Frame | None = None
+    symbols: dict[str, SX] = field(default_factory=dict)
+    usual: dict[str, Array] = field(default_factory=dict)
+
+
+def with_parameters(
+    tree: TreeSteps, frame: Frame | None, gravity: bool
+) -> tuple[TreeSteps, Parameters]:
+    """The tree with a payload at a frame and, if it is wanted, gravity as symbols."""
+    usual = {} if frame is None else {name: np.zeros(n) for name, n in PAYLOAD.items()}
+    if gravity:
+        usual["gravity"] = tree.gravity
+    symbols = {name: casadi_module().SX.sym(name, x.size) for name, x in usual.items()}
+    if frame is not None:
+        steps, at = list(tree.steps), tree.of_joint[frame.joint]
+        steps[at] = _carrying(steps[at], frame, *(symbols[name] for name in PAYLOAD))
+        tree = replace(tree, steps=tuple(steps))
+    if gravity:
+        tree = replace(tree, gravity=symbols["gravity"])
+    return tree, Parameters(frame, symbols, usual)
+
+
+def _carrying(body: Step, frame: Frame, mass: SX, centre: SX, inertia: SX) -> Step:
+    """A body with a payload."""
+    ca = casadi_module()
+    R, o = constant(frame.placement.rotation), constant(frame.placement.translation)
+    c = o + R @ centre
+    I = ca.vertcat(*(ca.horzcat(*(inertia[k] for k in row)) for row in INERTIA))  # noqa: E741
+    about_centre = R @ (0.5 * ca.trace(I) * ca.SX.eye(3) - I) @ R.T
+    first, second = ca.SX(ca.DM(body.first)), ca.SX(ca.DM(body.second))
+    return replace(
+        body, mass=body.mass + mass, first=first + mass * c,
+        second=second + about_centre + mass * (c @ c.T),
+    )  # fmt: skip
+
+
+def mechanism_with(mech: Mechanism, frame: Frame | None, values: Mapping[str, Array]) -> Mechanism:
+    """The mechanism with these values of its parameters, and with the scales that it had."""
+    model = mech.model.copy()
+    if frame is not None:
+        mass, centre, inertia = (values[name] for name in PAYLOAD)
+        payload = pin.Inertia(float(mass[0]), centre, inertia[INERTIA])
+        inertias = model.inertias
+        inertias[frame.joint] = inertias[frame.joint] + frame.placement.act(payload)
+    if "gravity" in values:
+        model.gravity = pin.Motion(values["gravity"], np.zeros(3))
+    found = mech.with_model(model)
+    for name in ("row_scale", "column_scale", "scale"):
+        object.__setattr__(found, name, getattr(mech, name))
+    return found
