@@ -12,10 +12,10 @@ from support import ROOT, few
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 LONG = (
-    "a_biped_stands", "a_leg_hops", "a_leg_is_pushed", "stay_within_limits", "hold_a_pose",
-    "leg_as_a_spring", "realtime_loop", "draw_at_constant_height", "export_a_controller",
-    "map_a_workspace", "pick_and_place", "look_in_the_browser", "identify_five_bar",
-    "cross_a_singularity", "predict_a_five_bar",
+    "a_biped_stands", "a_leg_hops", "a_leg_is_pushed", "a_leg_jumps", "stay_within_limits",
+    "hold_a_pose", "leg_as_a_spring", "realtime_loop", "draw_at_constant_height",
+    "export_a_controller", "map_a_workspace", "pick_and_place", "look_in_the_browser",
+    "identify_five_bar", "cross_a_singularity", "predict_a_five_bar",
 )  # fmt: skip
 QUICK = [x for x in EXAMPLES if x.stem not in LONG]
 """The short run's: the others simulate for long what tests/simulation and tests/control do too."""

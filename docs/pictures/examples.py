@@ -103,6 +103,7 @@ PICTURES = {
     "example-workspace": partial(part_of, "workspace.png", 0.0, 0.325, 0.0, 1.0),
     "example-identified": partial(part_of, "identified.png", 0.0, 1.0, 0.0, 1.0),
     "example-biped": partial(part_of, "biped-stands.png", 0.0, 1.0, 0.33, 1.0),
+    "example-jumps": partial(part_of, "leg-jumps.png", 0.0, 1.0, 0.0, 0.63),
     "example-crossed": partial(part_of, "crossed.png", 0.0, 0.4, 0.07, 1.0),
     "example-ankle": partial(part_of, "ankle.png", 0.0, 0.67, 0.0, 1.0),
     "example-predicts": partial(part_of, "predicts.png", 0.0, 1.0, 0.05, 0.52),

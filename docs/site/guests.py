@@ -32,6 +32,7 @@ ALWAYS = ("CHANGELOG.md", "CONTRIBUTING.md")
 
 DRAWN_BY = {
     "a_biped_stands": "biped-stands.png",
+    "a_leg_jumps": "leg-jumps.png",
     "cross_a_singularity": "crossed.png",
     "draw_the_robots": "robots.png",
     "identify_five_bar": "identified.png",

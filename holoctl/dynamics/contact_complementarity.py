@@ -30,7 +30,7 @@ from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import least_squares
 
-__all__ = ["INDEPENDENT", "ComplementaritySolution", "contact_solution", "lemke"]
+__all__ = ["INDEPENDENT", "ComplementaritySolution", "complementarity_solution", "lemke"]
 
 FACETS = 8
 """Directions of friction of a point."""
@@ -82,7 +82,7 @@ class ComplementaritySolution(NamedTuple):
     y: Array
 
 
-def contact_solution(
+def complementarity_solution(
     W: Array, c: Vector, mu: Vector, direction: Array
 ) -> ComplementaritySolution | None:
     """The solution for n points; None if Lemke's method finds none.

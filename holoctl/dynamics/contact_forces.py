@@ -119,8 +119,12 @@ def regularity(W: Array, mu: Vector, state: Indices, direction: Array) -> float:
 
 
 def sliding_solutions(W: Array, c: Vector, mu: Vector, direction: Array) -> list[Array]:
-    """All x of points that all slide, or have no friction, with different normal accelerations:
-    every set of pushing points is tried."""
+    """An x of each motion of points that all slide, or have no friction: every set of pushing
+    points is tried.
+
+    Solutions with the same points on the ground are convex combinations of each other: the forces
+    of redundant points, of which one choice is as good as another. So they count as one motion.
+    """
     n = mu.size
     found, accelerations = list[Array](), list[Vector]()
     push, rows, _ = _columns(mu, np.full(n, SLIDES), direction)
@@ -139,7 +143,10 @@ def sliding_solutions(W: Array, c: Vector, mu: Vector, direction: Array) -> list
         pulls = (np.minimum(x, 0.0) * W.diagonal()[rows]).min() < -zero
         if pulls or y.min() < -zero:
             continue
-        if not any(largest(y - other) <= SAME * largest(c) for other in accelerations):
+        if not any(
+            np.array_equal(y > zero, other > zero) or largest(y - other) <= SAME * largest(c)
+            for other in accelerations
+        ):
             accelerations.append(y)
             found.append((push @ x).reshape(-1, 3))
     return found

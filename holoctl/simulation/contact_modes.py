@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from holoctl.base.checks import Array, Indices, Vector
 from holoctl.base.errors import InconsistentError
 from holoctl.base.linalg import largest, least_squares
-from holoctl.dynamics.contact_complementarity import INDEPENDENT, contact_solution
+from holoctl.dynamics.contact_complementarity import INDEPENDENT, complementarity_solution
 from holoctl.dynamics.contact_forces import (
     OPEN,
     SLIDES,
@@ -190,7 +190,7 @@ def after_impact(
 def _impulses(W: Array, c: Vector, mu: Vector) -> Array | None:
     """x of the impact, the shortest one with the same points that stick, slide and leave."""
     n = mu.size
-    found = contact_solution(W, c, mu, np.full((n, 2), np.nan))
+    found = complementarity_solution(W, c, mu, np.full((n, 2), np.nan))
     if found is None:
         return None
     mode = _mode_of(found.y, mu, np.full((n, 2), np.nan), STARTS * largest(c))
@@ -244,7 +244,7 @@ def decided_mode(
             raise painleve(points, plant, some[slides], len(each))
         y = (W @ each[0].reshape(-1) + c).reshape(-1, 3)
     else:
-        found = contact_solution(W, c, mu, direction)
+        found = complementarity_solution(W, c, mu, direction)
         if found is None:
             raise painleve(points, plant, some, 0)
         y = found.y

@@ -77,6 +77,8 @@ class ContactRun:
         Whether the mode must be decided again before the next step.
     toward : (n, 2) array
         The last direction of sliding of each point.
+    by_forces : bool
+        Whether forces of the points move the plant, beside those of its rows.
     found : list of tuples
         The entries of `Run.contact_events`.
     pending : tuple of PendingEvent
@@ -90,6 +92,7 @@ class ContactRun:
     mode: ContactMode = field(init=False)
     due: bool = True
     toward: Array = field(init=False)
+    by_forces: bool = False
     found: list[Any] = field(default_factory=list)
     pending: tuple[PendingEvent, ...] = ()
     means: tuple[tuple[str, int], ...] = ()
@@ -177,7 +180,7 @@ class ContactRun:
 
     def dynamics(self, base: PlantDynamics) -> PlantDynamics:
         """The dynamics of the plant in this mode, from those with bilateral rows."""
-        if not self.mode.rubs:
+        if not self.by_forces:
             return base
 
         def acceleration(q: Vector, v: Vector, tau: Vector, t: float) -> Vector:

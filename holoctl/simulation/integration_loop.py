@@ -16,12 +16,13 @@ from holoctl.closing.manifold_projection import projected_onto_manifold
 from holoctl.control.loop import Tracking
 from holoctl.design.feedback.state_feedback import Feedback
 from holoctl.dynamics.actuation_side import hold_of_motors
+from holoctl.dynamics.contact_forces import SLIDES, STICKS
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.projector.partition import Partition, partition
 from holoctl.projector.repartition import repartitioned
 from holoctl.rows.evaluate import scaled_rows_at
 from holoctl.simulation.actuation_monitor import ActuationMonitor
-from holoctl.simulation.contact_modes import plant_in_mode
+from holoctl.simulation.contact_modes import Contacting, ContactMode, plant_in_mode
 from holoctl.simulation.contact_motion import ContactRun
 from holoctl.simulation.events import (
     EVENT_SHORT,
@@ -486,7 +487,7 @@ def _change_contacts(run: RunInProgress, what: str) -> None:
     contacts, motion, settings = run.contacts, run.motion, run.settings
     if contacts is None:
         return
-    old, t, q = contacts.mode.state, motion.t, motion.q
+    old = contacts.mode.state
     after = contacts.change(motion, what)
     recent = contacts.found[-MOST_EVENTS:]
     if len(recent) == MOST_EVENTS and recent[-1][0] - recent[0][0] < settings.tick:
@@ -495,27 +496,54 @@ def _change_contacts(run: RunInProgress, what: str) -> None:
             f"{recent[-1][3]} at point {recent[-1][2]} of {recent[-1][1]!r}"
         )
     if what == "start" or not np.array_equal(old, after.mode.state):
-        position = contacts.points.motion(contacts.plant, q, after.v, t).position
-        plant = plant_in_mode(contacts.points, contacts.plant, after.mode, position)
-        at = run.known.get(id(plant)) or decided(plant, q, after.v, t)
+        run.motion = _in_new_mode(run, contacts, after)
     else:
         at = PlantDecisions(motion.plant, motion.part, motion.usual)
-    at = replace(at, partition=repartitioned(at.plant, at.partition, q, after.v, t))
+        run.motion = _started_in_mode(run, contacts, at, after.v)
+    contacts.watch(lambda: run.motion)
+    run.fresh = True
+    for event in run.events:
+        event.value = np.nan
+    if run.motion.plant is not motion.plant:
+        least = run.sides.least
+        run.sides = _monitor_of_sides(run.motion)
+        run.sides.least = min(least, run.sides.least)
+
+
+def _in_new_mode(run: RunInProgress, contacts: ContactRun, after: Contacting) -> PlantMotion:
+    """The motion with the rows of contacts. Where these lose rank, as those of feet on symmetrical
+    legs, there are only the normal ones; forces of least norm hold the others."""
+    t, q, v, mode = run.motion.t, run.motion.q, after.v, after.mode
+    position = contacts.points.motion(contacts.plant, q, v, t).position
+
+    def motion_of(mode: ContactMode) -> PlantMotion:
+        plant = plant_in_mode(contacts.points, contacts.plant, mode, position)
+        at = run.known.get(id(plant)) or decided(plant, q, v, t)
+        return _started_in_mode(run, contacts, at, v)
+
+    contacts.by_forces = mode.rubs
+    try:
+        return motion_of(mode)
+    except SingularityError:
+        if not (mode.state == STICKS).any():
+            raise
+    contacts.by_forces = True
+    return motion_of(replace(mode, state=np.minimum(mode.state, SLIDES)))
+
+
+def _started_in_mode(
+    run: RunInProgress, contacts: ContactRun, at: PlantDecisions, v: Vector
+) -> PlantMotion:
+    """A motion with the forces of contacts."""
+    t, q, settings = run.motion.t, run.motion.q, run.settings
+    at = replace(at, partition=repartitioned(at.plant, at.partition, q, v, t))
 
     def dynamics(mech: Mechanism, part: Partition) -> PlantDynamics:
         base = settings.dynamics(mech, part)
         return contacts.dynamics(base) if mech is at.plant else base
 
     in_mode = replace(settings, dynamics=dynamics)
-    run.motion = started(at, in_mode, motion.tally, t, q, after.v, motion.tau)
-    contacts.watch(lambda: run.motion)
-    run.fresh = True
-    for event in run.events:
-        event.value = np.nan
-    if at.plant is not motion.plant:
-        least = run.sides.least
-        run.sides = _monitor_of_sides(run.motion)
-        run.sides.least = min(least, run.sides.least)
+    return started(at, in_mode, run.motion.tally, t, q, v, run.motion.tau)
 
 
 def check_plant(mech: Mechanism, plant: Mechanism, what: str) -> None:

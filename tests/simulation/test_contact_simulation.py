@@ -1,5 +1,6 @@
 """Simulation with contacts that only push: closed forms, laws that always hold, refusals."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import holoctl as hc
-from holoctl.dynamics.contact_complementarity import contact_solution
+from holoctl.dynamics.contact_complementarity import complementarity_solution
+from holoctl.dynamics.contact_forces import sliding_solutions
 
 G = 9.81
 EXACT = 1e-9
@@ -260,6 +262,40 @@ def test_painleves_rod_is_refused(lift, words):
         run()
 
 
+def test_a_rod_jams_where_its_angle_comes_to_painleves():
+    """It turns while it slides: at the start it has forces, later it has none."""
+    turn, friction = 0.7, 1.6
+    mech = body((LENGTH, 1e-6, 1e-6))
+    end = hc.UnilateralContact("body", [(LENGTH / 2, 0, 0)], friction=friction, name="end")
+    v = _along(turn, 3.0)
+    rises = LENGTH / 2 * 4.0 * np.cos(turn)  # of the middle, where the end keeps its height
+    v[[0, 2, 4]] += -np.sin(turn) * rises, np.cos(turn) * rises, 4.0
+
+    def ratio(turn):
+        return 1.0 + 3.0 * np.cos(turn) * (np.cos(turn) - friction * np.sin(turn))
+
+    start = pose(LENGTH / 2 * np.sin(turn), turn), v
+    assert ratio(turn) > 0.1 > ratio(turn + 0.1)
+    assert what(hc.simulate(mech, None, *start, 0.01, contacts=end), "slides").tolist() == [0.0]
+    with pytest.raises(hc.InconsistentError, match=r"Painleve.*several motions, or no forces"):
+        hc.simulate(mech, None, *start, 0.1, contacts=end)
+
+
+def test_restitution_is_reduced_where_it_would_increase_the_energy():
+    turn, fall = 0.9, 0.1
+    mech = body((LENGTH, 1e-3, 1e-3))
+    end = hc.UnilateralContact(
+        "body", [(LENGTH / 2, 0, 0)], friction=0.5, restitution=0.9, name="end"
+    )
+    time = np.sqrt(2.0 * fall / G)
+    start = pose(LENGTH / 2 * np.sin(turn) + fall, turn), _along(turn, -1.0)
+    run = hc.simulate(mech, None, *start, time + 1e-9, contacts=end, output=[0.0, time + 1e-9])
+    assert run.contact_events["what"].tolist() == ["bounces", "less restitution"]
+    assert run.contact_events["t"] == pytest.approx(time, abs=EXACT)
+    assert not run.contact_events["impulse"][1].any()
+    assert np.diff(sum(run.energy.values())) == pytest.approx(0.0, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", [1, pytest.param(0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("e", [0.0, 0.4])
 @pytest.mark.slow
@@ -321,7 +357,7 @@ def test_modes_are_those_of_an_enumeration(n):
         full[np.ix_(at, at)] = W
         free = np.zeros(3 * n)
         free[at] = c
-        found = contact_solution(full, free, mu, np.full((n, 2), np.nan))
+        found = complementarity_solution(full, free, mu, np.full((n, 2), np.nan))
         y = found.y[:, :2]
         assert min(np.abs(y - other).max() for other in every) < 1e-7
         unique += len(every) == 1
@@ -337,7 +373,7 @@ def test_forces_are_in_round_cones_and_opposite_to_sliding(n):
     for _ in range(10):
         J = rng.normal(size=(3 * n, 6))
         W, c, mu = J @ J.T, 3.0 * J @ rng.normal(size=6), rng.uniform(0.1, 0.6, n)
-        x, y = contact_solution(W, c, mu, np.full((n, 2), np.nan))
+        x, y = complementarity_solution(W, c, mu, np.full((n, 2), np.nan))
         size, slip = np.abs(x).max() + 1.0, np.hypot(y[:, 1], y[:, 2])
         assert np.abs(W @ x.reshape(-1) + c - y.reshape(-1)).max() < 1e-8 * size
         assert min(x[:, 0].min(), y[:, 0].min()) > -1e-8 * size
@@ -347,6 +383,48 @@ def test_forces_are_in_round_cones_and_opposite_to_sliding(n):
         assert (np.hypot(x[:, 1], x[:, 2]) - mu * x[:, 0]).max() < 1e-8 * size
         slides += ((slip > 1e-3) & (x[:, 0] > 1e-3)).sum()
     assert slides > 0
+
+
+def soles(rng):
+    """Two plane feet that slide and turn, coupled by a random inertia: W, c, directions."""
+    sole = np.array([(x, y, -0.1) for x in (0.1, -0.1) for y in (0.05, -0.05)])
+    across = np.concatenate([[[np.eye(3)[i], np.cross(p, np.eye(3)[i])] for i in (2, 0, 1)]
+                             for p in sole]).reshape(12, 6)  # fmt: skip
+    J = np.kron(np.eye(2), across)
+    root = 0.4 * rng.normal(size=(12, 12)) + np.diag(2 * [1.0, 1.0, 1.0, 8.0, 8.0, 8.0])
+    v = np.concatenate([[*rng.normal(size=2), 0.0, 0.0, 0.0, 10.0 * rng.normal()] for _ in "12"])
+    slip = (J @ v).reshape(8, 3)[:, 1:]
+    W, c = J @ root @ root.T @ J.T, 10.0 * J @ (rng.normal(size=12) - 2 * [0, 0, 1.0, 0, 0, 0])
+    return W, c, slip / np.hypot(*slip.T)[:, None]
+
+
+def test_redundant_points_that_slide_have_one_motion():
+    """All sets of three and more points are solutions, and so is everything between them: the
+    forces of a foot are not unique, and with friction its acceleration hardly is."""
+    rng, mu, several = np.random.default_rng(0), np.full(8, 0.4), 0
+    for _ in range(12):
+        W, c, direction = soles(rng)
+        assert len(sliding_solutions(W, c, mu, direction)) == 1
+        push = np.zeros((24, 8))
+        push[3 * np.arange(8), np.arange(8)] = 1.0
+        for k in (0, 1):
+            push[3 * np.arange(8) + 1 + k, np.arange(8)] = -mu * direction[:, k]
+        A, b = (W @ push)[::3], -c[::3]
+        found = []
+        for chosen in product((False, True), repeat=8):
+            some = np.flatnonzero(chosen)
+            if not 0 < some.size <= 6 or np.linalg.cond(A[np.ix_(some, some)]) > 1e9:
+                continue
+            x = np.zeros(8)
+            x[some] = np.linalg.solve(A[np.ix_(some, some)], b[some])
+            if min(x.min(), (A @ x - b).min()) > -1e-9 * np.abs(c).max():
+                found.append(x)
+        middle = np.mean(found, axis=0)
+        y = A @ middle - b
+        assert min(middle.min(), y.min()) > -1e-8 * np.abs(c).max()
+        assert np.abs(middle * y).max() < 1e-8 * np.abs(c).max() * np.abs(middle).max()
+        several += max(np.ptp(found, axis=0)) > 1e-3 * middle.max()
+    assert several > 3
 
 
 # ----------------------------------------------------------------------------- closed chains
@@ -388,7 +466,7 @@ def test_a_passive_leg_collapses():
     check_laws(run, 0.3)
 
 
-def biped():
+def biped(yaw=True):
     """A trunk on two bent legs with springs in their joints, and its two feet."""
     model, motion = pin.Model(), []
     trunk = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "trunk")
@@ -403,6 +481,8 @@ def biped():
             ("ankle", pin.JointModelRY(), 0.5, 0.0, -0.4),
             ("foot", pin.JointModelRX(), 1.0, 0.05, 0.0),
         ):
+            if name == "yaw" and not yaw:
+                continue
             parent = model.addJoint(parent, joint, pin.SE3(np.eye(3), place), f"{name}_{side}")
             place = np.array([0.0, 0.0, -length])
             model.inertias[parent] = pin.Inertia(mass, place / 2, 0.01 * mass * np.eye(3))
@@ -437,6 +517,29 @@ def test_a_biped_that_is_pushed_topples():
     assert "right" in leaves["contact"]  # it turns about the outer edge of its left foot
     assert pin.Quaternion(run.q[-1, 3:7]).matrix()[2, 2] < 0.95
     check_laws(run, 0.8, np.inf)
+
+
+@pytest.mark.slow
+def test_symmetrical_legs_without_yaw_joints_stand():
+    """The rows of their feet lose rank where both legs have the same angles."""
+    mech, feet, q = biped(yaw=False)
+    data = mech.model.createData()
+    pin.forwardKinematics(mech.model, data, q)
+    rows = [
+        hc.Closure(f"foot_{side}", ("universe", data.oMi[mech.model.getJointId(f"foot_{side}")]),
+                   axes=axes, name=f"hold_{side}")
+        for side, axes in (("left", "x y z rx ry rz"), ("right", "x z ry"))  # others are implied
+    ]  # fmt: skip
+    start = q, np.zeros(mech.nv), 0.2
+    run = hc.simulate(mech, None, *start, contacts=feet, output=[0.0, 0.1, 0.2])
+    held = hc.simulate(mech.with_constraints(*rows), None, *start, output=[0.0, 0.1, 0.2])
+    assert np.abs(run.q[-1] - q).max() > 0.01
+    assert run.q == pytest.approx(held.q, abs=EXACT)
+    assert run.v == pytest.approx(held.v, abs=1e-8)
+    check_laws(run, 0.8, np.inf)
+    every = [replace(row, axes="x y z rx ry rz") for row in rows]
+    with pytest.raises(hc.SingularityError, match="rank 11 at this configuration but 12 nearby"):
+        hc.partition(mech.with_constraints(*every), q)
 
 
 # -------------------------------------------------------------------------- with other options
