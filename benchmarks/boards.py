@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from figures import table
 from mechanisms import robot
@@ -60,9 +61,9 @@ class Processor:
     emulator: tuple[str, ...]
     packages: str
     """Of Debian and Ubuntu."""
-    same_bits: bool = True
-    """Whether its double arithmetic is rounded as IEEE 754 says. That of libgcc's software is not
-    in rare differences of numbers whose exponents are 33 apart."""
+    rounds: tuple[str, ...] = ("double", "float")
+    """Types whose arithmetic is rounded as IEEE 754 says. That of libgcc's software is not in rare
+    differences of numbers whose exponents are 33 apart."""
 
     @property
     def bare(self) -> bool:
@@ -70,7 +71,7 @@ class Processor:
         return self.compiler.startswith("arm-none-eabi")
 
 
-def _cortex(name: str, machine: str, *flags: str, same_bits: bool) -> Processor:
+def _cortex(name: str, machine: str, *flags: str, rounds: tuple[str, ...]) -> Processor:
     packages = "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
     emulator = (
         "qemu-system-arm", "-M", machine, "-display", "none", "-monitor", "none", "-serial", "none",
@@ -78,23 +79,25 @@ def _cortex(name: str, machine: str, *flags: str, same_bits: bool) -> Processor:
         "-semihosting-config", "enable=on,target=native,chardev=console", "-kernel",
     )  # fmt: skip
     flags = ("-mthumb", *flags)
-    return Processor(name, "arm-none-eabi-gcc", flags, emulator, packages, same_bits)
+    return Processor(name, "arm-none-eabi-gcc", flags, emulator, packages, rounds)
 
 
-def _linux(name: str, triple: str, emulator: str, libc: str) -> Processor:
+def _linux(name: str, triple: str, emulator: str, libc: str, *flags: str) -> Processor:
     packages = f"gcc-{triple} {libc} qemu-user"
-    return Processor(name, f"{triple}-gcc", ("-static",), (emulator,), packages)
+    return Processor(name, f"{triple}-gcc", ("-static", *flags), (emulator,), packages)
 
 
 PROCESSORS = (
     _cortex("Cortex-M7", "mps2-an500", "-mcpu=cortex-m7", "-mfpu=fpv5-d16", "-mfloat-abi=hard",
-            same_bits=True),
+            rounds=("double", "float")),
     _cortex("Cortex-M4F", "mps2-an386", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard",
-            same_bits=False),
-    _cortex("Cortex-M3", "mps2-an385", "-mcpu=cortex-m3", same_bits=False),
+            rounds=("float",)),
+    _cortex("Cortex-M3", "mps2-an385", "-mcpu=cortex-m3", rounds=()),
     _linux("AArch64", "aarch64-linux-gnu", "qemu-aarch64", "libc6-dev-arm64-cross"),
     _linux("RISC-V 64", "riscv64-linux-gnu", "qemu-riscv64", "libc6-dev-riscv64-cross"),
-    _linux("s390x", "s390x-linux-gnu", "qemu-s390x", "libc6-dev-s390x-cross"),
+    # There C99 has floats computed as doubles, FLT_EVAL_METHOD 1, if it is not told otherwise.
+    _linux("s390x", "s390x-linux-gnu", "qemu-s390x", "libc6-dev-s390x-cross",
+           "-fexcess-precision=fast"),
     _linux("ARM32", "arm-linux-gnueabihf", "qemu-arm", "libc6-dev-armhf-cross"),
 )  # fmt: skip
 COUNTED = ("Cortex-M7", "Cortex-M4F")
@@ -212,11 +215,12 @@ def missing(processor: Processor) -> str:
     return f"{' and '.join(lost)} not found: apt-get install {processor.packages}" if lost else ""
 
 
-def export(name: str, folder: Path, *, limits: bool = True) -> Path:
-    """The controller of a shipped robot as C, with the limits of its file or none."""
+def export(name: str, folder: Path, *, limits: bool = True, **options: Any) -> Path:
+    """The controller of a shipped robot as C, with the limits of its file or none, and options of
+    `hc.export_c`."""
     mech = robot(name)
     within = hc.limits_of(mech) if limits else None
-    hc.export_c(hc.ComputedTorque(mech, kp=400.0, kd=40.0, limits=within), folder)
+    hc.export_c(hc.ComputedTorque(mech, kp=400.0, kd=40.0, limits=within), folder, **options)
     return folder
 
 
@@ -226,6 +230,15 @@ def prefix_of(folder: Path) -> str:
     if len(found) != 1:
         raise BoardError(f"{folder}: expected one *_test.c of an export, found {len(found)}")
     return found[0]
+
+
+def number_type(folder: Path) -> str:
+    """The type of numbers of the library in a folder, double or float."""
+    header = (folder / f"{prefix_of(folder)}.h").read_text("utf-8")
+    found = re.search(r"^ +(double|float) closure_limit;", header, re.MULTILINE)
+    if found is None:
+        raise BoardError(f"{folder}: the header states no type of closure_limit")
+    return found[1]
 
 
 def build(folder: Path, source: Path, processor: Processor, *more: str) -> Path:
@@ -311,7 +324,7 @@ def ticks(folder: Path, processor: Processor) -> tuple[dict[str, Ticks], str]:
 def check(folder: Path, processor: Processor, expected: str) -> str:
     """Self-test and bits on a processor, in a line; an error where one is wrong."""
     last = self_test(folder, processor).splitlines()[-1]
-    if not processor.same_bits:
+    if number_type(folder) not in processor.rounds:
         return last
     bits = ticks(folder, processor)[1]
     if bits != expected:
