@@ -117,6 +117,13 @@ def test_the_self_test_passes_and_efforts_have_the_same_bits(name, five_bar):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("flags", ["-ffp-contract=fast", "-O3", "-Os", "-O0"])
+def test_flags_that_the_page_allows_pass(flags, five_bar):
+    (processor,) = tools("Cortex-M7")
+    assert "all is well" in boards.self_test(five_bar, processor, flags)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Cortex-M7", "AArch64"])
 def test_a_wrong_torque_is_a_failure(name, five_bar, tmp_path):
     (processor,) = tools(name)
