@@ -47,6 +47,7 @@ bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
 ROBOTS ?=
 embedded: $(READY) ## exported C on other processors, in QEMU; ROBOTS=five_bar: of one robot
 	$(BIN)/python benchmarks/boards.py $(ROBOTS)
+	$(BIN)/python benchmarks/boards.py $(ROBOTS) --single
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers) \

@@ -100,7 +100,7 @@ PROCESSORS = (
            "-fexcess-precision=fast"),
     _linux("ARM32", "arm-linux-gnueabihf", "qemu-arm", "libc6-dev-armhf-cross"),
 )  # fmt: skip
-COUNTED = ("Cortex-M7", "Cortex-M4F")
+COUNTED = (("Cortex-M7", "double"), ("Cortex-M4F", "single"), ("Cortex-M4F", "double"))
 HERE = Processor("here", "cc", (), (), "gcc")
 """The processor of this computer, which the bits of the others are compared with."""
 
@@ -335,68 +335,67 @@ def check(folder: Path, processor: Processor, expected: str) -> str:
 # ---------------------------------------------------------------------------- table of results
 
 
-def counts(name: str, processors: Sequence[Processor]) -> dict[str, dict[str, Ticks]]:
-    """All counts of a robot by processor: `ticks` without limits, and beyond them."""
-    found = {}
+def counts(name: str, processor: Processor, precision: str) -> dict[str, Ticks]:
+    """All counts of a robot on a processor: `ticks` without limits, and beyond them."""
     with tempfile.TemporaryDirectory() as place:
-        plain = export(name, Path(place) / "plain", limits=False)
-        within = export(name, Path(place) / "within")
-        for processor in processors:
-            free, limited = ticks(plain, processor)[0], ticks(within, processor)[0]
-            good, beyond = free["from_motors"].statuses, limited["far_from_motors"].statuses
-            if good[0] != sum(good) or beyond[0]:
-                raise BoardError(f"{name}: statuses {good} without limits, {beyond} beyond them")
-            found[processor.name] = free | {"limited": limited["far_from_motors"]}
-    return found
+        plain = export(name, Path(place) / "plain", limits=False, precision=precision)
+        within = export(name, Path(place) / "within", precision=precision)
+        free, limited = ticks(plain, processor)[0], ticks(within, processor)[0]
+    good, beyond = free["from_motors"].statuses, limited["far_from_motors"].statuses
+    if good[0] != sum(good) or beyond[0]:
+        raise BoardError(f"{name}: statuses {good} without limits, {beyond} beyond them")
+    return free | {"limited": limited["far_from_motors"]}
 
 
 def section(quick: bool) -> str:
     """The section of the results; a line that says so where something is missing."""
-    processors = [p for p in PROCESSORS if p.name in COUNTED]
+    processors = {p.name: p for p in PROCESSORS}
     head = "## Instructions of exported C on Cortex-M"
-    if lost := " ".join(filter(None, map(missing, processors))):
-        return f"{head}\n\nNot counted: {lost}."
+    lost = {x: None for name, _ in COUNTED if (x := missing(processors[name]))}
+    if lost:
+        return f"{head}\n\nNot counted: {' '.join(lost)}."
     parts = [
         head,
-        "Instructions of a tick in QEMU, computed torque in double precision, gcc -O2: mean over "
-        "the 64 states of the motion of the self-test, in brackets the largest, to within 40. "
-        "*torque*: at a known state. *from motors*: with the closed state. *a limit acts*: from "
-        "motors, far beyond the limits of the file. *in trouble*: torque where the guard refuses "
-        "the state. Stack: what was written of it, of the largest of these ticks. Times, us: *from "
-        f"motors*, the largest, if an instruction takes {CYCLES[0]} to {CYCLES[1]} cycles. This is "
-        "an assumption, of memory without waits to flash with them; QEMU has no model of time. The "
-        "Cortex-M4F computes doubles by software.",
+        "Instructions of a tick in QEMU, computed torque, gcc -O2: mean over the 64 states of the "
+        "motion of the self-test, in brackets the largest, to within 40. *torque*: at a known "
+        "state. *from motors*: with the closed state. *a limit acts*: from motors, far beyond the "
+        "limits of the file. *in trouble*: torque where the guard refuses the state. Stack: what "
+        "was written of it, of the largest of these ticks. Times, us: *from motors*, the largest, "
+        f"if an instruction takes {CYCLES[0]} to {CYCLES[1]} cycles. This is an assumption, of "
+        "memory without waits to flash with them; QEMU has no model of time. The Cortex-M4F "
+        "computes doubles by software.",
     ]
-    names = ROBOTS[1:2] if quick else ROBOTS
-    all_counts = {name: counts(name, processors) for name in names}
-    for processor in processors:
-        clocks = CLOCKS[processor.name]
-        rows = []
-        for name in names:
-            found = all_counts[name][processor.name]
-            most = found["from_motors"].most
-            rows.append([
-                name,
-                *(f"{found[x].mean} ({found[x].most})"
-                  for x in ("torque", "from_motors", "limited", "in_trouble")),
-                f"{max(x.stack for x in found.values()) / 1024:.1f}",
-                *(" to ".join(f"{cycles * most / clock:.0f}" for cycles in CYCLES)
-                  for clock in clocks),
-            ])  # fmt: skip
+    for name, precision in COUNTED:
+        clocks = CLOCKS[name]
+        rows = [
+            _row(robot_name, counts(robot_name, processors[name], precision), clocks)
+            for robot_name in (ROBOTS[1:2] if quick else ROBOTS)
+        ]
         columns = ["robot", "torque", "from motors", "a limit acts", "in trouble", "stack, kB",
                    *(f"us at {clock} MHz" for clock in clocks)]  # fmt: skip
-        parts += [f"### {processor.name}", table(columns, rows)]
+        parts += [f"### {name}, {precision} precision", table(columns, rows)]
     return "\n\n".join(parts)
+
+
+def _row(name: str, found: dict[str, Ticks], clocks: Sequence[int]) -> list[str]:
+    shown = [found[x] for x in ("torque", "from_motors", "limited", "in_trouble")]
+    most = found["from_motors"].most
+    return [
+        name,
+        *(f"{x.mean} ({x.most})" for x in shown),
+        f"{max(x.stack for x in found.values()) / 1024:.1f}",
+        *(" to ".join(f"{cycles * most / clock:.0f}" for cycles in CYCLES) for clock in clocks),
+    ]
 
 
 # --------------------------------------------------------------------------------- the program
 
 
-def checked(name: str, place: Path, processors: Sequence[Processor]) -> bool:
+def checked(name: str, place: Path, processors: Sequence[Processor], precision: str) -> bool:
     """Whether a robot, or a folder, passes on all processors; a line for each of them."""
     folder = Path(place / name) if name in ROBOTS else Path(shutil.copytree(name, place / "given"))
     if name in ROBOTS:
-        export(name, folder)
+        export(name, folder, precision=precision)
     expected = ticks(folder, HERE)[1]
     good = True
     for processor in processors:
@@ -417,7 +416,9 @@ def main() -> int:
     names = [p.name for p in PROCESSORS]
     parser.add_argument("--on", nargs="+", choices=names, default=names, metavar="PROCESSOR",
                         help=f"else on all: {', '.join(names)}")  # fmt: skip
+    parser.add_argument("--single", action="store_true", help="robots in single precision")
     given = parser.parse_args()
+    precision = "single" if given.single else "double"
     processors = [p for p in PROCESSORS if p.name in given.on]
     lost = {x: None for p in (HERE, *processors) if (x := missing(p))} if processors else {}
     if lost:
@@ -429,7 +430,7 @@ def main() -> int:
     good = True
     for name in given.what or ROBOTS:
         with tempfile.TemporaryDirectory() as place:
-            good &= checked(name, Path(place), processors)
+            good &= checked(name, Path(place), processors, precision)
     print("all is well" if good else "FAILED")
     return 0 if good else 1
 

@@ -188,6 +188,10 @@ _EXPORT: list[Option] = [
      "determine them), all, or names of joints separated by commas; the C computes the others",
      {"metavar": "WHAT"}),
     ("--plant", "also export the plant, for simulation", FLAG),
+    ("--functions", "parts of the model instead of a law, separated by commas: kinematics (of the "
+     "frames of --frames), inertia, bias, constraints, forward_dynamics", {"metavar": "PARTS"}),
+    ("--frames", "the frames of kinematics, separated by commas", {"metavar": "NAMES"}),
+    ("--single", "numbers of single precision, for processors that compute in float", FLAG),
 ]  # fmt: skip
 
 
@@ -301,6 +305,19 @@ def _torque(given: argparse.Namespace) -> int:
     return 0 if certificate.ok else 1
 
 
+def _export_functions(given: argparse.Namespace, mech: Mechanism) -> int:
+    from holoctl.codegen.exported.export import export_c
+
+    paths = export_c(
+        mech, given.out, name=given.name, precision="single" if given.single else "double",
+        functions=names_of(given.functions), frames=names_of(given.frames) or (),
+    )  # fmt: skip
+    print(f"{mech.name}: {given.functions} as C functions, written:")
+    for path in paths:
+        print(f"  {path}")
+    return 0
+
+
 def _export(given: argparse.Namespace) -> int:
     from holoctl.codegen.exported.export import export_c
     from holoctl.control.computed_torque import ComputedTorque
@@ -309,6 +326,8 @@ def _export(given: argparse.Namespace) -> int:
     mech, q = robot_held(given)
     if given.set:
         mech = dataclasses.replace(mech, reference=q)
+    if given.functions or given.frames:
+        return _export_functions(given, mech)
     gains = gains_of(given)
     law = {
         name: x
@@ -330,6 +349,7 @@ def _export(given: argparse.Namespace) -> int:
         options["limits"] = WithinLimits(**kept)
     paths = export_c(
         what, given.out, name=given.name, in_trouble=given.in_trouble, plant=given.plant,
+        precision="single" if given.single else "double",
         hold_limit=given.hold_limit, **options, **_exported_sensors(mech, given.measured),
     )  # fmt: skip
     controlled = gains and mech.actuated and not mech.motors.missing

@@ -15,6 +15,7 @@ from typing import Any
 
 from holoctl.codegen.c_source import c_function
 from holoctl.codegen.c_text import filled
+from holoctl.codegen.precision import DOUBLE, Precision
 
 __all__ = ["AT_ONCE", "batched_source", "batched_tanh_exp", "tanh_exp"]
 
@@ -43,14 +44,19 @@ def batched_source(
     qualifier: str = "static",
     symbols: Any = None,
     more: Iterable[str] = (),
+    precision: Precision = DOUBLE,
 ) -> str:
     """The C of several functions, without slow steps that can be shared.
 
-    `qualifier` and `symbols` are those of `c_function`; `more` is C that is there already.
+    `qualifier` and `symbols` are those of `c_function`; `more` is C that is there already. In
+    single precision tangents and exponentials are those of libm.
     """
     written = [c_function(f, qualifier=qualifier, symbols=symbols) for f in functions]
-    found = batched_tanh_exp("\n".join(map(_shared, [*written, *more])))
-    return filled("sines_cosines.c") + found if "sines_cosines" in found else found
+    found = "\n".join(map(_shared, [*written, *more]))
+    if precision is DOUBLE:
+        found = batched_tanh_exp(found)
+    head = filled("sines_cosines.c", precision.values) if "sines_cosines" in found else ""
+    return head + found
 
 
 def _shared(source: str) -> str:

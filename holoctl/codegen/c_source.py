@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 import textwrap
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from holoctl.base.errors import InputError
@@ -26,8 +28,11 @@ __all__ = [
     "parameters",
 ]
 
-PART = 4000
-"""Instructions of one part."""
+PART = 550
+"""Lines of one part, beside what is stored for others: fewer than 1,000 in all, for reviewers."""
+
+MANY_ZEROS = 8
+"""More entries of an output that are always zero are set by a loop."""
 
 _FORMATS = {
     "ASSIGN": "{0}", "ADD": "{0} + {1}", "SUB": "{0} - {1}", "MUL": "{0} * {1}",
@@ -186,7 +191,7 @@ def _sources(
     program: _CProgram, function: Any, stages: Sequence[_Stage], qualifier: str
 ) -> tuple[str, int]:
     """The C of all stages, and the size of w."""
-    starts = sorted({k for s in stages for k in range(s.first, max(s.last, s.first + 1), PART)})
+    starts = sorted({k for s in stages for k in _starts(program, s)})
     slot, size = _slots(program, starts)
     size = max(size, 1)
     at_value: dict[int, list[str]] = {}
@@ -206,8 +211,8 @@ def _sources(
             lines += [head.lstrip(), *taken, *unused, *zeros, *body, "}", ""]
             continue
         calls = []
-        for i, start in enumerate(own):
-            body = _part(program, start, min(start + PART, s.last), slot, at_value)
+        for i, (start, end) in enumerate(pairwise([*own, s.last])):
+            body = _part(program, start, end, slot, at_value)
             part = f"{s.name}_part{i}"
             lines += [
                 f"{qualifier} void {part}({with_w}) {{".lstrip(), "  (void)w;", *unused, *body,
@@ -219,15 +224,30 @@ def _sources(
     return "\n".join(lines), size
 
 
+def _starts(program: _CProgram, stage: _Stage) -> Iterator[int]:
+    """Where the parts of a stage begin."""
+    stores = Counter(value for _, _, value in program.outputs)
+    yield stage.first
+    lines = 0
+    for k in range(stage.first, stage.last):
+        own = 1 + stores[k] + (k in program.comments)
+        if lines + own > PART and lines:
+            yield k
+            lines = 0
+        lines += own
+
+
 def _zeros(program: _CProgram, function: Any, stage: _Stage) -> list[str]:
-    """Entries of outputs that are always zero."""
-    found = {(o, e) for o, e, _ in program.outputs}
-    return [
-        f"  {function.name_out(o)}[{e}] = 0.0;"
-        for o in stage.outs
-        for e in range(function.numel_out(o))
-        if (o, e) not in found
-    ]
+    """Entries of outputs that are always zero: where they are many, all are set first."""
+    found, lines = {(o, e) for o, e, _ in program.outputs}, list[str]()
+    for o in stage.outs:
+        name, n = function.name_out(o), function.numel_out(o)
+        zeros = [e for e in range(n) if (o, e) not in found]
+        if len(zeros) > MANY_ZEROS:
+            lines.append(f"  for (int i = 0; i < {n}; i++) {name}[i] = 0.0;")
+        else:
+            lines += [f"  {name}[{e}] = 0.0;" for e in zeros]
+    return lines
 
 
 def _local(value: int) -> str:

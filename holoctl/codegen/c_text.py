@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from holoctl.base import tolerances
+from holoctl.codegen.precision import DOUBLE
 
 __all__ = ["arrays", "comment", "filled", "normalised", "number"]
 
@@ -39,7 +40,7 @@ def filled(name: str, values: Mapping[str, object] | None = None) -> str:
     ValueError
         For a value that the template names and that is not given.
     """
-    given = ChainMap(dict(values or {}), _tolerances())
+    given = ChainMap(dict(values or {}), DOUBLE.values, _tolerances())
 
     def holds(condition: str) -> bool:
         return bool(given[condition.lstrip("!")]) is not condition.startswith("!")

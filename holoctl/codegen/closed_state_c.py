@@ -11,15 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.tolerances import CLOSED, LEFT_OPEN
 from holoctl.codegen.c_text import arrays, filled, number
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.closed_state import ClosedStateLaw
 
 __all__ = ["laws_of", "memory_type", "state_values"]
-
-NEARLY_SETTLED = 2e-7  # scaled
-"""After a correction of this size compiled code expects the rows to be closed, and checks them."""
 
 
 def laws_of(law: ClosedStateLaw) -> list[object]:
@@ -39,7 +35,7 @@ def state_values(E: Expressions, law: ClosedStateLaw, P: str) -> dict[str, objec
         "with_time": int(law.timed), "borders": int(law.bordered), "held": law.held.size,
         "keeps_control": False,
         "S": law.square.numel_out(1), "Z": E.mech.nv * one, "idle_or_one": one,
-        "memory": memory_type(E, law).itemsize // 8,
+        "memory": -(-memory_type(E, law).itemsize // 8),
         "unit_parts": E.tree.unit_parts, "reverse": law.reverse is not None,
         "scales": arrays(
             per_scale=1.0 / E.mech.column_scale, unit=sensors.unit, per_unit=1.0 / sensors.unit
@@ -48,9 +44,9 @@ def state_values(E: Expressions, law: ClosedStateLaw, P: str) -> dict[str, objec
             first_A=law.first.A.ravel(), first_N=law.first.N.ravel()[law.held],
             weight=law.sensing.weights, held=law.held,
         ),
-        "left_open": number(max(LEFT_OPEN, E.partition.tolerance)),
-        "start_open": number(max(CLOSED, E.mech.tolerance)),
-        "nearly_settled": number(NEARLY_SETTLED),
+        "left_open": number(max(E.precision.left_open, E.partition.tolerance)),
+        "start_open": number(max(E.precision.closed, E.mech.tolerance)),
+        "nearly_settled": number(E.precision.nearly_settled),
     }  # fmt: skip
 
 

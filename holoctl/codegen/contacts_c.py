@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from holoctl.codegen.c_text import arrays, number
-from holoctl.codegen.limits_c import motor_limits_c, nearest_tolerances
+from holoctl.codegen.limits_c import motor_limits_c
 from holoctl.control.contact_law import CONTACTS_AGREE, moment_unit
 from holoctl.control.contact_motion import SAME_RANK
 from holoctl.control.contact_program import (
@@ -91,5 +91,5 @@ def contact_values(
         "conditions_room": stack,
         "slip_weight": number(SLIP), "optimal": number(OPTIMAL), "agree": number(CONTACTS_AGREE),
         "constant": number(CONSTANT_ROW), "clear": number(RAY_CLEAR), "unmoved": number(UNMOVED),
-        "resumed": number(RESUMED), "weightless": number(WEIGHTLESS), **nearest_tolerances(),
+        "resumed": number(RESUMED), "weightless": number(WEIGHTLESS),
     }  # fmt: skip

@@ -243,7 +243,9 @@ def factored(A: SX, most: float, sizes: list[SX] | None = None) -> Factors:
     return Factors(tuple(lower), tuple(inverses), guard)
 
 
-def least_squares(A: list[list[SX]]) -> tuple[list[list[SX]], list[list[SX]], list[SX]]:
+def least_squares(
+    A: list[list[SX]], least_pivot: float = LEAST_PIVOT
+) -> tuple[list[list[SX]], list[list[SX]], list[SX]]:
     """Q (by columns), R (by rows) and guard of a tall matrix given by columns: ``A = Q R``.
 
     By the modified Gram-Schmidt process.
@@ -261,7 +263,7 @@ def least_squares(A: list[list[SX]]) -> tuple[list[list[SX]], list[list[SX]], li
         for i in range(j + 1, k):
             R[j][i] = total(x * y for x, y in zip(Q[j], left[i], strict=True))
             left[i] = [y - R[j][i] * x for x, y in zip(Q[j], left[i], strict=True)]
-        guard.append(_square(10.0 * LEAST_PIVOT, inverse))
+        guard.append(_square(10.0 * least_pivot, inverse))
     return Q, R, guard
 
 

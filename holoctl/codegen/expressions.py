@@ -12,6 +12,7 @@ from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
+from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import TreeSteps, symbolic_tree
 from holoctl.codegen.tree_dynamics import tree_efforts
@@ -21,9 +22,6 @@ from holoctl.projector.partition import Partition, check_partition, partition
 from holoctl.rows.tick.nonzero_rows import rows_that_open
 
 __all__ = ["Expressions", "symbolic"]
-
-UNIT_NORM = 5e11
-"""One over how far the square of a norm may be from one: what Pinocchio takes as normalised."""
 
 PIVOT_SAMPLES = 8
 """The number of closed configurations near the reference at which pivots are chosen, besides it."""
@@ -52,6 +50,8 @@ class Expressions:
         Of the state: each is below one where the state can be trusted.
     forces : SymbolicForces
         Friction, springs and other forces of the mechanism; their guard is in that of the state.
+    precision : Precision
+        That of the code that is made of them.
     """
 
     mech: Mechanism
@@ -66,6 +66,7 @@ class Expressions:
     samples: Array
     guard: tuple[SX, ...]
     forces: SymbolicForces
+    precision: Precision = DOUBLE
 
     def needed(self, a: SX, rates: SX | None = None) -> SX:
         """``M a + h - F`` (nv, 1): what motors and constraints have to give.
@@ -75,7 +76,9 @@ class Expressions:
         return self.forces.minus(tree_efforts(self.tree, self.v, a), self.v, rates)
 
 
-def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expressions:
+def symbolic(
+    mech: Mechanism, partition_: Partition | None = None, precision: Precision = DOUBLE
+) -> Expressions:
     """Symbols, tree and rows of a mechanism, for the laws.
 
     Parameters
@@ -83,6 +86,7 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     mech : Mechanism
     partition_ : Partition, optional
         Default: decided at the configuration assembled from ``mech.reference``.
+    precision : Precision, optional
 
     Returns
     -------
@@ -111,8 +115,10 @@ def symbolic(mech: Mechanism, partition_: Partition | None = None) -> Expression
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     forces = symbolic_forces(mech, tree, v, t, samples)
-    guard = (*rows.guard, *((UNIT_NORM * x) ** 2 for x in norms), *forces.guard)
-    return Expressions(mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces)
+    guard = (*rows.guard, *((precision.unit_norm * x) ** 2 for x in norms), *forces.guard)
+    return Expressions(
+        mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces, precision
+    )
 
 
 def _samples(mech: Mechanism) -> Array:

@@ -15,6 +15,7 @@ from holoctl.base.tolerances import OTHER_MOTION, TICKS_AHEAD
 from holoctl.codegen.c_source import c_function, c_stages
 from holoctl.codegen.c_text import arrays, filled, number
 from holoctl.codegen.laws.limited import LimitedLaw, bounding_functions
+from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.control.limit_policies import LimitsLaw, effort_sizes
 from holoctl.mechanism.bound_limits import BoundLimits
 
@@ -24,14 +25,7 @@ __all__ = [
     "limits_c",
     "motor_limits_c",
     "nearest_c",
-    "nearest_tolerances",
 ]
-
-OFF_A_BOUND = 1e-14
-"""In machine code, by so much of the largest number of the program it may miss a bound, scaled."""
-
-DEPENDENT_BOUND = 1e-20
-"""In machine code, a bound depends on others where they leave less than this of its square."""
 
 
 @dataclass(frozen=True)
@@ -54,22 +48,18 @@ def _nearest(nu: int, n: int) -> dict[str, object]:
     room = max(nu + n, 2)
     return {
         "limited": n, "bounds": nu + n, "unknowns": room, "square": room * room, "steps": 20,
-        "rows_of_Y": max(n, 1), "softened": True, "warm": False, **nearest_tolerances(),
+        "rows_of_Y": max(n, 1), "softened": True, "warm": False,
     }  # fmt: skip
 
 
-def nearest_tolerances() -> dict[str, object]:
-    """What rounding leaves in the template nearest.c."""
-    return {"off": number(OFF_A_BOUND), "dependent": number(DEPENDENT_BOUND)}
-
-
-def limits_c(law: LimitsLaw) -> str:
+def limits_c(law: LimitsLaw, precision: Precision = DOUBLE) -> str:
     """The numbers of the limits, and the functions that need no law."""
     *braking, at_both_ends = (
         c_function(f, qualifier="static inline") for f in bounding_functions(law.dt)
     )
     bound = law.bound
     return filled("limits.c", {
+        **precision.values,
         **_nearest(law.mech.nu, len(bound.names)), "scaled": law.policy == "scale",
         "moving": law.fast, "braking": "".join(braking), "at_both_ends": at_both_ends,
         "seconds": number(TICKS_AHEAD * law.dt), "other": number(OTHER_MOTION / law.dt),
@@ -95,8 +85,9 @@ def motor_limits_c(bound: BoundLimits) -> str:
 
 
 def limited_c(
-    found: LimitedLaw, law: LimitsLaw, doubtful: str, qualifier: str = "static", symbols: Any = None
-) -> LimitedC:
+    found: LimitedLaw, law: LimitsLaw, doubtful: str, qualifier: str = "static",
+    symbols: Any = None, precision: Precision = DOUBLE,
+) -> LimitedC:  # fmt: skip
     """The C of a law with limits: at every tick the command, then the stages that the policy needs.
 
     `doubtful` is the result of a tick in which the response to held efforts is in doubt: ``NO_WAY``
@@ -113,6 +104,7 @@ def limited_c(
     late = {"q": "late_q", "v": "late_v", "t": "late_t"}
     others = [x for x in found.first if x not in ("asked", "guard")]
     driver = filled("limited.c", {
+        "below_one": precision.values["below_one"],
         "name": name, "shared": made.size, "nq": law.mech.nq, "nv": law.mech.nv,
         "scaled": scaled, "nearest": law.policy != "raise", "moving": law.fast,
         "response": bool(found.response), "doubtful": doubtful,

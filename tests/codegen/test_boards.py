@@ -96,13 +96,22 @@ def test_it_is_cplusplus_too(name, options, tmp_path):
 # --------------------------------------------------------------------------- with cross tools
 
 
-@pytest.fixture(scope="module")
-def five_bar(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("boards") / "five_bar_c"
+def exported(folder, precision):
+    """As the command of the page exports it."""
     mech = controller("five_bar").mech
     ctl = hc.ComputedTorque(mech, kp=400.0, kd=40.0, limits=hc.limits_of(mech))
-    hc.export_c(ctl, folder, plant=True)
+    hc.export_c(ctl, folder, plant=True, precision=precision)
     return folder
+
+
+@pytest.fixture(scope="module")
+def five_bar(tmp_path_factory):
+    return exported(tmp_path_factory.mktemp("boards") / "five_bar_c", "double")
+
+
+@pytest.fixture(scope="module")
+def five_bar_single(tmp_path_factory):
+    return exported(tmp_path_factory.mktemp("boards") / "five_bar_single", "single")
 
 
 @pytest.mark.slow
@@ -111,9 +120,16 @@ def test_the_self_test_passes_and_efforts_have_the_same_bits(name, five_bar):
     (processor,) = tools(name)
     expected = boards.ticks(five_bar, boards.HERE)[1]
     assert boards.check(five_bar, processor, expected).startswith("all is well")
-    if "double" in processor.rounds:
+    if boards.number_type(five_bar) in processor.rounds:
         with pytest.raises(boards.BoardError, match="other bits"):
             boards.check(five_bar, processor, "0123456789abcdef")
+
+
+@pytest.mark.slow
+def test_the_self_test_passes_in_single_precision(five_bar_single):
+    (processor,) = tools("Cortex-M4F")
+    expected = boards.ticks(five_bar_single, boards.HERE)[1]
+    assert boards.check(five_bar_single, processor, expected) == "all is well, same bits as here"
 
 
 @pytest.mark.slow
@@ -154,20 +170,21 @@ def test_a_fault_and_a_stack_that_is_too_small_are_failures(five_bar, tmp_path):
 @pytest.mark.slow
 def test_instructions_are_those_of_the_results(tmp_path):
     (processor,) = tools("Cortex-M7")
-    found = boards.counts("five_bar", [processor])[processor.name]
+    found = boards.counts("five_bar", processor, "double")
     assert 0 < found["torque"].mean < found["from_motors"].mean <= found["from_motors"].most
     assert found["in_trouble"].statuses[0] == 0
     results = (ROOT / "benchmarks" / "RESULTS-exported.md").read_text(encoding="utf-8")
-    table = results.partition("### Cortex-M7\n")[2]
+    table = results.partition("### Cortex-M7, double precision\n")[2]
     row = re.search(r"\| five_bar +\| +(\d+) \(\d+\) \| +(\d+) \(", table)
     for name, told in zip(("torque", "from_motors"), row.groups(), strict=True):
         assert abs(found[name].mean / int(told) - 1.0) < 0.1, name  # another gcc differs
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_page_run(five_bar, tmp_path):
+def test_the_commands_of_the_page_run(five_bar, five_bar_single, tmp_path):
     tools("Cortex-M7", "Cortex-M4F")
-    shutil.copytree(five_bar, tmp_path / "five_bar_c")
+    for folder in (five_bar, five_bar_single):
+        shutil.copytree(folder, tmp_path / folder.name)
     printed = {}
     for language, title, text in FENCE.findall(PAGE):
         if title in FILES:
@@ -183,6 +200,6 @@ def test_the_commands_of_the_page_run(five_bar, tmp_path):
     self_test, loop = (text for language, _, text in FENCE.findall(PAGE) if language == "text")
     assert self_test in printed["self-test"]
     counts = r"1000 ticks, 1000 good, .*\na tick took at most (\d+) counts"
-    for title, told in (("loop", re.search(counts, loop)[1]), ("Cortex-M7", 137)):
+    for title, told in (("loop", re.search(counts, loop)[1]), ("single", 128), ("Cortex-M7", 137)):
         assert abs(int(re.search(counts, printed[title])[1]) / int(told) - 1.0) < 0.05
-    assert "same tick is 137 counts" in PAGE
+        assert f"the same tick is {told} counts" in PAGE or title == "loop"

@@ -374,7 +374,7 @@ def test_exported_code_that_takes_the_time_refuses_another_run(tmp_path):
     for t in (0.0, 0.04):
         assert exported.state(x, rest, t)[0] == "LOST"
         assert exported.c.memory.latched
-    assert exported.begin(exported.c.memory.q[:], 0.025) == "OK"
+    assert exported.begin(exported.c.memory.position[:], 0.025) == "OK"
     assert exported.state(x, rest, 0.03)[0] == "OK"
 
 

@@ -336,7 +336,7 @@ def test_the_stack_is_what_the_header_says(leg, level, tmp_path):
 def test_comments_name_what_each_block_computes(five_bar):
     """The instructions that follow do define it: the stores of outputs stand in their blocks."""
     source = five_bar.paths[1].read_text()
-    law = source[source.index("static void law(") :].split("\n}\n")[0]
+    law = source[source.index("static void five_bar_law(") :].split("\n}\n")[0]
     blocks = re.split(r"\n  /\* (.*) \*/", law)[1:]
     said = dict(zip(blocks[::2], blocks[1::2], strict=True)) if blocks else {}
     named = {x for title in blocks[::2] if not title.startswith("for ") for x in

@@ -7,6 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifndef NUMBER
+#define NUMBER double /* of the controller; -DNUMBER=float if it was exported with --single */
+#endif
+typedef NUMBER number;
+
 #define SYSTICK ((volatile uint32_t *)0xE000E010u) /* control, reload value, value: it counts down */
 enum { CLOCK = 25000000, RATE = 1000, TICKS = 1000 }; /* CLOCK of the board, Hz */
 enum { NQ = HOLOCTL_FIVE_BAR_NQ, NV = HOLOCTL_FIVE_BAR_NV, NU = HOLOCTL_FIVE_BAR_NU };
@@ -19,17 +24,18 @@ static volatile int ticks, failed;
 
 /* The interrupt of the timer. */
 void tick(void) {
-  double q_m[NU], v_m[NU], q_ref[NU], v_ref[NU], a_ref[NU], u[NU];
+  number q_m[NU], v_m[NU], q_ref[NU], v_ref[NU], a_ref[NU], u[NU];
+  double efforts[NU];
   const double t = (double)ticks / RATE, w = 12.0;
   uint32_t before, after, counts;
   if (ticks == TICKS) return;
   for (int i = 0; i < NU; i++) { /* read encoders and a reference here */
-    q_m[i] = q[motor[i]];
-    v_m[i] = v[motor[i]];
-    q_ref[i] = start[motor[i]] + 0.1 * (1.0 - cos(w * t));
-    v_ref[i] = 0.1 * w * sin(w * t);
-    a_ref[i] = 0.1 * w * w * cos(w * t);
-    error = fmax(error, fabs(q_ref[i] - q_m[i]));
+    q_m[i] = (number)q[motor[i]];
+    v_m[i] = (number)v[motor[i]];
+    q_ref[i] = (number)(start[motor[i]] + 0.1 * (1.0 - cos(w * t)));
+    v_ref[i] = (number)(0.1 * w * sin(w * t));
+    a_ref[i] = (number)(0.1 * w * w * cos(w * t));
+    error = fmax(error, fabs((double)(q_ref[i] - q_m[i])));
   }
   before = SYSTICK[2];
   if (holoctl_five_bar_torque_from_motors(&controller, q_m, v_m, q_ref, v_ref, a_ref, u)
@@ -38,7 +44,8 @@ void tick(void) {
   after = SYSTICK[2];
   counts = before - after + (before < after ? CLOCK / RATE : 0); /* it may have begun again, once */
   if (counts > longest) longest = counts;
-  if (!holoctl_five_bar_plant_step(q, v, u, 1.0 / RATE)) failed = 1; /* send u to the drives here */
+  for (int i = 0; i < NU; i++) efforts[i] = (double)u[i]; /* send them to the drives here */
+  if (!holoctl_five_bar_plant_step(q, v, efforts, 1.0 / RATE)) failed = 1;
   ticks++;
 }
 

@@ -152,7 +152,7 @@ class CompiledEstimator:
         """A copy of the last configuration."""
         if self._in_python:
             return self._estimator.q
-        q: Vector = self._memory["q"][0].copy()
+        q: Vector = self._memory["position"][0].copy()
         return q
 
     def in_python(self) -> ClosedStateEstimator:
@@ -314,11 +314,11 @@ class CompiledEstimator:
         see, count = estimator.system, u.size
         A = np.zeros((0, count)) if law.known else np.eye(count)
         if law.weighed:
-            A = m["A"].reshape(law.seen, count) * u
+            A = m["sensor_weights"].reshape(law.seen, count) * u
         N = np.zeros((estimator.mech.nv, law.idle))
         if law.idle:
-            N.reshape(-1)[law.held] = m["N"]
-        place = placed_at(see, m["q"].copy(), float(m["t"]), Borders(A, N * c[:, None]))
+            N.reshape(-1)[law.held] = m["idle_borders"]
+        place = placed_at(see, m["position"].copy(), float(m["time"]), Borders(A, N * c[:, None]))
         now, before = m["past"].tolist()
         seen = np.eye(count) if see.known else A / u
         step, changed = seen @ m["step"], (m["gamma"] - m["before"]).reshape(-1, count)
@@ -341,10 +341,14 @@ class CompiledEstimator:
             return
         place, before = found.place, found.before
         m["read"], m["refused"], m["size"] = found.read, found.refused, found.size
-        if np.array_equal(m["q"][0], place.q) and m["t"][0] == place.t and not m["latched"][0]:
+        if (
+            np.array_equal(m["position"][0], place.q)
+            and m["time"][0] == place.t
+            and not m["latched"][0]
+        ):
             return
         now = m["now"] = place.determinant
-        m["q"], m["t"], m["way"] = place.q, place.t, found.way
+        m["position"], m["time"], m["way"] = place.q, place.t, found.way
         m["past"] = now, now if before is None else before.determinant
         m["known"] = 1 if before is None else 2
         kept = any(place.borders is given for given in self._given) and not m["latched"][0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from holoctl.base.checks import Array
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.c_style import finished
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
@@ -28,6 +29,9 @@ from holoctl.codegen.exported.tables import (
     limits_table,
     measured_table,
     motor_table,
+    name_size,
+    named_places,
+    names_in_c,
     q_table,
     v_table,
 )
@@ -39,6 +43,7 @@ from holoctl.codegen.laws.residuals import broken_at_least, earlier
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
+from holoctl.codegen.precision import DOUBLE
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation_side import AT_SINGULARITY, has_sides
 from holoctl.rows.state_limits import StateLimits
@@ -94,17 +99,22 @@ class Library:
 
 def library_files(lib: Library) -> dict[str, str]:
     """Name to text of every file."""
-    P, values = lib.prefix, library_values(lib)
-    files = {f"{P}.c": filled("source.c", values)}
-    values["stack"] = stack_bytes(files[f"{P}.c"])
+    P, values, precision = lib.prefix, library_values(lib), lib.E.precision
+    made, size = precision.text, int(precision is DOUBLE) * 4 + 4
+    source = made(filled("source.c", values))
+    values["stack"], files = stack_bytes(source, size), {f"{P}.c": finished(source, P)}
     if lib.plant:
-        plant = filled("plant.c", values)
-        values["plant_stack"] = stack_bytes(plant)
-        files |= {f"{P}_plant.h": filled("plant.h", values), f"{P}_plant.c": plant}
-    known = filled("header.h", values | {"hash": "", "content": ""}), *files.values()
+        exact = values | DOUBLE.values  # for a computer, in double precision
+        plant = filled("plant.c", exact)
+        values["plant_stack"] = exact["plant_stack"] = stack_bytes(plant)
+        files |= {
+            f"{P}_plant.h": filled("plant.h", exact),
+            f"{P}_plant.c": finished(plant, f"{P}_plant"),
+        }
+    known = made(filled("header.h", values | {"hash": "", "content": ""})), *files.values()
     found = hashlib.sha256("".join(known).encode()).hexdigest()
-    header = filled("header.h", values | {"hash": found[:32], "content": f"0x{found[:8]}"})
-    files = {f"{P}.h": header, **files, f"{P}_test.c": filled("test.c", values)}
+    header = made(filled("header.h", values | {"hash": found[:32], "content": f"0x{found[:8]}"}))
+    files = {f"{P}.h": header, **files, f"{P}_test.c": made(filled("test.c", values))}
     return files | {x: filled(x, values) for x in ("CMakeLists.txt", "README.md")}
 
 
@@ -119,7 +129,8 @@ def library_values(lib: Library) -> dict[str, object]:
     }  # fmt: skip
     start = "" if sensing is None else arrays(start=sensing.sensing.start)
     return {
-        "weighed": False, "transmission": False, **values, "start": start, **_contract(lib),
+        **E.precision.values, "weighed": False, "transmission": False, **values, "start": start,
+        **_contract(lib),
         **_kinds(lib),
         **_code(lib, symbols), **test_values(E, laws, lib.states, lib.ticks),
         **({} if laws.task is None else _task(laws.task)),
@@ -151,13 +162,14 @@ def _kinds(lib: Library) -> dict[str, object]:
 def _contract(lib: Library) -> dict[str, object]:
     """Names, sizes, configuration and tables."""
     mech, laws, follow = lib.E.mech, lib.laws, ", ".join(lib.laws.references)
-    version, law = metadata.version("holoctl"), laws.limits
+    version, law, precision = metadata.version("holoctl"), laws.limits, lib.E.precision
+    state = laws.closed_state
+    sensors = None if state is None else state.sensing.sensors
     call, given = "inverse_dynamics", "q, v, target"
     computes, summary = "", "inverse dynamics"
     if laws.controlled:
-        sensed = laws.closed_state is not None
-        call = "torque_from_motors" if sensed else "torque"
-        given = f"q_m, v_m, {follow}" if sensed else f"q, v, {follow}"
+        call = "torque_from_motors" if state else "torque"
+        given = f"q_m, v_m, {follow}" if state else f"q, v, {follow}"
         summary = "computed torque" if laws.tasked is None else "a law of one task"
         if laws.standing is not None:
             summary = f"{'computed torque' if laws.tasked is None else 'tasks'} on contacts"
@@ -171,11 +183,17 @@ def _contract(lib: Library) -> dict[str, object]:
         "references_given": follow, "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
         "states": SELF_TEST_STATES, "q_table": q_table(mech), "v_table": v_table(mech),
         "motor_table": motor_table(mech), "limits_table": _limits_table(lib),
+        "named_places": named_places(mech, sensors, lib.prefix.upper()),
+        "motor_letters": name_size(mech.actuator_names),
+        "sensor_letters": name_size(() if sensors is None else sensors.labels),
+        "names": names_in_c(mech, sensors, lib.prefix),
         "statuses": 15 if laws.standing is None else 18,
         "dt": f"{law.dt:g}" if law is not None else "",
         "left_out_items": "\n".join(f"- {comment(x)}" for x in lib.left_out),
         "closure_limit": number(np.inf if lib.limits.closure is None else lib.limits.closure),
         "velocity_limit": number(np.inf if lib.limits.velocity is None else lib.limits.velocity),
+        "lost_least": f"{20.0 * mech.nv * precision.eps:.1e}",
+        "lost_most": f"{precision.most_condition * precision.eps:.1e}",
         "pivot_limit": number(PIVOT_LIMIT), "earlier": number(earlier(lib.E)),
         "margin": number(-1.0 if lib.limits.margin is None else lib.limits.margin),
         "at_singularity": number(AT_SINGULARITY), "side_sign": number(_side_at_export(lib)),
@@ -216,10 +234,10 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     if limits is None:
         functions = [laws.errors, laws.law, laws.hold, laws.matrix]
     else:
-        text = limits_c(limits)
+        text = limits_c(limits, E.precision)
         of_task = None if laws.task is None else laws.task.limited
         for found in filter(None, (laws.limited_law, laws.limited_hold, of_task)):
-            made = limited_c(found, limits, "found", LAW, symbols)
+            made = limited_c(found, limits, "found", LAW, symbols, E.precision)
             more.append(made.stages)
             text += made.driver
             shared[f"{found.function.name()}_shared"] = made.shared
@@ -238,7 +256,9 @@ def _code(lib: Library, symbols: Any) -> dict[str, object]:
     held = ["q", "v", *(["command"] if limits is not None else [])]
     return {
         **shared, "limits": text,
-        "laws": batched_source([f for f in functions if f is not None], LAW, symbols, more),
+        "laws": batched_source(
+            [f for f in functions if f is not None], LAW, symbols, more, E.precision
+        ),
         "law_inputs": _inputs(["q", "v", "target", *["rates", "share"] * laws.at_reference], laws),
         "hold_inputs": _inputs(held, laws), "state": "q, t" if laws.timed else "q",
         "task_inputs": _inputs(["q", "v", *laws.references], laws),
@@ -276,7 +296,9 @@ def _task(task: TaskExport) -> dict[str, object]:
 def _plant(lib: Library, symbols: Any) -> dict[str, object]:
     parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in lib.E.tree.unit_parts]
     return {
-        "plant_laws": batched_source(plant_functions(lib.E, lib.laws.timed), LAW, symbols),
+        "plant_laws": batched_source(
+            plant_functions(replace(lib.E, precision=DOUBLE), lib.laws.timed), LAW, symbols
+        ),
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
     }

@@ -20,6 +20,7 @@ from holoctl.base.errors import BranchError, InputError
 from holoctl.base.renamed import formerly
 from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.c_sources import Library, library_files
+from holoctl.codegen.exported.functions import functions_files
 from holoctl.codegen.exported.laws import exported_laws
 from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.payload import payload_files
@@ -31,6 +32,7 @@ from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
+from holoctl.codegen.precision import PRECISIONS
 from holoctl.codegen.task_law_options import TaskSubject, check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.controller_limits import limits_law_of
@@ -94,6 +96,9 @@ def export_c(
     plant: bool = False,
     measured: Iterable[str] | None = None,
     limits: Limits | WithinLimits | str | None = None,
+    precision: str = "double",
+    functions: Iterable[str] | None = None,
+    frames: Iterable[str] = (),
 ) -> tuple[Path, ...]:
     """Write a C99 library of the controller: no dependency but libm, no allocation.
 
@@ -151,6 +156,16 @@ def export_c(
         For the inverse dynamics of a mechanism; with policy and tick as
         ``hc.WithinLimits(limits, policy=..., dt=...)``, else its defaults. Not for a controller,
         which has its own.
+    precision : str, optional
+        Of all numbers of the C: ``"double"``, or ``"single"``, for processors that compute in
+        ``float``; the header tells the error of its torques. The plant stays in double precision.
+    functions : iterable of str, optional
+        Parts of the model of a mechanism instead of a law, as functions without memory:
+        ``"kinematics"`` (placements and Jacobians of `frames`), ``"inertia"``, ``"bias"``,
+        ``"constraints"``, ``"forward_dynamics"``. Beside them name, partition and precision may be
+        given. Default: the law.
+    frames : iterable of str, optional
+        The frames of ``"kinematics"``.
 
     Returns
     -------
@@ -164,7 +179,7 @@ def export_c(
         expressions, or wrong ones, by name; if a file would be overwritten that holoctl did not
         write; for a controller with integral action, or with the policy "raise" for its limits;
         for a law of tasks that `compile` refuses; on contacts for limits of joints, `plant` and
-        `measured`.
+        `measured`; in single precision for contacts, for damped tasks and critical damping.
     NotActuatedError
         If the mechanism has no motors or no motion.
     AssemblyError
@@ -196,7 +211,7 @@ def export_c(
     if isinstance(what, (Transmission, TransmissionTable, PayloadEstimator)):
         given = {
             "partition": partition, "weights": weights, "measured": measured, "limits": limits,
-            "plant": plant or None,
+            "plant": plant or None, "precision": None if precision == "double" else precision,
         }  # fmt: skip
         if names := [x for x, value in given.items() if value is not None]:
             raise InputError(
@@ -206,6 +221,26 @@ def export_c(
         owner = what.name if isinstance(what, TransmissionTable) else what.mech.name
         prefix = f"holoctl_{identifier(f'{owner} {word}'.strip() if name is None else name)}"
         return write_files(file_path("folder", folder), files(what, prefix))
+    parts = None if functions is None else tuple(functions)
+    if parts is not None or tuple(frames):
+        if not isinstance(what, Mechanism) or not parts:
+            raise InputError(
+                "functions and frames are for the parts of a Mechanism; got "
+                f"functions={parts} and a {type(what).__name__}"
+            )
+        given = {
+            "weights": weights,
+            "measured": measured,
+            "limits": limits,
+            "plant": plant or None,
+        }
+        if names := [x for x, value in given.items() if value is not None]:
+            raise InputError(f"functions are exported without {listing(names)}: leave it out")
+        E = symbolic(what, partition, PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))])
+        prefix = f"holoctl_{identifier(f'{what.name} functions' if name is None else name)}"
+        return write_files(
+            file_path("folder", folder), functions_files(E, parts, tuple(frames), prefix)
+        )
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {
@@ -226,12 +261,15 @@ def export_c(
     mech, weights, off = subject.mech, subject.weights, subject.limits
     law = _keeping(what, of_task or subject, limits)
     one_of("in_trouble", in_trouble, POLICIES)
+    one_of("precision", precision, tuple(PRECISIONS))
+    if precision != "double":
+        _check_single(what, of_task)
     if whole("hold_limit", hold_limit, 0) > _MOST_HELD:
         raise InputError(f"hold_limit must be {_MOST_HELD} at most; got {hold_limit}")
     place = file_path("folder", folder)
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
-    E = symbolic(mech, subject.partition)
+    E = symbolic(mech, subject.partition, PRECISIONS[precision])
     estimator, not_seen = _estimator(what, mech, E.partition, measured, plant)
     sensing = None if estimator is None else sensing_of(estimator)
     laws = exported_laws(E, subject.controller, weights, sensing, law, of_task)
@@ -245,6 +283,18 @@ def export_c(
     for sentence in missing:
         log.warning("%s: not in the C: %s", mech.name, sentence)
     return paths
+
+
+def _check_single(what: Any, task: TaskSubject | None) -> None:
+    """Raise `InputError` for what single precision does not carry."""
+    no = "contacts" if getattr(what, "contacts", None) is not None else ""
+    if task is not None and not no:
+        critical = task.law.damping[0] is None
+        no = "a damped task" if task.law.damped else "critical damping" if critical else ""
+    if no:
+        raise InputError(
+            f"{no} needs more digits than single precision has; leave out precision='single'"
+        )
 
 
 def _estimator(

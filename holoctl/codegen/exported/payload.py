@@ -6,20 +6,17 @@ around it (templates/payload.c.in). The numbers of the self-test come from Pytho
 
 from __future__ import annotations
 
-import hashlib
-from importlib import metadata
-
 import numpy as np
 import pinocchio as pin
 
 from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError
 from holoctl.codegen.batched_functions import batched_source
-from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
+from holoctl.codegen.c_text import arrays, comment, normalised, number
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.exported.tables import measured_table, motor_table
-from holoctl.codegen.exported.write_files import MARK, stack_bytes, version_number
+from holoctl.codegen.exported.transmission import hashed_files
 from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
 from holoctl.codegen.laws.closed_state import closed_state
@@ -50,12 +47,10 @@ def payload_files(payload: PayloadEstimator, prefix: str) -> dict[str, str]:
     law, sensors = closed_state(E, sensing), sensing.sensors
     noisy, k = payload.rate_noise > 0.0, E.partition.independent.size
     functions = payload_functions(E, payload.placed, noisy)
-    version = metadata.version("holoctl")
     values: dict[str, object] = {
-        **state_values(E, law, prefix), "U": prefix.upper(), "title": comment(mech.name),
+        **state_values(E, law, prefix), "title": comment(mech.name),
         "frame": comment(payload.frame),
-        "marker": f"{MARK} {version}: export again instead of editing.",
-        "version": version_number(version), "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
+        "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
         "measured_table": measured_table(sensors), "motor_table": motor_table(mech),
         "timed": True, "controlled": False, "transmission": True, "plant": False,
         "unit_measured": normalised("x", unit_readings(E, sensors)),
@@ -66,17 +61,7 @@ def payload_files(payload: PayloadEstimator, prefix: str) -> dict[str, str]:
         "W_size": k * k if noisy else 1, "constants": _constants(payload, E),
     }  # fmt: skip
     values |= _known(payload)
-    source = filled("payload.c", values)
-    values["stack"] = stack_bytes(source)
-    first = filled("payload.h", values | {"hash": "", "content": ""})
-    found = hashlib.sha256((first + source).encode()).hexdigest()
-    values |= {"hash": found[:32], "content": f"0x{found[:8]}"}
-    return {
-        f"{prefix}.h": filled("payload.h", values), f"{prefix}.c": source,
-        f"{prefix}_test.c": filled("payload_test.c", values),
-        "CMakeLists.txt": filled("CMakeLists.txt", values),
-        "README.md": filled("payload.md", values),
-    }  # fmt: skip
+    return hashed_files("payload", prefix, values, "payload.md")
 
 
 def _constants(payload: PayloadEstimator, E: Expressions) -> str:

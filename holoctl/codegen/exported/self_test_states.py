@@ -23,6 +23,7 @@ from holoctl.codegen.exported.laws import Laws
 from holoctl.codegen.exported.self_test_references import reference_of_tasks, task_state
 from holoctl.codegen.exported.standing import StandingExport
 from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.limited_inverse_dynamics import (
@@ -45,8 +46,9 @@ __all__ = ["States", "golden_states"]
 SELF_TEST_NEAR = 16
 """The number of states that are near the manifold, not on it."""
 
-LIMITED_AGREE = 1e-11
-"""Efforts within limits in C are those of Python to this share of the largest one."""
+AGREE, LIMITED_AGREE = 45.04, 450.4
+"""Efforts in C, and within limits, are those of Python to so many eps of the largest one at best,
+times `Precision.caution`."""
 
 
 CONTACTS_AGREE = 1e-7
@@ -102,8 +104,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
         if not rows and doubtful + beyond == 2 * SELF_TEST_STATES:
             break  # there are none
         off = size if len(rows) >= SELF_TEST_STATES - SELF_TEST_NEAR else 0.0
-        q, v = _nearby(mech, closed_q, closed_v, rng, off)
-        target = 5.0 * rng.normal(size=mech.nu)
+        q, v = map(E.precision.rounded, _nearby(mech, closed_q, closed_v, rng, off))
+        target = E.precision.rounded(5.0 * rng.normal(size=mech.nu))
         asked = laws.measured(mech, q, v, target, t)
         guard, closed, moved, speed = laws.measures(asked)
         if not guard[0] < _most_guard(E):
@@ -130,7 +132,7 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 found,
                 open=_open(E, laws, q[0], limit, rng) if limits.closure else None,
                 sliding=_sliding(E, laws, found, limits.velocity, rng) if limits.velocity else None,
-                overflow=_overflows(mech, laws, found),
+                overflow=_overflows(mech, laws, found, E.precision),
                 limited=limited,
             )
     cause = "the reference configuration may be close to a singular one"
@@ -170,7 +172,9 @@ def _answers(
     if laws.standing is not None:
         return _on_contacts(mech, laws, laws.standing, q, v, t, target, condition, rng)
     inverse, past, lost = python.torque(q, v, target, t), False, 0.0
-    reference, free = _references(laws, q, v, rng), None
+    rounded, eps = E.precision.rounded, E.precision.caution * E.precision.eps
+    first, second, third = map(rounded, _references(laws, q, v, rng))
+    reference, free = (first, second, third), None
     torque = np.zeros(mech.nu)
     if laws.controller is not None:
         torque = laws.controller.torque(q, v, *reference, t=t)
@@ -190,9 +194,9 @@ def _answers(
         H = response_at(mech, E.partition, q, v, t, None).H
         lost = _lost_to_idle(laws.limits, H, pairs)
     condition *= 1.0 + _steepness(mech, q, v, t) / max(np.abs(inverse).max(), 1e-300)
-    tolerance = max(1e-12, 100.0 * np.finfo(float).eps * condition)
+    tolerance = eps * max(AGREE, condition)
     if laws.limits is not None:  # limited efforts may be small compared with the commanded ones
-        tolerance = max(100.0 * tolerance, LIMITED_AGREE, 100.0 * np.finfo(float).eps * lost)
+        tolerance = max(E.precision.caution * tolerance, eps * LIMITED_AGREE, eps * lost)
     return q, v, t, target, inverse, torque, tolerance, *reference, past
 
 
@@ -334,13 +338,13 @@ def _sliding(
     return None
 
 
-def _overflows(mech: Mechanism, laws: Laws, states: States) -> bool:
+def _overflows(mech: Mechanism, laws: Laws, states: States, precision: Precision) -> bool:
     """Whether most coordinates, each alone at 1e200, make a torque that is not finite.
 
     Then the self-test must see it: its storm has hundreds of such rates. Not required of
     the law with gravity alone, which is linear in the rates.
     """
-    if laws.hold is not None or laws.standing is not None:
+    if laws.hold is not None or laws.standing is not None or precision is not DOUBLE:
         return False
     over = 0
     for k in range(laws.law.numel_in(1)):

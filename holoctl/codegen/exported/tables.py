@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
+
 import numpy as np
 
 from holoctl.codegen.c_text import comment
@@ -13,7 +17,16 @@ from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.coordinates import translational
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["limits_table", "measured_table", "motor_table", "q_table", "v_table"]
+__all__ = [
+    "limits_table",
+    "measured_table",
+    "motor_table",
+    "name_size",
+    "named_places",
+    "names_in_c",
+    "q_table",
+    "v_table",
+]
 
 
 def q_table(mech: Mechanism) -> str:
@@ -65,6 +78,41 @@ def measured_table(sensors: MeasurementModel, letter: str = "q_m") -> str:
             lines.append(_line(letter, number, count, f"{joint.name}: {meaning}"))
         number, rate = number + count, rate + joint.count
     return "\n".join(lines)
+
+
+def named_places(mech: Mechanism, sensors: MeasurementModel | None, upper: str) -> str:
+    """Enumerations of motors and sensors by name; without names that C cannot tell apart."""
+    kinds = [("MOTOR", mech.actuator_names), ("SENSOR", () if sensors is None else sensors.labels)]
+    lines = []
+    for kind, labels in kinds:
+        known = [re.sub(r"[^A-Z0-9]+", "_", x.upper()).strip("_") for x in labels]
+        own = {x: i for i, x in enumerate(known) if known.count(x) == 1}
+        named = ", ".join(f"{upper}_{kind}_{x} = {i}" for x, i in own.items())
+        lines += [f"enum {{ {named} }};"] if own else []
+    return "\n".join(lines)
+
+
+def name_size(labels: Iterable[str]) -> int:
+    """The characters of the longest name in C, its end included."""
+    return 1 + max((len(comment(x)) for x in labels), default=0)
+
+
+def names_in_c(mech: Mechanism, sensors: MeasurementModel | None, prefix: str) -> str:
+    """The data of the header: names of motors and sensors, places of motors."""
+    driven = [np.flatnonzero(column) for column in mech.B.T]
+    at = [int(x[0]) if x.size == 1 else -1 for x in driven]
+    joint_of = mech.joint_of
+    in_q = [mech.model.idx_qs[int(joint_of[k])] if k >= 0 else -1 for k in at]
+    of_sensors = () if sensors is None else sensors.labels
+    text = list[str]()
+    for kind, labels in (("motors", mech.actuator_names), ("sensors", of_sensors)):
+        if labels:
+            listed = ", ".join(json.dumps(comment(x)) for x in labels)
+            size = f"[{len(labels)}][{name_size(labels)}]"
+            text.append(f"const char {prefix}_{kind}{size} = {{{listed}}};")
+    for kind, places in (("motor_q", in_q), ("motor_v", at)):
+        text.append(f"const int {prefix}_{kind}[] = {{{', '.join(map(str, places))}}};")
+    return "\n".join(text) + "\n"
 
 
 def limits_table(law: LimitsLaw) -> str:

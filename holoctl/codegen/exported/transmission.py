@@ -15,6 +15,7 @@ from holoctl.base.checks import Array
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import SELF_TEST_STATES
 from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.c_style import finished
 from holoctl.codegen.c_text import arrays, comment, filled, normalised, number
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.exported.not_exported import in_header
@@ -23,6 +24,7 @@ from holoctl.codegen.exported.write_files import MARK, stack_bytes, version_numb
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.border_expressions import Sensing
 from holoctl.codegen.laws.closed_state import closed_state
+from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.estimation.measurement_model import measurement_model
 from holoctl.transmission.transmission import CONTROL_LOST, SAME_POSITION, Transmission
@@ -93,7 +95,13 @@ def transmission_library(tr: Transmission, prefix: str) -> tuple[dict[str, str],
     return files, values
 
 
-def hashed_files(kind: str, prefix: str, values: dict[str, object]) -> dict[str, str]:
+def hashed_files(
+    kind: str,
+    prefix: str,
+    values: dict[str, object],
+    readme: str = "transmission.md",
+    precision: Precision = DOUBLE,
+) -> dict[str, str]:
     """Name to text of every file, from the templates of a kind, with a hash of header and source;
     what all kinds have is added to the values."""
     version = metadata.version("holoctl")
@@ -101,16 +109,17 @@ def hashed_files(kind: str, prefix: str, values: dict[str, object]) -> dict[str,
         "P": prefix, "U": prefix.upper(), "version": version_number(version), "plant": False,
         "marker": f"{MARK} {version}: export again instead of editing.",
     }  # fmt: skip
-    source = filled(f"{kind}.c", values)
-    values["stack"] = stack_bytes(source)
-    first = filled(f"{kind}.h", values | {"hash": "", "content": ""})
+    made = precision.text
+    source = made(filled(f"{kind}.c", values))
+    values["stack"] = stack_bytes(source, 8 if precision is DOUBLE else 4)
+    first = made(filled(f"{kind}.h", values | {"hash": "", "content": ""}))
     found = hashlib.sha256((first + source).encode()).hexdigest()
     values |= {"hash": found[:32], "content": f"0x{found[:8]}"}
     return {
-        f"{prefix}.h": filled(f"{kind}.h", values), f"{prefix}.c": source,
-        f"{prefix}_test.c": filled(f"{kind}_test.c", values),
+        f"{prefix}.h": made(filled(f"{kind}.h", values)), f"{prefix}.c": finished(source, prefix),
+        f"{prefix}_test.c": made(filled(f"{kind}_test.c", values)),
         "CMakeLists.txt": filled("CMakeLists.txt", values),
-        "README.md": filled("transmission.md", values),
+        "README.md": filled(readme, values),
     }  # fmt: skip
 
 

@@ -45,18 +45,19 @@ def version_number(text: str) -> int:
 
 
 _ENUM = re.compile(r"^enum \{(.*)\};$", re.MULTILINE)
-_LOCAL = re.compile(r" +(?:for \()?(?:const |volatile )*(?:double|int) (\w.*)")
+_LOCAL = re.compile(r" +(?:for \()?(?:const |volatile )*(?:double|float|int) (\w.*)")
 _MEMORY = re.compile(r" +\w+_memory \w+(?: = .*)?;")
 _PROGRAM = re.compile(r" +(?:const )?program \w+ = .*;")
 _FRAME = 96
 """Bytes of a call beside its values: the return address, kept registers, parameters, alignment."""
 
 
-def stack_bytes(text: str) -> int:
+def stack_bytes(text: str, size: int = 8) -> int:
     """An upper bound of the stack, bytes, that an exported file of C needs, without libm.
 
-    Every value of every function has a place of its own, 8 bytes, as without optimisation, and
-    every function is taken to be called by every other: what compilers put together is never more.
+    Every value of every function has a place of its own, of `size` bytes, as without
+    optimisation, and every function is taken to be called by every other: what compilers put
+    together is never more.
     """
     sizes = {
         name.strip(): int(value)
@@ -78,7 +79,7 @@ def stack_bytes(text: str) -> int:
             for name in names.split(","):
                 dimensions = re.findall(r"\[([^\]]+)\]", name.split("=")[0])
                 factors = [x.strip() for d in dimensions for x in d.split("*")]
-                total += 8 * math.prod(sizes[x] if x in sizes else int(x) for x in factors)
+                total += size * math.prod(sizes[x] if x in sizes else int(x) for x in factors)
     return -(-total // 16) * 16
 
 

@@ -17,13 +17,18 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.elimination import LEAST_PIVOT, Elimination, eliminate, pivot_order
+from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.matrices import column, dense, scalars, total
+from holoctl.codegen.precision import Precision
 from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.projector.partition import most_condition
 
 __all__ = ["Bordered", "bordered", "eliminated", "selection"]
+
+
+GOLDEN = 0.6180339887498949
+"""Multiples of it modulo one are spread evenly, and none repeats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +115,27 @@ def eliminated(
     samples = np.array([scale * np.array(evaluate(q, 0.0)) for q in E.samples])
     order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
     if least is None:
-        least = max(LEAST_PIVOT, 1.0 / most_condition(E.partition))
-    return eliminate(rows, order, row_unit, column_unit, least)
+        least = max(E.precision.least_pivot, 1.0 / most_condition(E.partition))
+    found = eliminate(rows, order, row_unit, column_unit, least)
+    if E.precision.most_condition < np.inf:
+        found.guard.extend(_ill_conditioned(found, row_unit, column_unit, E.precision))
+    return found
+
+
+def _ill_conditioned(
+    A: Elimination, row_unit: Array, column_unit: Array, precision: Precision
+) -> list[SX]:
+    """Terms of the guard that bound the condition number: small pivots do not tell of all that is
+    lost where several follow each other. The inverse of the scaled matrix is tried on a vector
+    without relations between its entries, from both sides."""
+    ca, n = casadi_module(), row_unit.size
+    tried = 0.5 + np.mod(GOLDEN * np.arange(1, n + 1), 1.0)
+    tried[1::2] *= -1.0
+    x = A.solve([ca.SX(z) for z in tried / row_unit])
+    y = A.solve_transposed([ca.SX(z) for z in tried / column_unit])
+    scaled = [*(a / c for a, c in zip(x, column_unit, strict=True))]
+    scaled += [b / r for b, r in zip(y, row_unit, strict=True)]
+    return [(z / precision.most_condition) ** 2 for z in scaled]
 
 
 def selection(nv: int, coordinates: Indices) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 
 from holoctl.base.checks import Array, Indices
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.elimination import LEAST_PIVOT, Elimination, eliminate, pivot_order
+from holoctl.codegen.elimination import Elimination, eliminate, pivot_order
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.border_expressions import BorderExpressions, Sensing, borders_at
 from holoctl.codegen.laws.measurement_model import (
@@ -189,7 +189,7 @@ def _eliminated(
     found = [evaluate(q, 0.0, *there) for q, there in zip(E.samples, values, strict=True)]
     samples = np.array([scale * np.array(K) for K in found])
     order = pivot_order(samples[np.isfinite(samples).all(axis=(1, 2))])
-    least = max(LEAST_PIVOT, 1.0 / most_condition(E.partition))
+    least = max(E.precision.least_pivot, 1.0 / most_condition(E.partition))
     return eliminate(rows, order, row_unit, c, least)
 
 

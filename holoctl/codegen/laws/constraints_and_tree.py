@@ -18,7 +18,6 @@ import numpy as np
 from holoctl.base.checks import Array, Indices, one_of
 from holoctl.base.errors import InputError, NotActuatedError
 from holoctl.base.linalg import pivoted_qr
-from holoctl.base.tolerances import REDUCED
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.elimination import factored, least_squares, lower_solve, upper_solve
 from holoctl.codegen.expressions import Expressions
@@ -113,7 +112,7 @@ class SymbolicTree:
 
     def cholesky(self, W: SX) -> Callable[[SX], SX]:
         """Of a reduced inertia."""
-        ca, factors = casadi_module(), factored(W, REDUCED)
+        ca, factors = casadi_module(), factored(W, self.E.precision.reduced)
         self.guard.extend(factors.guard)
 
         def solve(b: SX) -> SX:
@@ -200,7 +199,8 @@ def _shared(
     N, none, guard = K.basis(k), ca.SX.zeros(k), list(K.guard)
     BT = ca.SX(mech.B.T)
     Y = ca.SX(np.diag(u_scale)) @ BT @ N @ ca.SX(np.diag(1.0 / border.unit))  # (nu, k), scaled
-    Q, R, of_Y = least_squares(columns(Y))
+    least = E.precision.least_pivot
+    Q, R, of_Y = least_squares(columns(Y), least)
     bias, v_t = K.motion(none), K.velocity(none)
     guard += of_Y
 
@@ -220,7 +220,7 @@ def _shared(
         w, A, Q_w, R_w = unit * x, Y, Q, R
         if weights is not None:
             A = ca.SX(np.diag(1.0 / cost)) @ Y
-            Q_w, R_w, more = least_squares(columns(A))
+            Q_w, R_w, more = least_squares(columns(A), least)
             # weights are unequal by intention, so pivots may be a hundred times smaller here
             guard.extend((0.01 / float(cost.min())) ** 2 * d for d in more)
         u, left = ca.SX.zeros(mech.nu), w

@@ -156,7 +156,7 @@ def _turn(one: SX, two: SX) -> SX:
     u0, c0, u1, c1 = one[:3], one[3], two[:3], two[3]
     u = c0 * u1 - c1 * u0 - ca.cross(u0, u1)
     c = c0 * c1 + ca.dot(u0, u1)
-    size = ca.sqrt(ca.sumsqr(u) + 1e-300)  # not zero, at rest either
+    size = ca.sqrt(ca.sumsqr(u) + 1e-30)  # not zero, at rest either
     return ca.if_else(c < 0.0, -2.0, 2.0) * ca.atan2(size, ca.fabs(c)) / size * u
 
 

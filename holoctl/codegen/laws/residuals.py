@@ -22,7 +22,7 @@ from holoctl.codegen.matrices import largest, scalars, total
 from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.dynamics.actuation import effort_scales
 from holoctl.rows.stabilisation import stiffness
-from holoctl.rows.state_limits import StateLimits, least_acceleration
+from holoctl.rows.state_limits import StateLimits
 
 __all__ = [
     "Measures",
@@ -140,7 +140,7 @@ def redundant_guard(E: Expressions, a: SX) -> list[SX]:
 
 def broken_at_least(E: Expressions) -> float:
     """How much of the acceleration may break redundant rows at a state that is not off."""
-    return least_acceleration(E.partition.tolerance * stiffness(E.mech))
+    return max(E.precision.acceleration, E.partition.tolerance * stiffness(E.mech))
 
 
 def noise(E: Expressions) -> SX:

@@ -207,11 +207,12 @@ def _symbolic_task(
     ca, law, scale = casadi_module(), subject.law, subject.law.usual[0].scale
     m, per_unit, guard, lost = scale.size, 1.0 / K.unit, list[SX](), list[SX]()
     stiffness, damping = gains(law)
+    most = min(TASK_DOUBT**2, E.precision.reduced)
     factors = dict[int, Factors]()
 
     def factored_once(A: SX) -> Factors:
         if id(A) not in factors:
-            factors[id(A)] = factored(A, TASK_DOUBT**2)
+            factors[id(A)] = factored(A, most)
             guard.extend(factors[id(A)].guard)
         return factors[id(A)]
 
@@ -244,7 +245,7 @@ def _symbolic_task(
         _check(E, subject, K, J)
         found = factored_once(A)
         if not law.damped:
-            guard.extend(_still(ca.SX(np.diag(scale)) @ J @ ca.SX(np.diag(per_unit))))
+            guard.extend(_still(ca.SX(np.diag(scale)) @ J @ ca.SX(np.diag(per_unit)), most))
         return lambda b: column(found.solve(scalars(b)))
 
     return SymbolicTask(
@@ -299,11 +300,11 @@ def _posture(E: Expressions, subject: TaskSubject) -> SX:
     return posture.acceleration(E.q, ca.SX(E.mech.B.T) @ E.v)
 
 
-def _still(J: SX) -> list[SX]:
+def _still(J: SX, most: float) -> list[SX]:
     """Doubt of rows that hardly move, or hardly otherwise than others; scaled, as
     `pivots_are_large`."""
-    factors = factored(J @ J.T, TASK_DOUBT**2)
-    return [*factors.guard, *(x / TASK_DOUBT**2 for x in factors.inverses)]
+    factors = factored(J @ J.T, most)
+    return [*factors.guard, *(x / most for x in factors.inverses)]
 
 
 def _damping(N: SX, J: SX) -> SX:

@@ -1,0 +1,248 @@
+"""The C library of parts of a model: kinematics, inertia, constraints, forward dynamics.
+
+Each part is one function of q, v and so on without memory. The numbers of the self-test come from
+Pinocchio, and from the Python path of constraints and forward dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from holoctl.base.checks import Array, listing, one_of
+from holoctl.base.errors import AssemblyError, InputError, SingularityError
+from holoctl.closing.assembly import assemble
+from holoctl.codegen.batched_functions import batched_source
+from holoctl.codegen.c_text import arrays, comment, number
+from holoctl.codegen.casadi_import import SX, casadi_module
+from holoctl.codegen.exported.tables import motor_table, q_table, v_table
+from holoctl.codegen.exported.transmission import hashed_files
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.matrices import dense, total
+from holoctl.codegen.relative_motion import placed, see
+from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
+from holoctl.dynamics.forward import forward_dynamics
+from holoctl.rows.evaluate import rows_at
+from holoctl.tree.frames import Frame, resolve_frame
+
+__all__ = ["PARTS", "functions_files"]
+
+PARTS = "kinematics", "inertia", "bias", "constraints", "forward_dynamics"
+"""What there are functions of."""
+
+STATES = 20
+"""Of the self-test."""
+
+SAME_PART, SAME_MOTION = 256.0, 8192.0
+"""Largest difference in the self-test, in eps of the largest number of the result, or of one; of
+forward dynamics, which solves equations."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One function: of symbols, and of numbers by the Python path."""
+
+    name: str
+    function: Any
+    text: str
+
+
+def functions_files(
+    E: Expressions, parts: Sequence[str], frames: Sequence[str], prefix: str
+) -> dict[str, str]:
+    """Name to text of every file."""
+    mech = E.mech
+    for x in parts:
+        one_of("functions", x, PARTS)
+    if ("kinematics" in parts) is not bool(frames):
+        raise InputError(
+            f"{mech.name}: frames and the function 'kinematics' belong together; got functions "
+            f"{listing(parts)} and frames {listing(frames) or 'none'}"
+        )
+    placements = [resolve_frame(mech.model, x, "export_c: frames") for x in frames]
+    made = [x for x in _parts(E, placements, frames) if x.name in parts]
+    timed = any(x.function.name_in(i) == "t" for x in made for i in range(x.function.n_in()))
+    values: dict[str, object] = {
+        **E.precision.values, "title": comment(mech.name), "timed": timed,
+        "what": "parts of its model as functions", "nq": mech.nq, "nv": mech.nv, "nu": mech.nu,
+        "q_table": q_table(mech), "v_table": v_table(mech), "motor_table": motor_table(mech),
+        "declared": "\n".join(_declared(x, prefix) for x in made),
+        "laws": batched_source(
+            [x.function for x in made], "HOLOCTL_DIVIDES static", precision=E.precision
+        ),
+        "defined": "\n".join(_defined(x, prefix) for x in made),
+        **_test(E, made, placements, prefix),
+        "left_out": False, "left_out_items": "", "ticks": STATES,
+    }  # fmt: skip
+    return hashed_files("functions", prefix, values, precision=E.precision)
+
+
+def _parts(E: Expressions, frames: Sequence[Frame], names: Sequence[str]) -> Iterator[_Part]:
+    ca, mech = casadi_module(), E.mech
+    sure, t = total(E.guard), [E.t]
+    zero, u = ca.SX.zeros(mech.nv), ca.SX.sym("u", mech.nu)
+    placements = [_of_frame(E, x) for x in frames]
+    p, R, J = (ca.horzcat(*x) for x in zip(*placements, strict=True)) if frames else (sure,) * 3
+    listed = ", ".join(comment(x) for x in names)
+    yield _Part("kinematics", ca.Function(
+        "kinematics", [E.q], [ca.densify(p.T), ca.densify(ca.vec(R)), ca.densify(J.T), sure],
+        ["q"], ["p", "R", "J", "guard"],
+    ), f"Frames, in this order: {listed}. For each p, its origin, m; R, its axes as columns,\n"
+       " * column by column; J, a row for each rate: velocity of the origin and angular velocity;\n"
+       " * all in the axes of the world.")  # fmt: skip
+    yield _Part("inertia", ca.Function(
+        "inertia", [E.q], [ca.densify(mass_matrix(E.tree)), sure], ["q"], ["M", "guard"],
+    ), "The inertia matrix M, row by row.")  # fmt: skip
+    h = ca.densify(tree_efforts(E.tree, E.v, zero))
+    yield _Part("bias", ca.Function(
+        "bias", [E.q, E.v], [h, sure], ["q", "v"], ["h", "guard"],
+    ), "Coriolis, centrifugal and gravity efforts h.")  # fmt: skip
+    rows = E.every
+    columns = [ca.vertcat(*x) if x else ca.SX.zeros(1) for x in (rows.error, rows.drift)]
+    G = dense(rows.jacobian, mech.nv) if rows.jacobian else ca.SX.zeros(1, mech.nv)
+    labels = ", ".join(comment(mech.row_names[i]) for i in E.open) or "none"
+    on_time = any(bool(ca.depends_on(x, E.t)) for x in columns)
+    more, label = (t, ["t"]) if on_time else ([], [])
+    yield _Part("constraints", ca.Function(
+        "constraints", [E.q, E.v, *more],
+        [ca.densify(columns[0]), ca.densify(G), ca.densify(columns[1]), sure],
+        ["q", "v", *label], ["phi", "G", "drift", "guard"],
+    ), "Errors phi, Jacobian G (row by row) and drift of the constraint rows, G a + drift = 0,\n"
+       f" * as defined: {labels}.")  # fmt: skip
+    a, guard = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, E.t], True, False)
+    more, label = (t, ["t"]) if bool(ca.depends_on(a, E.t)) else ([], [])
+    yield _Part("forward_dynamics", ca.Function(
+        "forward_dynamics", [E.q, E.v, u, *more], [ca.densify(a), guard], ["q", "v", "u", *label],
+        ["a", "guard"],
+    ), "The accelerations a that efforts u of the motors cause, with constraints kept and forces\n"
+       " * of the mechanism.")  # fmt: skip
+
+
+def _of_frame(E: Expressions, frame: Frame) -> tuple[SX, SX, SX]:
+    """Origin (3, 1), axes (3, 3) and Jacobian (nv, 6) in the axes of the world."""
+    ca = casadi_module()
+    s = see(E.tree, (0, 0), E.tree.of_joint[frame.joint], E.v, {})
+    R, p = placed(s, frame)
+    J = ca.SX.zeros(6, E.mech.nv)
+    for k, w, u, o in s.columns:
+        J[:3, k] += u + ca.cross(w, p - o)
+        J[3:, k] += w
+    return p, R, J.T
+
+
+def _sizes(part: _Part) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    f = part.function
+    ins = [(f.name_in(i), f.numel_in(i)) for i in range(f.n_in())]
+    return ins, [(f.name_out(i), f.numel_out(i)) for i in range(f.n_out() - 1)]
+
+
+def _head(part: _Part, prefix: str) -> str:
+    ins, outs = _sizes(part)
+    given = [f"double {x}" if x == "t" else f"const double *{x}" for x, _ in ins]
+    return f"int {prefix}_{part.name}({', '.join([*given, *(f'double *{x}' for x, _ in outs)])})"
+
+
+def _declared(part: _Part, prefix: str) -> str:
+    ins, outs = _sizes(part)
+    listed = ", ".join(f"{x}[{n}]" for x, n in ins if x != "t")
+    given = ", ".join(f"{x}[{n}]" for x, n in outs)
+    return f"/* {part.text}\n *\n *   {listed} -> {given} */\n{_head(part, prefix)};\n"
+
+
+def _defined(part: _Part, prefix: str) -> str:
+    ins, outs = _sizes(part)
+    arguments = ", ".join(["&t" if x == "t" else x for x, _ in ins] + [x for x, _ in outs])
+    good = " && ".join(f"all_finite({x}, {n})" for x, n in outs)
+    zeros = "\n".join(f"  for (int i = 0; i < {n}; i++) {x}[i] = 0.0;" for x, n in outs)
+    return (
+        f"{_head(part, prefix)} {{\n  double guard;\n"
+        f"  {part.name}({arguments}, &guard);\n"
+        f"  if (guard < 1.0 && {good}) return 1;\n{zeros}\n  return 0;\n}}\n"
+    )
+
+
+def _test(
+    E: Expressions, parts: Sequence[_Part], frames: Sequence[Frame], prefix: str
+) -> dict[str, object]:
+    """States with the results of Pinocchio and Python, and the checks of each function."""
+    states, found = list(_states(E)), dict[str, list[Array]]()
+    data = E.mech.model.createData()
+    for q, v, u in states:
+        for part in parts:
+            results = _expected(E, data, part.name, q, v, u, frames)
+            for (name, _), x in zip(_sizes(part)[1], results, strict=True):
+                found.setdefault(f"{part.name}_{name}", []).append(np.asarray(x).ravel())
+    known = {
+        f"known_{x}": np.array(y) for x, y in zip("qvu", zip(*states, strict=True), strict=True)
+    }
+    checks = list[str]()
+    for part in parts:
+        ins, outs = _sizes(part)
+        most = SAME_MOTION if part.name == "forward_dynamics" else SAME_PART
+        same = number(most * E.precision.eps)
+        given = ", ".join("0.0" if x == "t" else f"known_{x}[k]" for x, _ in ins)
+        names = ", ".join(x for x, _ in outs)
+        lines = [f"    double {x}[{n}];" for x, n in outs]
+        lines.append(f'    check({prefix}_{part.name}({given}, {names}), "{part.name}");')
+        lines += [f"    compare({x}, {part.name}_{x}[k], {n}, {same});" for x, n in outs]
+        lines += [
+            f"    check(!{prefix}_{part.name}({given.replace('known_q[k]', 'bad')}, {names}) && "
+            f'{outs[0][0]}[0] == 0.0, "{part.name}: a q that is not finite");'
+        ]
+        checks += ["  {", *lines, "  }"]
+    return {
+        "known": arrays(**known, **{x: np.array(y) for x, y in found.items()}),
+        "checks": "\n".join(checks),
+    }
+
+
+def _states(E: Expressions) -> Iterator[tuple[Array, Array, Array]]:
+    mech, rng, made = E.mech, np.random.default_rng(64), 0
+    forward = forward_function(E)
+    for i in range(20 * STATES):
+        step = 0.1 * rng.normal(size=mech.nv) * mech.column_scale
+        guess = pin.integrate(mech.model, E.samples[i % len(E.samples)], step)
+        try:
+            q, v = assemble(mech, guess, rng.normal(size=mech.nv), restarts=0, max_iter=50)
+        except AssemblyError:
+            continue
+        q, v, u = map(E.precision.rounded, (q, v, rng.normal(size=mech.nu)))
+        if float(forward(q, v, mech.B @ u, 0.0)[1]) < 0.5:
+            yield q, v, u
+            made += 1
+        if made == STATES:
+            return
+    raise SingularityError(
+        f"{mech.name}: too few regular states near the reference for a self-test"
+    )
+
+
+def _expected(
+    E: Expressions, data: Any, name: str, q: Array, v: Array, u: Array, frames: Iterable[Frame]
+) -> list[Array]:
+    mech, model = E.mech, E.mech.model
+    if name == "inertia":
+        M = np.triu(pin.crba(model, data, q))
+        return [M + np.triu(M, 1).T]
+    if name == "bias":
+        return [pin.nonLinearEffects(model, data, q, v)]
+    if name == "constraints":
+        rows = rows_at(mech, q, v)
+        every = rows.error, rows.jacobian, rows.drift
+        return [x[E.open] if len(E.open) else np.zeros(1) for x in every]
+    if name == "forward_dynamics":
+        return [forward_dynamics(mech, q, v, u=u).a]
+    pin.computeJointJacobians(model, data, q)
+    found = []
+    for x in frames:
+        placed_at = data.oMi[x.joint] * x.placement
+        J = pin.getJointJacobian(model, data, x.joint, pin.ReferenceFrame.LOCAL)
+        J = data.oMi[x.joint].toActionMatrix() @ J
+        J[:3] -= pin.skew(placed_at.translation) @ J[3:]
+        found.append((placed_at.translation, placed_at.rotation.T, J))
+    return [np.array(x) for x in zip(*found, strict=True)]
