@@ -11,7 +11,7 @@ OLDEST := (3, 11)
 NEWEST := (3, 13)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench referee docs lint types wheel clean
+.PHONY: help demo test test-all bench embedded referee docs lint types wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,12 @@ PEERS_READY := .venv-peers/.installed
 BENCH_READY := $(if $(PEERS),$(PEERS_READY),$(READY))
 bench: $(BENCH_READY) ## how long things take; PEERS=1: beside Drake and MuJoCo
 	$(dir $(BENCH_READY))bin/python benchmarks/bench.py $(if $(PEERS),--peers) $(if $(TSID),--tsid $(TSID))
+
+# ROBOTS="five_bar delta", or exported folders. What is missing is told, with its packages.
+ROBOTS ?=
+embedded: $(READY) ## exported C on other processors, in QEMU; ROBOTS=five_bar: of one robot
+	$(BIN)/python benchmarks/boards.py $(ROBOTS)
+	$(BIN)/python benchmarks/boards.py $(ROBOTS) --single
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers) \

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boards
 import certified
 import design
 import encoders
@@ -264,6 +265,7 @@ SECTIONS: dict[str, Callable[[bool], str]] = {
     "certified": certified.section,
     "limits": limits.section,
     "exported": exported.section,
+    "boards": boards.section,
     "design": design.section,
     "sweeps": sweeps.section,
 }

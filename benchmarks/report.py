@@ -112,8 +112,8 @@ PAGES = {
     ),
     "RESULTS-exported.md": (
         "Times of exported C",
-        "Ticks in a C loop, size of the code, stack, time of the build.",
-        ("exported",),
+        "Ticks in a C loop, size of the code, stack, time of the build, instructions on Cortex-M.",
+        ("exported", "boards"),
     ),
     "RESULTS-design.md": (
         "Times of offline design",

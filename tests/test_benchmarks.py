@@ -30,7 +30,7 @@ import methods
 import report
 from mechanisms import robot
 
-SECTIONS = ("laws", "encoders", "certified", "limits", "exported", "design", "sweeps")
+SECTIONS = ("laws", "encoders", "certified", "limits", "exported", "boards", "design", "sweeps")
 
 FIRST = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 RESULTS = "\n".join(
