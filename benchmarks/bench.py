@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import certified
+import contacts
 import design
 import encoders
 import exported
@@ -263,6 +264,7 @@ SECTIONS: dict[str, Callable[[bool], str]] = {
     "laws": laws.section,
     "certified": certified.section,
     "limits": limits.section,
+    "contacts": contacts.section,
     "exported": exported.section,
     "design": design.section,
     "sweeps": sweeps.section,
