@@ -28,6 +28,7 @@ from typing import Any
 
 import boards
 import certified
+import contacts
 import design
 import encoders
 import exported
@@ -264,6 +265,7 @@ SECTIONS: dict[str, Callable[[bool], str]] = {
     "laws": laws.section,
     "certified": certified.section,
     "limits": limits.section,
+    "contacts": contacts.section,
     "exported": exported.section,
     "boards": boards.section,
     "design": design.section,

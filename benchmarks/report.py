@@ -108,7 +108,7 @@ PAGES = {
         "Times of control laws",
         "Ticks from encoders to torque, of friction and tasks, and within limits; certificates of "
         "batches.",
-        ("encoders", "laws", "certified", "limits"),
+        ("encoders", "laws", "certified", "limits", "contacts"),
     ),
     "RESULTS-exported.md": (
         "Times of exported C",

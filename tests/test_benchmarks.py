@@ -30,7 +30,9 @@ import methods
 import report
 from mechanisms import robot
 
-SECTIONS = ("laws", "encoders", "certified", "limits", "exported", "boards", "design", "sweeps")
+SECTIONS = (
+    "laws", "encoders", "certified", "limits", "contacts", "exported", "boards", "design", "sweeps",
+)  # fmt: skip
 
 FIRST = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
 RESULTS = "\n".join(

@@ -23,6 +23,7 @@ from holoctl.control.contact_program import (
     RAY_CLEAR,
     REGULAR_OF_SLIP,
     SLIP,
+    STRENGTHENED,
     UNMOVED,
 )
 from holoctl.control.contact_rows import BoundContact
@@ -72,14 +73,15 @@ def contact_values(
     numbers = arrays(
         row_of=row_of, cone_of=cone_of,
         number_of=np.cumsum([0, *(one.cone.size for one in contacts)], dtype=int),
-        cone=np.concatenate([np.zeros(0), *(one.cone.ravel() for one in contacts)]),
+        cone=np.concatenate([np.zeros(0), *(one.cone.T.ravel() for one in contacts)]),
         cone_bound=np.concatenate([np.zeros(0), *(one.bound for one in contacts)]),
         row_scale=np.concatenate([np.zeros(0), *(one.scale for one in contacts)]),
         effort_unit=moment * effort_scales(mech)[0],
         task_scale=effort_scales(mech)[0] if of_motors else None,
     )  # fmt: skip
     return {
-        "P": prefix, "slipping": slipping, "of_motors": of_motors, "softened": False, "warm": True,
+        "P": prefix, "nu": nu, "slipping": slipping, "of_motors": of_motors,
+        "softened": False, "warm": True,
         "contacts": len(contacts), "tasks": sizes.tasks, "motions": sizes.motions, "free": free,
         "with_free": nu + free, "rows_or_one": max(rows, 1), "cones_or_one": max(cones, 1),
         "unknowns": unknowns, "square": unknowns**2, "bounds": nu + cones,
@@ -88,7 +90,7 @@ def contact_values(
         "numbers": numbers, "motor_limits": motor_limits_c(bound), "moment": number(moment),
         "same_rank": number(SAME_RANK), "regular": number(CONTACT_REGULAR),
         "regular_of_slip": number(REGULAR_OF_SLIP), "no_cost": number(NO_COST),
-        "conditions_room": stack,
+        "conditions_room": stack, "strengthened": number(STRENGTHENED),
         "slip_weight": number(SLIP), "optimal": number(OPTIMAL), "agree": number(CONTACTS_AGREE),
         "constant": number(CONSTANT_ROW), "clear": number(RAY_CLEAR), "unmoved": number(UNMOVED),
         "resumed": number(RESUMED), "weightless": number(WEIGHTLESS),

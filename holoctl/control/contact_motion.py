@@ -40,6 +40,8 @@ class ReducedTerms(NamedTuple):
     W, g, A : (k, k), (k,) and (k, nu) arrays
     J, c : (m, k) and (m,) arrays
     T, t : (n, k) and (n,) arrays
+    L : (k, k) array, optional
+        The lower factor of W.
     """
 
     W: Array
@@ -49,6 +51,7 @@ class ReducedTerms(NamedTuple):
     c: Vector
     T: Array
     t: Vector
+    L: Array | None = None
 
 
 class ContactMotion(NamedTuple):
@@ -120,7 +123,7 @@ class ContactMotion(NamedTuple):
 def contact_motion(r: ReducedTerms) -> ContactMotion | None:
     """The functions of the head of this module; None where W is not positive definite."""
     (k, nu), m = r.A.shape, r.c.size
-    L, info = lapack.dpotrf(r.W, lower=1)
+    L, info = (r.L, 0) if r.L is not None else lapack.dpotrf(r.W, lower=1)
     if info:
         return None
     columns = np.empty((k, m + nu + r.t.size + 1), order="F")

@@ -298,10 +298,10 @@ class ContactPaths:
             if split.more is not None:
                 J, Ja, _ = K.rows((split.more.dep, split.more.ind))
                 c = split.more.rows.right - Ja
-            tree.cholesky(W)
+            L = tree.lower(W)
             if here.doubtful:
                 return None
-            terms = ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0))
+            terms = ReducedTerms(W, g, BT.dot(N).T, J, c, T.dot(N), wanted - T.dot(a0), L)
             keeps = None if kept_by is None else lambda y: kept_by(v, a0 + N.dot(y))
             return HereOnContacts(terms, ground, self._joints(q, v, t, N, a0), keeps)
 

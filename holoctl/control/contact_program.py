@@ -40,7 +40,13 @@ from scipy.sparse import csc_array
 
 from holoctl.base.checks import Array, Vector
 from holoctl.base.linalg import largest
-from holoctl.control.nearest_efforts import EffortsQP, Nearest, Solver, by_daqp
+from holoctl.control.nearest_efforts import (
+    EffortsQP,
+    Nearest,
+    Solver,
+    by_daqp,
+    multipliers_of_slack,
+)
 
 __all__ = [
     "BY_DAQP",
@@ -84,6 +90,17 @@ UNMOVED = 1e-18
 RAY_CLEAR = 1e-9
 """The conditions exclude each other if they are violated by more than this, scaled."""
 
+EXCLUDED = 1e-7
+"""Conditions exclude each other beyond all doubt if they are violated by more than this, scaled: no
+solver then finds an optimum that violates them by `OPTIMAL`."""
+
+RAY_OF_DAQP = 1e-8
+"""As `RAY_EXACT`, for the proof that saves further solvers."""
+
+SLACK = 1e-15
+"""The squares of slacks cost by one over this as much as those of the unknowns, in units: the
+multipliers are then a ray but for some 1e-12."""
+
 RAY_EXACT = 1e-3
 """Largest residual of a ray, relative to the violation that it proves: it then excludes all
 unknowns up to some hundred times their units."""
@@ -122,8 +139,11 @@ class ContactProgram(NamedTuple):
 
     def violation(self, d: Vector) -> float:
         """The largest violation of a condition."""
-        y = self.C @ d
-        return float(np.maximum(self.lower - y, y - self.upper).max(initial=0.0))
+        return self.over(self.C @ d)
+
+    def over(self, value: Vector) -> float:
+        """The largest violation of a bound of ``C d``."""
+        return float(np.maximum(self.lower - value, value - self.upper).max(initial=0.0))
 
 
 class Optimum(NamedTuple):
@@ -169,17 +189,17 @@ def program_around(
 # ------------------------------------------------------------------------------------ solution
 
 
-def optimality(p: ContactProgram, rows: Array, x: Vector, y: Vector) -> float:
+def optimality(p: ContactProgram, rows: Array, x: Vector, y: Vector, value: Vector) -> float:
     """The duality gap, relative to the cost: the error of the cost is not larger,
 
         1/2 |x|^2 - optimum <= 1/2 |x + rows y|^2 + |y|' |slack|        x = root d
 
-    with `rows` = root'^-1 C'. Residuals of the terms alone would say nothing where a motion costs
-    little."""
-    value, rest = rows.T.dot(x), x + rows.dot(y)
+    with `rows` = root'^-1 C', and the `value` C d. Residuals of the terms alone would say nothing
+    where a motion costs little."""
+    rest = x + rows.dot(y)
     at = np.where(y > 0.0, p.upper, np.where(y < 0.0, p.lower, value))
-    gap = 0.5 * float(rest @ rest) + float(np.abs(y) @ np.abs(value - at))
-    return gap / (0.5 * float(x @ x) + NO_COST)
+    gap = 0.5 * float(rest.dot(rest)) + float(np.abs(y).dot(np.abs(value - at)))
+    return gap / (0.5 * float(x.dot(x)) + NO_COST)
 
 
 def softened(p: ContactProgram, rows: int) -> ContactProgram:
@@ -193,15 +213,18 @@ def softened(p: ContactProgram, rows: int) -> ContactProgram:
 
 
 def solved_program(p: ContactProgram, *solvers: Solver, recentre: bool = True) -> Optimum | None:
-    """The optimum; None if each solver finds none that is `OPTIMAL`, or calls the program
-    infeasible. If `recentre`, the weight of the distance is next to nothing, and may be made
-    stronger where no solver finds an optimum."""
+    """The optimum; None if each solver finds none that is `OPTIMAL`, or the program is infeasible.
+    If `recentre`, the weight of the distance is next to nothing, and may be made stronger where no
+    solver finds an optimum."""
     n = p.root.shape[0]
     if p.violation(np.zeros(n)) == 0.0:
         return Optimum(np.zeros(n), np.zeros(p.lower.size), 0.0)
     if n == 0:
         return None
-    found = _by_first(p, solvers, recentre)
+    found = _by_first(p, solvers[:1], recentre)
+    if found is not None or _excluded(p):
+        return found
+    found = _by_first(p, solvers[1:], recentre)
     if found is None and recentre:
         found = _by_first(_strengthened(p), BY_DAQP, recentre)
     return found
@@ -209,13 +232,13 @@ def solved_program(p: ContactProgram, *solvers: Solver, recentre: bool = True) -
 
 def _by_first(p: ContactProgram, solvers: tuple[Solver, ...], recentre: bool) -> Optimum | None:
     """The optimum by the first solver that finds one; None if there is none."""
-    rows, singular = lapack.dtrtrs(p.root, p.C.T, trans=1)  # of x = root d
-    if singular:
+    scaled = _scaled(p)
+    if scaled is None:
         return None
     for solver in solvers:
-        found = _by(solver, p, rows)
+        found = _by(solver, p, scaled)
         if found is not None and found.residual <= OPTIMAL:
-            return _recentred(solver, p, rows, found) if recentre else found
+            return _recentred(solver, p, scaled, found) if recentre else found
     return None
 
 
@@ -228,14 +251,14 @@ def _strengthened(p: ContactProgram) -> ContactProgram:
     return p._replace(root=np.triu(root[:n]), regular=np.sqrt(STRENGTHENED) * p.regular)
 
 
-def _recentred(solver: Solver, p: ContactProgram, rows: Array, found: Optimum) -> Optimum:
+def _recentred(solver: Solver, p: ContactProgram, scaled: _Scaled, found: Optimum) -> Optimum:
     """The optimum with its distance taken from the last one (the proximal point method): closer to
     that of the tasks alone. The last one if the solver finds none."""
     pulled = p.regular.T.dot(p.regular.dot(found.d))
     x, _ = lapack.dtrtrs(p.root, pulled, trans=1)
     centre = lapack.dtrtrs(p.root, x)[0]
     at = p.C.dot(centre)
-    again = _by(solver, p._replace(lower=p.lower - at, upper=p.upper - at), rows)
+    again = _by(solver, p._replace(lower=p.lower - at, upper=p.upper - at), scaled)
     if again is None or again.residual > OPTIMAL:
         return found
     return again._replace(d=centre + again.d)
@@ -270,36 +293,71 @@ def by_clarabel(program: EffortsQP) -> Nearest | None:
     return Nearest(np.array(found.x), multipliers, False)
 
 
-def _by(solver: Solver, p: ContactProgram, rows: Array) -> Optimum | None:
-    """The optimum by one solver, with its residual, which includes violations; `rows` are
-    root'^-1 C'.
+class _Scaled(NamedTuple):
+    """Conditions on x = root d: the program of |x|^2 without any, their rows root'^-1 C' (n, c),
+    those that move with x, and, of these, factors and rows of length one."""
+
+    free: EffortsQP
+    rows: Array
+    moving: Vector
+    constant: Vector
+    factors: Vector
+    unit_rows: Array
+
+
+def _scaled(p: ContactProgram) -> _Scaled | None:
+    """None if root is singular."""
+    rows, singular = lapack.dtrtrs(p.root, p.C.T, trans=1)
+    if singular:
+        return None
+    size = np.sqrt((rows * rows).sum(axis=0))
+    moves = size > CONSTANT_ROW
+    moving, constant = moves.nonzero()[0], (~moves).nonzero()[0]
+    factors = 1.0 / size[moving]
+    unit_rows = np.ascontiguousarray((rows[:, moving] * factors).T)
+    n = p.root.shape[0]
+    none, far = np.zeros(0), np.full(n, np.inf)
+    free = EffortsQP(np.eye(n), np.zeros(n), -far, far, np.zeros((0, n)), none, none)
+    return _Scaled(free, rows, moving, constant, factors, unit_rows)
+
+
+def _by(solver: Solver, p: ContactProgram, scaled: _Scaled) -> Optimum | None:
+    """The optimum by one solver, with its residual, which includes violations.
 
     The solver gets x = root d / far, rows of length one, and the largest
     violation at x = 0 scaled to one: then 1/2 |x|^2 is the cost, and |x| >= 1 at the optimum.
     """
-    size = np.sqrt((rows * rows).sum(axis=0))
-    moves = size > CONSTANT_ROW
-    moving, constant = np.flatnonzero(moves), np.flatnonzero(~moves)
+    free, rows, moving, constant, r, unit_rows = scaled
     if (p.lower[constant] > RAY_CLEAR).any() or (p.upper[constant] < -RAY_CLEAR).any():
         return None
-    r = 1.0 / size[moving]
     lower, upper = r * p.lower[moving], r * p.upper[moving]
     far = max(float(lower.max(initial=0.0)), -float(upper.min(initial=0.0)))
     if far == 0.0:
         return None
-    n = p.root.shape[0]
-    free = np.full(n, np.inf)
-    program = EffortsQP(
-        np.eye(n), np.zeros(n), -free, free, np.ascontiguousarray((rows[:, moving] * r).T),
-        lower / far, upper / far,
-    )  # fmt: skip
+    program = free._replace(Y=unit_rows, y_lower=lower / far, y_upper=upper / far)
     found: Nearest | None = solver(program)
     if found is None or found.soft:
         return None
     x, y = far * found.x, np.zeros(p.lower.size)
-    y[moving] = far * r * found.multipliers[n:]
+    y[moving] = far * r * found.multipliers[x.size :]
     d = lapack.dtrtrs(p.root, x)[0]
-    return Optimum(d, y, max(optimality(p, rows, x, y), p.violation(d)))
+    value = p.C.dot(d)
+    return Optimum(d, y, max(optimality(p, rows, x, y, value), p.over(value)))
+
+
+def _excluded(p: ContactProgram) -> bool:
+    """Whether a ray proves, beyond all doubt, that the program is infeasible. Multipliers of
+
+        min 1/2 |d|^2 + 1/2 |slack|^2 / SLACK        lower <= C d + slack <= upper
+
+    are slack / SLACK with C' y = -d, and so a ray where no d satisfies all conditions."""
+    y = multipliers_of_slack(p.C, p.lower, p.upper, SLACK)
+    if y is None:
+        return False
+    above, below = y > 0.0, y < 0.0
+    excess = -float(y[above].dot(p.upper[above]) + y[below].dot(p.lower[below]))
+    total = float(np.abs(y).sum())
+    return excess > EXCLUDED * total and largest(p.C.T.dot(y)) <= RAY_OF_DAQP * excess
 
 
 def infeasibility_ray(p: ContactProgram) -> Vector | None:

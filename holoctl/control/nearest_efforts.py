@@ -22,7 +22,7 @@ import numpy as np
 from holoctl.base.checks import Array, Vector, finite
 from holoctl.base.tolerances import DAQP_FEASIBLE, SOFT_ROWS
 
-__all__ = ["EffortsQP", "Nearest", "Solver", "by_daqp", "checked"]
+__all__ = ["EffortsQP", "Nearest", "Solver", "by_daqp", "checked", "multipliers_of_slack"]
 
 
 _SOFT = 8  # the constraint type of DAQP for a soft constraint
@@ -97,6 +97,19 @@ def by_daqp(
     if flag < 1:
         return None
     return checked(program, x, info["lam"], soft)
+
+
+def multipliers_of_slack(Y: Array, lower: Vector, upper: Vector, slack: float) -> Vector | None:
+    """Multipliers of ``lower <= Y x + e <= upper`` with the cost ``1/2 |x|^2 + 1/2 |e|^2 / slack``,
+    by DAQP: above zero at an upper bound, below at a lower one. None if it finds none."""
+    n = Y.shape[1]
+    sense = np.full(lower.size, _SOFT, dtype=np.intc)
+    _, _, flag, info = daqp.solve(
+        np.eye(n), np.zeros(n), np.ascontiguousarray(Y), upper, lower, sense,
+        primal_tol=DAQP_FEASIBLE, rho_soft=slack,
+    )  # fmt: skip
+    y: Vector = info["lam"]
+    return y if flag >= 1 and finite(y) else None
 
 
 def checked(program: EffortsQP, x: Vector, multipliers: Vector, soft: bool) -> Nearest | None:

@@ -42,6 +42,11 @@ int solve(const double *rates, double *lower, double *upper, int *steps, double 
     effort_bounds(rates, lower, upper);
     keep_within(rates, u);
   }}
+  double *memory[] = {{room.Y, room.tasks, room.C, room.H, room.J, room.R}};
+  const size_t sizes[] = {{sizeof room.Y, sizeof room.tasks, sizeof room.C, sizeof room.H,
+    sizeof room.J, sizeof room.R}};
+  for (int i = 0; i < 6; i++) /* what is read before it is set shows */
+    for (size_t k = 0; k < sizes[i] / sizeof(double); k++) memory[i][k] = NAN;
   return (int)on_contacts(&room, {all}UL, lower, upper, steps, u, force, slip);
 }}
 """
@@ -73,7 +78,7 @@ class InC:
         )
         source, made = folder / "law.c", folder / "law.so"
         source.write_text(
-            f"#include <math.h>\nenum {{ NU = {self.nu} }};\n"
+            f"#include <math.h>\n#include <stddef.h>\nenum {{ NU = {self.nu} }};\n"
             + filled("contacts_memory.h", values) + filled("contacts.c", values) + around
         )  # fmt: skip
         run(compilers()[0], *STRICT, "-O1", "-fPIC", "-shared", source, "-o", made, "-lm")

@@ -80,6 +80,7 @@ class NumericTree:
     at_rest: Callable[[], Vector]
     inertia_times: Callable[[Array], Array]
     cholesky: Callable[[Array], Callable[[Array], Array]]
+    lower: Callable[[Array], Array]
     friction_change: Callable[[Vector], Vector | None]
     steps: int = 1
 
@@ -121,12 +122,21 @@ def numeric_tree(
         found: Array = crba(model, data, here.q).dot(X)
         return found
 
-    def cholesky(W: Array) -> Callable[[Array], Array]:
-        factor, info = potrf(W)
+    def guard(W: Array, factor: Array, info: int) -> None:
         pivots = factor.diagonal()
         lost = W.diagonal() / (pivots * pivots)
         if info or not lost.dot(lost) < most:
             here.doubtful = True
+
+    def lower(W: Array) -> Array:
+        """The lower factor."""
+        factor, info = potrf(W, lower=1)
+        guard(W, factor, info)
+        return np.asarray(factor)
+
+    def cholesky(W: Array) -> Callable[[Array], Array]:
+        factor, info = potrf(W)
+        guard(W, factor, info)
 
         def solve(b: Array) -> Array:
             x: Array = potrs(factor, b)[0]
@@ -143,7 +153,14 @@ def numeric_tree(
         return change
 
     return NumericTree(
-        here, friction is not None, needed, at_rest, inertia_times, cholesky, friction_change
+        here,
+        friction is not None,
+        needed,
+        at_rest,
+        inertia_times,
+        cholesky,
+        lower,
+        friction_change,
     )
 
 
