@@ -138,22 +138,18 @@ def prefixed(text: str, prefix: str) -> str:
     can be one translation unit."""
     names = {x for x in _own_names(text) if not x.lower().startswith(f"holoctl_{prefix}")}
     there = set(re.findall(r"\w+", text))
-    while any(_with(prefix, x) in there for x in names):
+    while True:
+        renamed = {x: _with(prefix, x, names) for x in names}
+        if there.isdisjoint(renamed.values()):
+            break
         prefix += "_c"
-    pattern = re.compile(
-        r"(/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\")|(?<![.\w])(?<!->)("
-        + "|".join(sorted(names, key=len, reverse=True)) + r")\b",
-        re.DOTALL,
-    )  # fmt: skip
-
-    def renamed(found: re.Match[str]) -> str:
-        return found[0] if found[2] is None else _with(prefix, found[2])
-
-    return pattern.sub(renamed, text) if names else text
+    pattern = re.compile(r"(/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\")|(?<![.\w])(?<!->)(\w+)\b", re.DOTALL)
+    return pattern.sub(lambda x: x[0] if x[2] is None else renamed.get(x[2], x[2]), text)
 
 
-def _with(prefix: str, name: str) -> str:
+def _with(prefix: str, name: str, names: set[str]) -> str:
     short = name.removeprefix("HOLOCTL_").removeprefix("holoctl_")
+    short = name if short in names else short
     return f"{prefix.upper() if name.isupper() else prefix}_{short}"
 
 

@@ -212,6 +212,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     both = list(mech.coordinate_names)
     hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
     hc.export_c(mech, tmp_path / "weighed", measured=both)
+    hc.export_c(mech, tmp_path / "parts", functions=["inertia"])
     leg = hc.Transmission(robot("leg"), ["knee"])
     hc.export_ros2(leg, tmp_path / "knee")
     for rate_noise in (0.0, 1e-4):
