@@ -20,7 +20,7 @@
 enum { NQ = HOLOCTL_FIVE_BAR_NQ, NV = HOLOCTL_FIVE_BAR_NV, NU = HOLOCTL_FIVE_BAR_NU };
 enum { RATE = 10000, MOST = 100 * RATE };
 
-static const int motor[NU] = {0, 2}; /* where the motors are in q: see the header */
+static const int *const motor = holoctl_five_bar_motor_q; /* where the motors are in q, and here in v */
 static double nanoseconds[MOST];     /* of each tick; nothing is printed while the loop runs */
 
 static const double pi = 3.141592653589793;

@@ -16,7 +16,7 @@ typedef NUMBER number;
 enum { CLOCK = 25000000, RATE = 1000, TICKS = 1000 }; /* CLOCK of the board, Hz */
 enum { NQ = HOLOCTL_FIVE_BAR_NQ, NV = HOLOCTL_FIVE_BAR_NV, NU = HOLOCTL_FIVE_BAR_NU };
 
-static const int motor[NU] = {0, 2}; /* where the motors are in q: see the header */
+static const int *const motor = holoctl_five_bar_motor_q; /* where the motors are in q, and here in v */
 static holoctl_five_bar controller;
 static double start[NQ], q[NQ], v[NV], error; /* of the plant; largest error, rad */
 static uint32_t longest;                      /* counts of the timer in a tick */
