@@ -43,7 +43,7 @@ class OnContacts:
             self.paths = hc.export_c(controller, folder, name="robot")
         self.header = self.paths[0].read_text()
         slip = "c.contacts.last_slip[0] = 0;" if "last_slip" in self.header else ""
-        motion = "c.contacts.y" if "broken(" in self.paths[1].read_text() else "0"
+        motion = "c.contacts.missed" if "broken(" in self.paths[1].read_text() else "0"
         text = AROUND.format(P="holoctl_robot", slip=slip, motion=motion)
         source, made = folder / "around.c", folder / "around.so"
         source.write_text(text)

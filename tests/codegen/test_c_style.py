@@ -136,6 +136,13 @@ def test_motors_and_sensors_are_named_in_the_header(leg):
         assert re.findall(r"leg_motor_v\[\] = \{([^}]*)\}", code)[0].split(", ")[i] == str(at)
 
 
+def test_no_field_of_a_header_is_a_single_letter(leg):
+    fields = re.findall(r"^  (?:double|int) ([^;()]*);", leg.paths[0].read_text(), re.MULTILINE)
+    names = [x for line in fields for x in re.findall(r"(\w+)(?:\[[^\]]*\])?(?:, |$)", line)]
+    assert {"position", "closure", "guard"} <= set(names)
+    assert not [x for x in names if len(x) == 1]
+
+
 def test_the_finished_text_is_both():
     made = finished(SHORT, "holoctl_leg")
     assert made == prefixed(braced(SHORT), "leg")

@@ -32,7 +32,7 @@ CASES = [(*case, 16) for case in OFTEN] + [
 AROUND = """
 static contact_room room;
 double *numbers(int which) {{
-  double *found[] = {{room.W, room.Z, room.c, room.t}};
+  double *found[] = {{room.inertia, room.motions, room.drifts, room.wanted}};
   return found[which];
 }}
 void forget(void) {{ room.last[0] = 0; {slip} }}
@@ -42,9 +42,10 @@ int solve(const double *rates, double *lower, double *upper, int *steps, double 
     effort_bounds(rates, lower, upper);
     keep_within(rates, u);
   }}
-  double *memory[] = {{room.Y, room.tasks, room.C, room.H, room.J, room.R}};
-  const size_t sizes[] = {{sizeof room.Y, sizeof room.tasks, sizeof room.C, sizeof room.H,
-    sizeof room.J, sizeof room.R}};
+  double *memory[] = {{room.forces, room.tasks, room.conditions, room.hessian, room.inverse_root,
+    room.active_root}};
+  const size_t sizes[] = {{sizeof room.forces, sizeof room.tasks, sizeof room.conditions,
+    sizeof room.hessian, sizeof room.inverse_root, sizeof room.active_root}};
   for (int i = 0; i < 6; i++) /* what is read before it is set shows */
     for (size_t k = 0; k < sizes[i] / sizeof(double); k++) memory[i][k] = NAN;
   return (int)on_contacts(&room, {all}UL, lower, upper, steps, u, force, slip);
