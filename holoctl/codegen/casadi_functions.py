@@ -110,7 +110,7 @@ def casadi_functions(
 
     Of independent coordinates y (k,), their rates yd and accelerations ydd:
 
-    - ``closed_state(y, guess) -> q, z, error, branch``
+    - ``closed_state(y, guess) -> q, z, error, branch, guard``
     - ``rates(y, yd, guess) -> v``
     - ``dynamics(y, yd, u, guess) -> ydd``: forward dynamics with all forces of the mechanism
     - ``inverse(y, yd, ydd, guess) -> u``: inverse dynamics, if there are as many motors as motions
@@ -120,9 +120,9 @@ def casadi_functions(
     function is warm-started: that of the last call, or zeros. Results do not depend on it.
     `error` is the largest scaled closure error after at most 40 Newton steps: above about 1e-10
     there is no closed state, or the guess is too far. `branch` is the determinant of the dependent
-    columns of G over that at `start`: zero or below, the state is not on its branch. An optimiser
-    can bound both. With ``fast_newton`` inside, the functions can be generated as C
-    (``f.generate()``).
+    columns of G over that at `start`: zero or below, the state is not on its branch. `guard` is
+    below 1 where the equations lose no digits. An optimiser can bound all three. ``f.generate()``
+    of a function is C without CasADi.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def casadi_functions(
     Raises
     ------
     InputError
-        Without CasADi; for what has no expressions, by name; for constraints that depend on time;
-        where a ball joint or a floating base is partly dependent.
+        Without CasADi; for what has no expressions, by name; for constraints and forces that depend
+        on time; where a ball joint or a floating base is partly dependent.
     AssemblyError
         If `start` cannot be closed.
 
@@ -209,7 +209,9 @@ def casadi_functions(
         rows = task_rows(E, bound, value)
         known = ca.Function("task", [E.q, E.v, value], [column(rows.error), column(rows.rate)])
         inner[name] = [y, yd, value], list(known(q, velocity, value)), ["e", "rate"]
-    found = {"closed_state": _closed_state(closing, y, z, q, error, branch)}
+    still, idle = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv)
+    flags = [error, branch, forward_function(E)(q, still, idle, 0.0)[1]]
+    found = {"closed_state": _closed_state(closing, y, z, q, flags)}
     found |= {x: _composed(x, closing, z, *parts) for x, parts in inner.items()}
     length = translational(mech.model)[free]
     return CasadiFunctions(
@@ -231,10 +233,10 @@ def _tasks(tasks: Any) -> dict[str, Task]:
 def _refuse(E: Expressions) -> None:
     """Raise `InputError` for what the functions do not carry."""
     ca, mech = casadi_module(), E.mech
-    rows = ca.vertcat(*E.rows.error, *E.rows.drift)
-    if rows.numel() and bool(ca.depends_on(rows, E.t)):
+    timed = ca.vertcat(*E.rows.error, *E.rows.drift, E.needed(ca.SX.zeros(mech.nv)))
+    if bool(ca.depends_on(timed, E.t)):
         raise InputError(
-            f"{mech.name}: its constraints depend on time, which these functions do not"
+            f"{mech.name}: its constraints or forces depend on time, and these functions do not"
         )
     free = set(E.partition.independent.tolist())
     for j in range(1, mech.model.njoints):
@@ -280,10 +282,9 @@ def _closing(E: Expressions, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
     return closing, worst, det(q) / float(det(E.samples[0]))
 
 
-def _closed_state(closing: Any, y: SX, z: SX, q: SX, error: SX, branch: SX) -> Any:
-    ca = casadi_module()
-    known = ca.Function("known", [y, z], [q, z, error, branch])
-    names = ["q", "z", "error", "branch"]
+def _closed_state(closing: Any, y: SX, z: SX, q: SX, flags: list[SX]) -> Any:
+    known = casadi_module().Function("known", [y, z], [q, z, *flags])
+    names = ["q", "z", "error", "branch", "guard"]
     return _with_root("closed_state", closing, known, [y], ["y"], z, names)
 
 

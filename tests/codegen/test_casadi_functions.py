@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 
 import numpy as np
@@ -43,7 +44,9 @@ def test_they_agree_with_the_laws(name):
     mech = MECHANISMS[name]()
     functions = hc.casadi_functions(mech)
     for y, yd, u, z in states(functions, mech):
-        q, _, error, branch = (np.array(x).ravel() for x in functions["closed_state"](y, z))
+        found = functions["closed_state"](y, z)
+        q, _, error, branch, guard = (np.array(x).ravel() for x in found)
+        assert guard[0] < 1.0
         assert error[0] < 1e-11
         assert branch[0] > 0.1
         v = call(functions["rates"], y, yd, z)
@@ -150,3 +153,8 @@ def test_what_they_do_not_carry_is_named():
         hc.casadi_functions(mech, tasks={"dynamics": hc.FrameTask("tip", "x z")})
     with pytest.raises(hc.InputError, match="cannot be compiled"):
         hc.casadi_functions(zoo.timed_arm())
+    wind = hc.CustomForce(
+        lambda q, v, t: t * np.ones(4), name="wind", casadi=lambda q, v, t: t + 0.0 * q
+    )
+    with pytest.raises(hc.InputError, match="depend on time"):
+        hc.casadi_functions(dataclasses.replace(mech, forces=[wind]))
