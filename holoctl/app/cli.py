@@ -314,6 +314,7 @@ def _export_functions(given: argparse.Namespace, mech: Mechanism) -> int:
     paths = export_c(
         mech, given.out, name=given.name, precision="single" if given.single else "double",
         functions=names_of(given.functions), frames=names_of(given.frames) or (),
+        payload=given.payload, gravity=given.gravity,
     )  # fmt: skip
     print(f"{mech.name}: {given.functions} as C functions, written:")
     for path in paths:

@@ -12,7 +12,7 @@ from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
-from holoctl.codegen.parameters import Parameters, with_parameters
+from holoctl.codegen.parameters import LawParameters, with_parameters
 from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import TreeSteps, symbolic_tree
@@ -54,7 +54,7 @@ class Expressions:
         Friction, springs and other forces of the mechanism; their guard is in that of the state.
     precision : Precision
         That of the code that is made of them.
-    parameters : Parameters
+    parameters : LawParameters
         Of the tree, which may change after code was made.
     """
 
@@ -71,7 +71,7 @@ class Expressions:
     guard: tuple[SX, ...]
     forces: SymbolicForces
     precision: Precision = DOUBLE
-    parameters: Parameters = field(default_factory=Parameters)
+    parameters: LawParameters = field(default_factory=LawParameters)
 
     @property
     def context(self) -> dict[str, SX]:

@@ -23,7 +23,7 @@ from holoctl.codegen.tree import Step, TreeSteps, constant
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
 
-__all__ = ["PAYLOAD", "Parameters", "mechanism_with", "with_parameters"]
+__all__ = ["PAYLOAD", "LawParameters", "mechanism_with", "with_parameters"]
 
 PAYLOAD = {"payload_mass": 1, "payload_centre": 3, "payload_inertia": 6}
 """The numbers of a payload: kg; m; kg m^2, in the order xx yy zz xy xz yz."""
@@ -33,7 +33,7 @@ INERTIA = [[0, 3, 4], [3, 1, 5], [4, 5, 2]]
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class LawParameters:
     """What may change after code was made.
 
     Attributes
@@ -54,7 +54,7 @@ class Parameters:
 
 def with_parameters(
     tree: TreeSteps, frame: Frame | None, gravity: bool
-) -> tuple[TreeSteps, Parameters]:
+) -> tuple[TreeSteps, LawParameters]:
     """The tree with a payload at a frame and, if it is wanted, gravity as symbols."""
     usual = {} if frame is None else {name: np.zeros(n) for name, n in PAYLOAD.items()}
     if gravity:
@@ -66,7 +66,7 @@ def with_parameters(
         tree = replace(tree, steps=tuple(steps))
     if gravity:
         tree = replace(tree, gravity=symbols["gravity"])
-    return tree, Parameters(frame, symbols, usual)
+    return tree, LawParameters(frame, symbols, usual)
 
 
 def _carrying(body: Step, frame: Frame, mass: SX, centre: SX, inertia: SX) -> Step:

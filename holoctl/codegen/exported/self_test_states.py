@@ -194,8 +194,8 @@ def _with_other_values(E: Expressions, laws: Laws) -> tuple[Expressions, Laws]:
     if E.parameters.frame is not None:
         mass = SHARE_OF_PAYLOAD * (sum(x.mass for x in E.mech.model.inertias) or 1.0)
         size = SIZE_OF_PAYLOAD * sizes(E.mech.model, E.mech.reference, E.mech.bound)[0]
-        numbers = mass, size * CENTRE, mass * size**2 * INERTIA
-        values |= {x: np.atleast_1d(y) for x, y in zip(PAYLOAD, numbers, strict=True)}
+        numbers = np.array([mass]), size * CENTRE, mass * size**2 * INERTIA
+        values |= dict(zip(PAYLOAD, numbers, strict=True))
     if "gravity" in values:
         values["gravity"] = (np.linalg.norm(values["gravity"]) or STANDARD_GRAVITY) * DOWN
     values = {x: E.precision.rounded(y) for x, y in values.items()}
