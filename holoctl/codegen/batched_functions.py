@@ -20,8 +20,8 @@ from holoctl.codegen.precision import DOUBLE, Precision
 __all__ = ["AT_ONCE", "batched_source", "batched_tanh_exp", "tanh_exp"]
 
 CALLED = {
-    "tangent": (), "tangents": ("tangent",), "holoctl_exponential": (),
-    "exponential": ("holoctl_exponential",), "exponentials": ("holoctl_exponential",),
+    "tangent": (), "tangents": ("tangent",), "bounded_exponential": (),
+    "exponential": ("bounded_exponential",), "exponentials": ("bounded_exponential",),
 }  # fmt: skip
 """Functions of ``tanh_exp.c.in`` with those that they call; ``tangents`` and the like are of n
 numbers."""
