@@ -203,6 +203,8 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.export_c(controller("five_bar", **within), tmp_path / "limited", plant=True)
     hold = controller("five_bar", compensation="gravity", **within)
     hc.export_c(hold, tmp_path / "hold")
+    hc.export_c(mech, tmp_path / "loaded", payload="tip", gravity=True)
+    hc.export_c(mech, tmp_path / "parts", functions=["inertia"])
     reach = hc.FrameTask("tip_right", "x z")
     task = hc.TaskSpaceControl(mech, reach, 400.0, 40.0)
     hc.export_c(replace(task, **within), tmp_path / "task")

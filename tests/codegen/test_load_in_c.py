@@ -47,6 +47,9 @@ def joints_bounded():
 LAWS = {
     "inverse": lambda mech: mech,
     "torque": lambda mech: hc.ComputedTorque(mech, kp=400.0, kd=40.0),
+    "friction": lambda mech: hc.ComputedTorque(
+        mech.with_forces([hc.JointFriction(0.3, 0.5)]), kp=400.0, kd=40.0
+    ),
     "gravity": lambda mech: hc.ComputedTorque(mech, kp=40.0, kd=4.0, compensation="gravity"),
     "nearest": lambda mech: hc.ComputedTorque(mech, kp=400.0, kd=40.0, limits=joints_bounded()),
     "scale": lambda mech: hc.ComputedTorque(
