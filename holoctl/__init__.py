@@ -157,7 +157,7 @@ _HOMES = {
     "estimation.rate_filter": ["RateFilter"],
     "closing.repaired_geometry": ["repaired_geometry"],
     "codegen.compiled.compile": ["compile"],
-    "codegen.casadi_functions": ["casadi_functions"],
+    "codegen.functions_for_optimisation": ["casadi_functions"],
     "codegen.exported.export": ["export_c"],
     "codegen.exported.ros2": ["export_ros2"],
     "constraints.closure": ["Closure"],

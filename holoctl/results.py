@@ -8,9 +8,9 @@ from holoctl.app.view.view import View
 from holoctl.base.errors import SweepError
 from holoctl.closing.closed_state import ClosedMotion, ClosedState
 from holoctl.closing.repaired_geometry import RepairedGeometry
-from holoctl.codegen.casadi_functions import CasadiFunctions
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
+from holoctl.codegen.functions_for_optimisation import CasadiFunctions
 from holoctl.constraints.joint_coordinates import JointMotion
 from holoctl.control.contact_certificate import ContactCertificate
 from holoctl.control.contact_inverse_dynamics import ContactInverseDynamics
