@@ -30,7 +30,8 @@ _ENUM = re.compile(r"^(?:typedef )?enum \{(.*?)\}(?: (\w+))?;", re.DOTALL | re.M
 
 def finished(text: str, prefix: str) -> str:
     """A source of C as it is written, of a library whose public names begin with `prefix`."""
-    return prefixed(braced(text), prefix.removeprefix("holoctl_"))
+    own = prefix.removeprefix("holoctl_")
+    return prefixed(braced(text), f"c_{own}" if own[0].isdigit() else own)
 
 
 def braced(text: str) -> str:
@@ -97,6 +98,8 @@ class _Braces:
                 self._next()
                 self._within(")")
             self._body(token, indent)
+            if token == "do":
+                self._within(";")
         else:
             self._within(":" if token in ("case", "default") else ";")
 
@@ -105,8 +108,6 @@ class _Braces:
         first = self._next()
         if first == "{" or (token == "else" and first == "if"):
             self._statement()
-        elif token == "while" and first == ";":  # the end of do
-            self._take()
         else:
             taken = self.out[len(self.out) - (self.i - at) :]
             del self.out[len(self.out) - (self.i - at) :]

@@ -38,7 +38,8 @@ def state_values(E: Expressions, law: ClosedStateLaw, P: str) -> dict[str, objec
         "memory": -(-memory_type(E, law).itemsize // 8),
         "unit_parts": E.tree.unit_parts, "reverse": law.reverse is not None,
         "scales": arrays(
-            per_scale=1.0 / E.mech.column_scale, unit=sensors.unit, per_unit=1.0 / sensors.unit
+            per_scale=1.0 / E.mech.column_scale, sensor_unit=sensors.unit,
+            per_unit=1.0 / sensors.unit,
         ),
         "border_arrays": arrays(
             first_A=law.first.A.ravel(), first_N=law.first.N.ravel()[law.held],

@@ -67,7 +67,7 @@ def limits_c(law: LimitsLaw, precision: Precision = DOUBLE) -> str:
         "effort_sizes": arrays(effort_size=effort_sizes(bound)),
         "joint_limits": arrays(
             position_limit=bound.position, velocity_limit=bound.velocity,
-            acceleration_limit=bound.acceleration, brake=law.braking, length=bound.units,
+            acceleration_limit=bound.acceleration, braking=law.braking, length=bound.units,
         ),
     })  # fmt: skip
 

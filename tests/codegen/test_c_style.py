@@ -23,6 +23,8 @@ static int found(const double *x, int n) {
   if (n) {
     double y[2] = {0.0, 1.0};
     while (y[0] < 1.0) y[0] += y[1];
+    if (y[0] > 2.0) do n--; while (n > 0);
+    else n = 1;
   } else n = 2;
   return -1;
 }
@@ -47,6 +49,13 @@ static int found(const double *x, int n) {
     double y[2] = {0.0, 1.0};
     while (y[0] < 1.0) {
       y[0] += y[1];
+    }
+    if (y[0] > 2.0) {
+      do {
+        n--;
+      } while (n > 0);
+    } else {
+      n = 1;
     }
   } else {
     n = 2;
@@ -147,3 +156,4 @@ def test_the_finished_text_is_both():
     made = finished(SHORT, "holoctl_leg")
     assert made == prefixed(braced(SHORT), "leg")
     assert "static int leg_found(" in made
+    assert "static int c_5bar_found(" in finished(SHORT, "holoctl_5bar")

@@ -220,6 +220,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     for rate_noise in (0.0, 1e-4):
         load = hc.PayloadEstimator(mech, "tip", 100.0, 0.1, rate_noise=rate_noise)
         hc.export_c(load, tmp_path / f"payload {rate_noise}")
+    hc.export_c(mech, tmp_path / "parts", functions=["inertia"])
     hc.export_c(leg.table(1e-3, [-0.9], [-0.7]), tmp_path / "table")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 import numpy as np
+import pinocchio as pin
 import pytest
-from exported import STRICT, compilers, last_line, robot, self_test
+import zoo
+from exported import STRICT, compilers, last_line, library, robot, self_test
 from support import few, mechanism
 
 import holoctl as hc
@@ -42,6 +45,65 @@ def test_parts_pass_their_self_tests_in_both_precisions(name, tmp_path):
             numbers = re.findall(rf"{result}\[20\]\[\d+\] = \{{(.*?)\}};", known, re.DOTALL)[0]
             found = np.array([float(x) for x in re.findall(r"[-\d.]+(?:e[-+]\d+)?", numbers)])
             assert np.abs(found).max() > 0.01
+
+
+def base_with_a_ball(tmp_path, precision):
+    """The placement of the tip of a free body with an arm on a ball joint, as C has it."""
+    model = pin.Model()
+    base = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base")
+    arm = model.addJoint(base, pin.JointModelSpherical(), zoo.at(0.3), "arm")
+    slide = model.addJoint(arm, pin.JointModelPZ(), pin.SE3.Identity(), "slide")
+    for joint in (base, arm, slide):
+        model.addJointFrame(joint)
+        model.appendBodyToJoint(joint, pin.Inertia.FromBox(2.0, 0.3, 0.2, 0.1), pin.SE3.Identity())
+    model.addFrame(pin.Frame("tip", slide, 0, zoo.at(0.1, 0.4, 0.2), pin.FrameType.OP_FRAME))
+    mech, dtype = hc.Mechanism(model, [], ["slide"]), {"double": float, "single": np.float32}
+    paths = hc.export_c(
+        mech, tmp_path, name="b", functions=["kinematics"], frames=["tip", "base"],
+        precision=precision,
+    )  # fmt: skip
+    shared = ctypes.CDLL(str(library(paths, tmp_path)))
+
+    def placed(q):
+        made = [np.ones(n, dtype=dtype[precision]) for n in (6, 18, 12 * mech.nv)]
+        arrays = [np.ascontiguousarray(q, dtype=dtype[precision]), *made]
+        found = shared.holoctl_b_kinematics(*(x.ctypes.data_as(ctypes.c_void_p) for x in arrays))
+        return found, made[0]
+
+    return model, paths, placed
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_quaternions_are_normalised_or_refused_and_every_input_is_looked_at(precision, tmp_path):
+    model, paths, placed = base_with_a_ball(tmp_path, precision)
+    program, said = self_test(tmp_path, paths, compilers()[0], *STRICT[1:], "-O1")
+    assert program is not None, said
+    assert last_line(program) == (0, "all is well")
+    q, data = pin.randomConfiguration(model, -np.ones(12), np.ones(12)), model.createData()
+    off_by = 1e-12 if precision == "double" else 5e-6
+    pin.framesForwardKinematics(model, data, q)
+    tip = data.oMf[model.getFrameId("tip")].translation
+    assert np.abs(tip).max() > 0.1
+    for off, good in ((0.0, 1), (4e-7, 1), (1e-5, 0), (4e-4, 0)):
+        found, p = placed(np.concatenate([q[:7], (1.0 + off) * q[7:11], q[11:]]))
+        assert found == good
+        np.testing.assert_allclose(p[:3], tip if good else 0.0, atol=off_by)
+    q[-1] = np.nan
+    assert placed(q)[0] == 0
+
+
+def test_a_part_without_a_state_refuses_what_is_not_finite(tmp_path):
+    model = pin.Model()
+    slide = model.addJoint(0, pin.JointModelPZ(), pin.SE3.Identity(), "slide")
+    model.addJointFrame(slide)
+    model.appendBodyToJoint(slide, pin.Inertia.FromBox(2.0, 0.3, 0.2, 0.1), pin.SE3.Identity())
+    mech = hc.Mechanism(model, [], ["slide"])
+    for parts in (["inertia"], ["bias", "constraints"]):  # none of them depends on q
+        folder = tmp_path / parts[0]
+        paths = hc.export_c(mech, folder, functions=parts)
+        program, said = self_test(folder, paths, compilers()[0], *STRICT[1:], "-O1")
+        assert program is not None, said
+        assert last_line(program) == (0, "all is well")
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from holoctl.base.checks import Array, listing, one_of
 from holoctl.base.errors import AssemblyError, InputError, SingularityError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.batched_functions import batched_source
-from holoctl.codegen.c_text import arrays, comment, number
+from holoctl.codegen.c_text import arrays, comment, normalised, number
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.exported.transmission import hashed_files
@@ -75,7 +75,8 @@ def functions_files(
         "laws": batched_source(
             [x.function for x in made], "HOLOCTL_DIVIDES static", precision=E.precision
         ),
-        "defined": "\n".join(_defined(x, prefix) for x in made),
+        "defined": "\n".join(_defined(x, prefix, bool(E.tree.unit_parts)) for x in made),
+        "unit_parts": E.tree.unit_parts, "normalise_unit": normalised("unit", E.tree.unit_parts),
         **_test(E, made, placements, prefix),
         "left_out": False, "left_out_items": "", "ticks": STATES,
     }  # fmt: skip
@@ -154,15 +155,21 @@ def _declared(part: _Part, prefix: str) -> str:
     return f"/* {part.text}\n *\n *   {listed} -> {given} */\n{_head(part, prefix)};\n"
 
 
-def _defined(part: _Part, prefix: str) -> str:
+def _defined(part: _Part, prefix: str, normalise: bool) -> str:
     ins, outs = _sizes(part)
-    arguments = ", ".join(["&t" if x == "t" else x for x, _ in ins] + [x for x, _ in outs])
+    q = "unit" if normalise else "q"
+    places = {"q": q, "t": "&t"}
+    arguments = ", ".join([*(places.get(x, x) for x, _ in ins), *(x for x, _ in outs)])
+    checks = [f"all_finite({'&t' if x == 't' else x}, {n})" for x, n in ins]
+    checks += ["normalise_all(q, unit)"] * normalise
     good = " && ".join(f"all_finite({x}, {n})" for x, n in outs)
     zeros = "\n".join(f"  for (int i = 0; i < {n}; i++) {x}[i] = 0.0;" for x, n in outs)
+    unit = f"  double unit[{ins[0][1]}];\n" if normalise else ""
     return (
-        f"{_head(part, prefix)} {{\n  double guard;\n"
-        f"  {part.name}({arguments}, &guard);\n"
-        f"  if (guard < 1.0 && {good}) return 1;\n{zeros}\n  return 0;\n}}\n"
+        f"{_head(part, prefix)} {{\n  double guard;\n{unit}"
+        f"  if ({' && '.join(checks)}) {{\n"
+        f"    {part.name}({arguments}, &guard);\n"
+        f"    if (guard < 1.0 && {good}) return 1;\n  }}\n{zeros}\n  return 0;\n}}\n"
     )
 
 
@@ -177,9 +184,11 @@ def _test(
             results = _expected(E, data, part.name, q, v, u, frames)
             for (name, _), x in zip(_sizes(part)[1], results, strict=True):
                 found.setdefault(f"{part.name}_{name}", []).append(np.asarray(x).ravel())
+    used = {x for part in parts for x, _ in _sizes(part)[0]}
     known = {
-        f"known_{x}": np.array(y) for x, y in zip("qvu", zip(*states, strict=True), strict=True)
-    }
+        f"known_{x}": np.array(y)
+        for x, y in zip("qvu", zip(*states, strict=True), strict=True) if x in used
+    }  # fmt: skip
     checks = list[str]()
     for part in parts:
         ins, outs = _sizes(part)

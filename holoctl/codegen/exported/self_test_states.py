@@ -154,6 +154,8 @@ def golden_states(E: Expressions, laws: Laws, weights: Array | None, limits: Sta
                 parameters=_values(cases),
             )
     cause = "the reference configuration may be close to a singular one"
+    if E.precision is not DOUBLE:
+        cause += ", or inertias differ by too much for single precision"
     if E.partition.tolerance > 0.0:
         cause = (
             f"the geometry is rounded by {E.partition.off:.0e}, and the rows that are left hardly "

@@ -33,7 +33,7 @@ def table_files(table: TransmissionTable, prefix: str) -> dict[str, str]:
         "last": ("first", "second", "third")[p - 1], "sizes": ", ".join(sizes),
         "EDGE": number(EDGE), "size": " x ".join(str(n) for n in table.coefficients.shape),
         "numbers": arrays(
-            middle=0.5 * (table.upper + table.lower), scale=2.0 / (table.upper - table.lower),
+            middle=0.5 * (table.upper + table.lower), scales=2.0 / (table.upper - table.lower),
             place=3 ** np.arange(p)[::-1], coefficients=c.reshape(-1),
         ), "known": known, "tolerances": arrays(tolerances=tolerances),
         "joint_table": _joint_table(table), "motor_table": _motor_table(table),
