@@ -214,13 +214,11 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     both = list(mech.coordinate_names)
     hc.export_c(mechanism("floating_leg"), tmp_path / "alone", measured="all")
     hc.export_c(mech, tmp_path / "weighed", measured=both)
-    hc.export_c(mech, tmp_path / "parts", functions=["inertia"])
     leg = hc.Transmission(robot("leg"), ["knee"])
     hc.export_ros2(leg, tmp_path / "knee")
     for rate_noise in (0.0, 1e-4):
         load = hc.PayloadEstimator(mech, "tip", 100.0, 0.1, rate_noise=rate_noise)
         hc.export_c(load, tmp_path / f"payload {rate_noise}")
-    hc.export_c(mech, tmp_path / "parts", functions=["inertia"])
     hc.export_c(leg.table(1e-3, [-0.9], [-0.7]), tmp_path / "table")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
