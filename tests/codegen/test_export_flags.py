@@ -302,7 +302,7 @@ def test_more_warnings_and_divisions_by_zero(tmp_path):
         run(compiler, "-std=c99", "-O1", sanitizers, "-fno-sanitize-recover=all", *sources[:2],
             tmp_path / "main.c", f"-I{tmp_path}", "-o", tmp_path / "main", "-lm")  # fmt: skip
         assert run(tmp_path / "main") == "4 0"
-        assert "HOLOCTL_DIVIDES static void law" in sources[0].read_text()
+        assert "SINGULAR_DIVIDES static void singular_law" in sources[0].read_text()
 
 
 SINGULAR = """
