@@ -48,7 +48,7 @@ from holoctl.app.simulate_command import add_simulate
 from holoctl.app.transmission_command import add_transmission
 from holoctl.app.units import motor_units, unbalanced_words
 from holoctl.app.view_command import add_view
-from holoctl.base.checks import Vector, positive
+from holoctl.base.checks import Vector, listing, positive
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.base.tolerances import CLOSURE_LIMIT, HOLD_LIMIT, VELOCITY_LIMIT
 from holoctl.closing.assembly import assemble
@@ -311,6 +311,9 @@ def _torque(given: argparse.Namespace) -> int:
 def _export_functions(given: argparse.Namespace, mech: Mechanism) -> int:
     from holoctl.codegen.exported.export import export_c
 
+    of_a_law = "kp", "kd", "compensation", "friction_at", "policy", "dt", "measured", "plant"
+    if names := [f"--{x.replace('_', '-')}" for x in of_a_law if getattr(given, x)]:
+        raise InputError(f"--functions writes no law, so {listing(names)} must be left out")
     paths = export_c(
         mech, given.out, name=given.name, precision="single" if given.single else "double",
         functions=names_of(given.functions), frames=names_of(given.frames) or (),
