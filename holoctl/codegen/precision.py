@@ -92,12 +92,17 @@ class Precision:
     tolerances: dict[str, float] = field(default_factory=dict)
 
     @property
+    def size(self) -> int:
+        """Bytes of a number."""
+        return 8 if self is DOUBLE else 4
+
+    @property
     def values(self) -> dict[str, object]:
         """What templates are filled with."""
         single = self is not DOUBLE
         return {
             "name": self.name, "single": single, "word": "float" if single else "double",
-            "bytes": 4 if single else 8, "bits": 32 if single else 64,
+            "bytes": self.size, "bits": 8 * self.size,
             "digits": 24 if single else 53, "exponents": 128 if single else 1024,
             "huge": "1e30" if single else "1e300", "below_one": repr(1.0 - 0.5 * self.eps),
             "rounding": "12582912.0" if single else "6755399441055744.0",

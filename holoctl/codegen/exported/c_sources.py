@@ -102,9 +102,9 @@ class Library:
 def library_files(lib: Library) -> dict[str, str]:
     """Name to text of every file."""
     P, values, precision = lib.prefix, library_values(lib), lib.E.precision
-    made, size = precision.text, int(precision is DOUBLE) * 4 + 4
+    made = precision.text
     source = made(filled("source.c", values))
-    values["stack"], files = stack_bytes(source, size), {f"{P}.c": finished(source, P)}
+    values["stack"], files = stack_bytes(source, precision.size), {f"{P}.c": finished(source, P)}
     if lib.plant:
         exact = values | DOUBLE.values  # for a computer, in double precision
         plant = filled("plant.c", exact)

@@ -242,13 +242,9 @@ def export_c(
                 f"functions={parts} and a {type(what).__name__}"
             )
         given = {
-            "weights": weights,
-            "measured": measured,
-            "limits": limits,
-            "plant": plant or None,
-            "payload": payload,
-            "gravity": gravity or None,
-        }
+            "weights": weights, "measured": measured, "limits": limits, "plant": plant or None,
+            "payload": payload, "gravity": gravity or None,
+        }  # fmt: skip
         if names := [x for x, value in given.items() if value is not None]:
             raise InputError(f"functions are exported without {listing(names)}: leave it out")
         E = symbolic(what, partition, PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))])

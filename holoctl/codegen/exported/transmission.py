@@ -111,7 +111,7 @@ def hashed_files(
     }  # fmt: skip
     made = precision.text
     source = made(filled(f"{kind}.c", values))
-    values["stack"] = stack_bytes(source, 8 if precision is DOUBLE else 4)
+    values["stack"] = stack_bytes(source, precision.size)
     first = made(filled(f"{kind}.h", values | {"hash": "", "content": ""}))
     found = hashlib.sha256((first + source).encode()).hexdigest()
     values |= {"hash": found[:32], "content": f"0x{found[:8]}"}
