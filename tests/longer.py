@@ -18,6 +18,7 @@ LONGER = {
         "test_retime_refuses[motor_2,motor_1,motor_3\\n0.2,0.2,0.2\\n0.1,0.0,0.3\\n0.0,0.3,0.1\\n-arguments7-AssemblyError]",
     ),
     "app/test_identify_command.py": (
+        "test_a_log_gives_a_robot_a_report_and_files",
         "test_a_log_is_told_what_is_wrong_before_a_fit_fails",
         "test_names_of_columns_currents_and_tables",
     ),
@@ -112,6 +113,7 @@ LONGER = {
         "test_jumps_in_c_end_on_their_branch_or_are_refused[five_bar]",
     ),
     "codegen/test_clusters.py": (
+        "test_the_way_of_fewer_operations_is_taken",
         "test_compiled_by_clusters[c]",
         "test_operations_grow_as_the_mechanism_does",
         "test_random_trees_of_clusters",
@@ -247,6 +249,8 @@ LONGER = {
         "test_the_law_is_that_of_the_controller_all_over_the_zoo[three_motors]",
     ),
     "codegen/test_task_export.py": (
+        "test_within_limits_it_builds_strictly_and_its_self_test_is_limited"
+        "[('ankle', 'joints', True, 0)-scale]",
         "test_a_law_within_limits_is_that_of_the_controller[('ankle', 'joints', True, 0)-scale]",
         "test_it_builds_without_a_warning_and_its_self_test_passes[('five_bar', 'other axes')]",
         "test_singular_tasks_are_told_as_such[whole]",
@@ -335,6 +339,8 @@ LONGER = {
         "test_redundant_rows_may_become_dependent_on_the_way[type 2]",
     ),
     "design/test_crossing.py": (
+        "test_motors_alone_are_refused_or_blind",
+        "test_the_wrong_side_is_an_error",
         "test_it_crosses_with_errors_of_model_sensors_and_start[five_bar-measured1]",
         "test_feed_forward_of_an_ordinary_motion_is_that_of_mean_accelerations",
         "test_friction_is_in_the_plan_or_named",
@@ -639,6 +645,8 @@ LONGER = {
         "test_anything_at_all_gives_a_proper_result_or_an_error_of_the_family[50-corrected]",
     ),
     "test_docs.py": (
+        "test_a_program_prints_what_the_page_says[simulation-1]",
+        "test_a_program_prints_what_the_page_says[sweeps-0]",
         "test_a_program_prints_what_the_page_says[identification-2]",
         "test_a_program_prints_what_the_page_says[task-space-0]",
         "test_a_program_prints_what_the_page_says[identification-0]",
@@ -648,6 +656,7 @@ LONGER = {
         "test_examples_run_and_print_what_stands_below_them[results.Excitation]",
     ),
     "test_examples.py": (
+        "test_example_runs[parallel_ankle]",
         "test_example_runs[ask_the_doctor]",
         "test_example_runs[balance_a_five_bar]",
         "test_example_runs[compile_a_controller]",
