@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from holoctl.codegen.compiled.compile import compile
     from holoctl.codegen.exported.export import export_c
     from holoctl.codegen.exported.ros2 import export_ros2
+    from holoctl.codegen.functions_for_optimisation import casadi_functions
     from holoctl.constraints.closure import Closure
     from holoctl.constraints.contact import Contact
     from holoctl.constraints.coupling import Coupling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import math
@@ -35,6 +36,15 @@ def test_what_comes_after_the_target_is_given_by_name(law):
     assert kinds[positional:] == [inspect.Parameter.KEYWORD_ONLY] * (len(kinds) - positional)
     with pytest.raises(TypeError, match="positional"):
         law(*[None] * (positional + 1))
+
+
+def test_type_checkers_and_documentation_see_every_public_name():
+    """They read the imports that are there for them alone."""
+    tree = ast.parse(inspect.getsource(hc))
+    (block,) = (x for x in tree.body if isinstance(x, ast.If) and "TYPE_CHECKING" in ast.dump(x))
+    seen = {name.asname or name.name for x in ast.walk(block) if isinstance(x, ast.ImportFrom)
+            for name in x.names}  # fmt: skip
+    assert {x for x in dir(hc) if not x.startswith("_")} <= seen | {"annotations"}
 
 
 PLANS_AND_SHOWS = {"connect", "motor_map", "inverse_kinematics", "retime", "excitation", "plot_run"}
