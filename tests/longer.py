@@ -1,6 +1,10 @@
 """Tests that take long and have quicker ones beside them: they are marked slow."""
 
 LONGER = {
+    "identification/test_excitation.py": ("test_a_motion_is_the_same_each_time",),
+    "identification/test_parameters.py": ("test_tied_bodies_share_their_parameters",),
+    "app/test_view_public.py": ("test_joints_that_are_set_stay_where_they_are_set",),
+    "control/test_contact_control.py": ("test_a_joint_stops_at_its_limit_while_the_robot_squats",),
     "app/test_cli.py": (
         "test_a_reader_that_stops_early_is_no_crash",
         "test_doctor_prints_the_report[delta]",
@@ -120,6 +124,8 @@ LONGER = {
         "test_every_piece_on_every_other",
     ),
     "codegen/test_compiled.py": (
+        "test_inverse_dynamics_is_that_of_the_python_path[standing_leg-closed]",
+        "test_inverse_dynamics_is_that_of_the_python_path[general_motors-closed]",
         "test_inverse_dynamics_is_that_of_the_python_path[screw_chain-closed]",
         "test_inverse_dynamics_is_that_of_the_python_path[screw_chain-open]",
         "test_inverse_dynamics_is_that_of_the_python_path[timed_arm_expressed-closed]",
@@ -131,6 +137,7 @@ LONGER = {
         "test_the_controller_is_that_of_python[three_motors-full]",
     ),
     "codegen/test_compiled_tracking.py": (
+        "test_where_coordinates_wear_the_controller_in_python_goes_on[30.0]",
         "test_a_loop_of_a_thread_goes_on_in_python",
         "test_a_run_from_the_motors_is_that_of_the_controller_in_python[integral, nearest]",
         (
@@ -148,6 +155,7 @@ LONGER = {
         "test_tangents_are_good_to_two_units[-O3 -fno-math-errno -fno-trapping-math -march=native -ffp-contract=fast-many]",  # noqa: E501
     ),
     "codegen/test_export.py": (
+        "test_the_plant_moves_as_python_says",
         "test_motors_without_positions_leave_the_inverse_dynamics",
         "test_random_states_agree_with_python[geared_slider]",
         "test_strict_build_and_self_test[0-four_bar]",
@@ -207,6 +215,8 @@ LONGER = {
         "test_losses_of_a_file_that_has_none",
     ),
     "codegen/test_limited_code.py": (
+        "test_what_leads_near_a_limit_of_velocity_is_looked_at_too[scale]",
+        "test_commands_that_lose_too_many_digits_are_overflow[scale]",
         "test_a_held_torque_is_within_limits_at_the_present_rates",
         "test_a_pickle_keeps_its_limits",
         "test_behind_what_is_held_comes_what_is_nearest_to_zero",
@@ -225,6 +235,7 @@ LONGER = {
     ),
     "codegen/test_long_motion.py": ("test_exported_code_refuses_where_its_rows_are_worn",),
     "codegen/test_nearest_in_c.py": (
+        "test_conditions_of_the_best_point[500-unlikely]",
         "test_conditions_of_the_best_point[500-degenerate]",
         "test_conditions_of_the_best_point[500-feasible]",
         "test_conditions_of_the_best_point[500-redundant]",
@@ -242,6 +253,7 @@ LONGER = {
         "test_compilers_agree[four_bar-gcc]",
     ),
     "codegen/test_task_code.py": (
+        "test_a_compiled_law_of_a_task_keeps_limits_as_in_python[nearest-joints-True-ankle]",
         "test_compiled_torque_is_that_of_the_controller[other axes]",
         "test_damping_in_the_code_is_that_of_the_general_path",
         "test_near_singular_tasks_have_the_same_answer_or_the_same_refusal[whole]",
@@ -249,6 +261,8 @@ LONGER = {
         "test_the_law_is_that_of_the_controller_all_over_the_zoo[three_motors]",
     ),
     "codegen/test_task_export.py": (
+        "test_a_law_of_one_motor_within_limits_builds_without_a_warning[-O2]",
+        "test_what_is_held_is_within_limits_too",
         "test_within_limits_it_builds_strictly_and_its_self_test_is_limited"
         "[('ankle', 'joints', True, 0)-scale]",
         "test_a_law_within_limits_is_that_of_the_controller[('ankle', 'joints', True, 0)-scale]",
@@ -259,16 +273,23 @@ LONGER = {
         "test_torques_are_those_of_the_controller[('five_bar', 'other axes')]",
     ),
     "codegen/test_virtual_machine.py": (
+        "test_a_simulation_by_it_is_that_of_c",
         "test_all_functions_are_those_of_c[third_bar-closed]",
         "test_a_batch_with_certificates_is_that_of_c",
     ),
-    "constraints/test_custom.py": ("test_rows_by_an_expression_are_those_of_the_callbacks",),
+    "constraints/test_custom.py": (
+        "test_a_constraint_in_time_drives_the_mechanism",
+        "test_rows_by_an_expression_are_those_of_the_callbacks",
+    ),
     "constraints/test_gamma_q.py": ("test_a_chart_from_a_table_is_taken[pchip]",),
     "constraints/test_user_classes.py": (
         "test_it_is_exact_in_exported_c[drum]",
         "test_it_is_exact_on_every_path[drum]",
     ),
-    "control/test_integral.py": ("test_it_does_not_wind_up",),
+    "control/test_integral.py": (
+        "test_no_error_is_left[full]",
+        "test_it_does_not_wind_up",
+    ),
     "control/test_inverse_kinematics.py": (
         "test_poses_of_closed_states_are_reached_with_their_motion[floating_leg]",
         "test_poses_of_closed_states_are_reached_with_their_motion[standing_leg]",
@@ -339,6 +360,7 @@ LONGER = {
         "test_redundant_rows_may_become_dependent_on_the_way[type 2]",
     ),
     "design/test_crossing.py": (
+        "test_a_control_is_of_the_model_and_the_crossings_of_the_plan",
         "test_motors_alone_are_refused_or_blind",
         "test_the_wrong_side_is_an_error",
         "test_it_crosses_with_errors_of_model_sensors_and_start[five_bar-measured1]",
@@ -350,6 +372,7 @@ LONGER = {
         "test_the_wrong_side_is_an_error_at_the_end_and_in_every_run",
     ),
     "design/test_linearize.py": (
+        "test_sympy_linearises_a_four_bar_alike[2.0]",
         "test_linear_models_are_derivatives_of_the_reduced_dynamics[floating_leg]",
     ),
     "design/test_motor_map.py": (
@@ -366,7 +389,10 @@ LONGER = {
         "test_few_points_are_looked_at_in_many_places[five_bar-1]",
         "test_whole_turns_count_however_few_nodes_there_are[50-628.3185307179587]",
     ),
-    "design/test_sweep.py": ("test_values_come_in_order_and_are_those_of_this_process",),
+    "design/test_sweep.py": (
+        "test_errors_and_values_of_every_kind_come_back",
+        "test_values_come_in_order_and_are_those_of_this_process",
+    ),
     "design/test_type_2.py": (
         "test_rows_that_repeat_others_and_joints_without_end_change_nothing[rows]",
         "test_retiming_poses_through_it_plans_the_crossing[57]",
@@ -589,6 +615,7 @@ LONGER = {
         "test_what_acts_is_what_was_clipped[False]",
     ),
     "simulation/test_published_problems.py": (
+        "test_the_spatial_slider_crank",
         "test_a_problem_starts_where_its_reference_does[A04, Bricard, cut at h2]",
         "test_a_problem_starts_where_its_reference_does[rigid spatial slider-crank]",
         "test_a_problem_starts_where_its_reference_does[slider-crank with equal bars]",
@@ -619,6 +646,7 @@ LONGER = {
         "test_rounded_geometry_over_full_turns_keeps_its_energy[wohlhart]",
     ),
     "simulation/test_scoreboard.py": (
+        "test_a_history_in_slow_motion_has_lost_energy",
         "test_two_histories_differ_from_an_instant_on",
         "test_a_history_is_nearest_to_its_reading",
         "test_all_methods_give_the_published_numbers[RBDL, spatial3]",
@@ -656,6 +684,7 @@ LONGER = {
         "test_examples_run_and_print_what_stands_below_them[results.Excitation]",
     ),
     "test_examples.py": (
+        "test_example_runs_as_a_program[track_a_motion]",
         "test_example_runs[parallel_ankle]",
         "test_example_runs[ask_the_doctor]",
         "test_example_runs[balance_a_five_bar]",

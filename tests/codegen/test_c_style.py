@@ -72,8 +72,9 @@ def plain(code):
 
 def bodies(code):
     """What follows the condition of each branch and loop."""
-    for found in re.finditer(r"\b(?:if|for|while) \(", plain(code)):
-        rest, depth = plain(code)[found.end() :], 1
+    code = plain(code)
+    for found in re.finditer(r"\b(?:if|for|while) \(", code):
+        rest, depth = code[found.end() : found.end() + 400], 1
         for at, letter in enumerate(rest):
             depth += (letter == "(") - (letter == ")")
             if not depth:
