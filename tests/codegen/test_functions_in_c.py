@@ -134,6 +134,9 @@ def test_parts_that_are_not_there_are_named(tmp_path):
     ):
         with pytest.raises(hc.InputError, match=said):
             hc.export_c(mech, tmp_path, **given)
+    knee = hc.Transmission(robot("leg"), ["knee"])
+    with pytest.raises(hc.InputError, match="a Transmission is exported without 'functions'"):
+        hc.export_c(knee, tmp_path, functions=["inertia"])
     with pytest.raises(hc.InputError, match="parts of a Mechanism"):
         hc.export_c(hc.ComputedTorque(mech, 1.0, 1.0), tmp_path, functions=["inertia"])
     assert not any(tmp_path.iterdir())

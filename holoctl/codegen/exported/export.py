@@ -220,38 +220,21 @@ def export_c(
             "Transmission, a TransmissionTable or a PayloadEstimator; got a "
             f"{type(what).__name__}"
         )
+    of_a_law = {
+        "weights": weights, "measured": measured, "limits": limits, "plant": plant or None,
+        "payload": payload, "gravity": gravity or None,
+    }  # fmt: skip
+    parts, placed = None if functions is None else tuple(functions), tuple(frames)
     if isinstance(what, (Transmission, TransmissionTable, PayloadEstimator)):
-        given = {
-            "partition": partition, "weights": weights, "measured": measured, "limits": limits,
-            "plant": plant or None, "precision": None if precision == "double" else precision,
-            "payload": payload, "gravity": gravity or None,
-        }  # fmt: skip
-        if names := [x for x, value in given.items() if value is not None]:
-            raise InputError(
-                f"a {type(what).__name__} is exported without {listing(names)}: leave it out"
-            )
-        files, word = next(found for kind, found in ALONE.items() if isinstance(what, kind))
-        owner = what.name if isinstance(what, TransmissionTable) else what.mech.name
-        prefix = f"holoctl_{identifier(f'{owner} {word}'.strip() if name is None else name)}"
-        return write_files(file_path("folder", folder), files(what, prefix))
-    parts = None if functions is None else tuple(functions)
-    if parts is not None or tuple(frames):
-        if not isinstance(what, Mechanism) or not parts:
-            raise InputError(
-                "functions and frames are for the parts of a Mechanism; got "
-                f"functions={parts} and a {type(what).__name__}"
-            )
-        given = {
-            "weights": weights, "measured": measured, "limits": limits, "plant": plant or None,
-            "payload": payload, "gravity": gravity or None,
-        }  # fmt: skip
-        if names := [x for x, value in given.items() if value is not None]:
-            raise InputError(f"functions are exported without {listing(names)}: leave it out")
-        E = symbolic(what, partition, PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))])
-        prefix = f"holoctl_{identifier(f'{what.name} functions' if name is None else name)}"
-        return write_files(
-            file_path("folder", folder), functions_files(E, parts, tuple(frames), prefix)
-        )
+        other = None if precision == "double" else precision
+        _refuse_others(f"a {type(what).__name__} is", of_a_law | {
+            "partition": partition, "precision": other, "functions": parts,
+            "frames": placed or None,
+        })  # fmt: skip
+        return _without_law(what, folder, name)
+    if parts is not None or placed:
+        _refuse_others("functions are", of_a_law)
+        return _parts_of_model(what, parts, placed, folder, name, partition, precision)
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {
@@ -295,6 +278,35 @@ def export_c(
     for sentence in missing:
         log.warning("%s: not in the C: %s", mech.name, sentence)
     return paths
+
+
+def _refuse_others(what: str, given: dict[str, Any]) -> None:
+    """Raise `InputError` for options that do not belong to what is exported."""
+    if names := [x for x, value in given.items() if value is not None]:
+        raise InputError(f"{what} exported without {listing(names)}: leave it out")
+
+
+def _without_law(what: Any, folder: Any, name: str | None) -> tuple[Path, ...]:
+    """What has files of its own."""
+    files, word = next(found for kind, found in ALONE.items() if isinstance(what, kind))
+    owner = what.name if isinstance(what, TransmissionTable) else what.mech.name
+    prefix = f"holoctl_{identifier(f'{owner} {word}'.strip() if name is None else name)}"
+    return write_files(file_path("folder", folder), files(what, prefix))
+
+
+def _parts_of_model(
+    what: Any, parts: tuple[str, ...] | None, frames: tuple[str, ...], folder: Any,
+    name: str | None, partition: Partition | None, precision: str,
+) -> tuple[Path, ...]:  # fmt: skip
+    """Functions instead of a law."""
+    if not isinstance(what, Mechanism) or not parts:
+        raise InputError(
+            "functions and frames are for the parts of a Mechanism; got "
+            f"functions={parts} and a {type(what).__name__}"
+        )
+    E = symbolic(what, partition, PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))])
+    prefix = f"holoctl_{identifier(f'{what.name} functions' if name is None else name)}"
+    return write_files(file_path("folder", folder), functions_files(E, parts, frames, prefix))
 
 
 def _check_single(what: Any, task: TaskSubject | None) -> None:
