@@ -115,11 +115,11 @@ class _Braces:
             self.out.append(f" {{{f' {notes}' if notes else ''}\n{indent}  ")
             self._statement()
             self.out.append(f"\n{indent}}}")
-        rest = self.i
-        if token == "if" and self._next_is_else(rest):
+        if token == "if" and self._next_is_else():
             self._statement()
 
-    def _next_is_else(self, at: int) -> bool:
+    def _next_is_else(self) -> bool:
+        at = self.i
         while at < len(self.tokens) and _QUIET.match(self.tokens[at]):
             at += 1
         if at == len(self.tokens) or self.tokens[at] != "else":

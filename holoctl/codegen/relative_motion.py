@@ -16,6 +16,7 @@ from holoctl.tree.frames import Frame
 __all__ = [
     "Pair",
     "StepMotion",
+    "jacobian_at",
     "mirrored",
     "moved",
     "pair_between",
@@ -69,6 +70,17 @@ def placed(s: StepMotion, frame: Frame) -> tuple[SX, SX]:
     """Axes and origin of a frame on a step."""
     X = frame.placement
     return s.R @ constant(X.rotation), s.o + s.R @ constant(X.translation)
+
+
+def jacobian_at(s: StepMotion, p: SX, nv: int) -> SX:
+    """The Jacobian (6, nv) of a point of a step that is seen: its velocity above the angular
+    velocity, in the same axes."""
+    ca = casadi_module()
+    J = ca.SX.zeros(6, nv)
+    for k, w, u, o in s.columns:
+        J[:3, k] += u + ca.cross(w, p - o)
+        J[3:, k] += w
+    return J
 
 
 def _root(tree: TreeSteps, base: int, *chains: list[int]) -> int:

@@ -24,7 +24,7 @@ from holoctl.codegen.exported.transmission import hashed_files
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.matrices import dense, total
-from holoctl.codegen.relative_motion import placed, see
+from holoctl.codegen.relative_motion import jacobian_at, placed, see
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 from holoctl.dynamics.forward import forward_dynamics
 from holoctl.rows.evaluate import rows_at
@@ -126,14 +126,9 @@ def _parts(E: Expressions, frames: Sequence[Frame], names: Sequence[str]) -> Ite
 
 def _of_frame(E: Expressions, frame: Frame) -> tuple[SX, SX, SX]:
     """Origin (3, 1), axes (3, 3) and Jacobian (nv, 6) in the axes of the world."""
-    ca = casadi_module()
     s = see(E.tree, (0, 0), E.tree.of_joint[frame.joint], E.v, {})
     R, p = placed(s, frame)
-    J = ca.SX.zeros(6, E.mech.nv)
-    for k, w, u, o in s.columns:
-        J[:3, k] += u + ca.cross(w, p - o)
-        J[3:, k] += w
-    return p, R, J.T
+    return p, R, jacobian_at(s, p, E.mech.nv).T
 
 
 def _sizes(part: _Part) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:

@@ -15,7 +15,7 @@ from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.constraints_and_tree import free_constraints
 from holoctl.codegen.matrices import total
-from holoctl.codegen.relative_motion import placed, point_motion, see
+from holoctl.codegen.relative_motion import jacobian_at, placed, point_motion, see
 from holoctl.codegen.tree import constant
 from holoctl.codegen.tree_dynamics import mass_matrix
 from holoctl.tree.frames import Frame
@@ -39,10 +39,8 @@ def payload_functions(E: Expressions, frame: Frame, rates: bool) -> tuple[Any, A
     )  # fmt: skip
     s = see(E.tree, (0, 0), E.tree.of_joint[frame.joint], E.v, {})
     R, p = placed(s, frame)
-    J = ca.SX.zeros(6, E.mech.nv)
-    for k, w, u, o in s.columns:
-        J[:3, k] += R.T @ (u + ca.cross(w, p - o))
-        J[3:, k] += R.T @ w
+    in_world = jacobian_at(s, p, E.mech.nv)
+    J = ca.vertcat(R.T @ in_world[:3, :], R.T @ in_world[3:, :])
     linear = R.T @ (point_motion(s, p)[1] - constant(E.tree.gravity))
     carried = ca.Function(
         "carried", [E.q, E.v],
