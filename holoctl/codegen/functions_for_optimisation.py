@@ -192,7 +192,8 @@ def casadi_functions(
     turned = ca.substitute(turned, v, velocity)
 
     u, a = ca.SX.sym("u", mech.nu), ca.SX.sym("ydd", free.size)
-    caused = forward_function(E)(q, velocity, ca.SX(mech.B) @ u, 0.0)[0]
+    forward = forward_function(E)
+    caused = forward(q, velocity, ca.SX(mech.B) @ u, 0.0)[0]
     inner = {
         "rates": ([y, yd], [velocity], ["v"]),
         "dynamics": ([y, yd, u], [per_rate @ caused[free] + turned], ["ydd"]),
@@ -209,8 +210,8 @@ def casadi_functions(
         rows = task_rows(E, bound, value)
         known = ca.Function("task", [E.q, E.v, value], [column(rows.error), column(rows.rate)])
         inner[name] = [y, yd, value], list(known(q, velocity, value)), ["e", "rate"]
-    still, idle = ca.SX.zeros(mech.nv), ca.SX.zeros(mech.nv)
-    flags = [error, branch, forward_function(E)(q, still, idle, 0.0)[1]]
+    still = ca.SX.zeros(mech.nv)
+    flags = [error, branch, forward(q, still, still, 0.0)[1]]
     found = {"closed_state": _closed_state(closing, y, z, q, flags)}
     found |= {x: _composed(x, closing, z, *parts) for x, parts in inner.items()}
     length = translational(mech.model)[free]
