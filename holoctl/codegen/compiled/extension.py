@@ -6,6 +6,7 @@ and Python.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shlex
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,16 @@ from typing import Any
 import numpy as np
 
 from holoctl.base.errors import HoloctlError, InputError
-from holoctl.codegen.compiled.module_cache import cache_folder, keep, kept, loaded, private_folder
+from holoctl.codegen.compiled.module_cache import (
+    cache_folder,
+    keep,
+    kept,
+    loaded,
+    loaded_library,
+    private_folder,
+)
 
-__all__ = ["built", "cache_folder"]
+__all__ = ["built", "cache_folder", "library"]
 
 FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-w")
 
@@ -40,30 +48,49 @@ def built(source_of: Callable[[str], str], flags: Sequence[str] = ()) -> Any:
     HoloctlError
         If the compiler fails, with its message; if others could change what is in the cache.
     """
+    include = [f"-I{x}" for x in _headers()]
+    suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+    more = f"{sys.version}\n{np.__version__}"
+    return loaded(*_made(source_of, {}, (*flags, *include), suffix, more))
+
+
+def library(source: str, files: Mapping[str, str]) -> ctypes.CDLL:
+    """A shared library of a source that includes `files`: from the cache, or compiled now.
+
+    Raises
+    ------
+    InputError, HoloctlError
+        As `built`.
+    """
+    return loaded_library(*_made(lambda _: source, files, (), ".so", ""))
+
+
+def _made(
+    source_of: Callable[[str], str], files: Mapping[str, str], flags: Sequence[str], suffix: str,
+    more: str,
+) -> tuple[str, bytes, Path]:  # fmt: skip
+    """Name, bytes and folder of what the compiler makes; kept by all that it depends on."""
     compiler = _compiler()
-    include = _headers()
     all_flags = (*FLAGS, *_machine_flags(compiler), *flags)
-    body = source_of("holoctl_law")
+    texts = [source_of("holoctl_law"), *(f"{x}\n{y}" for x, y in sorted(files.items()))]
     key = "\n".join([
-        body, " ".join(all_flags), _identity(compiler, all_flags), sys.version, np.__version__,
-        sysconfig.get_platform(),
+        *texts, " ".join(all_flags), _identity(compiler, all_flags), more, sysconfig.get_platform(),
     ])  # fmt: skip
     module = f"holoctl_law_{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    suffix = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
     folder = private_folder(cache_folder())
     path = folder / f"{module}{suffix}"
     data = kept(path)
     if data is None:
         source = source_of(module)
         try:
-            data = _compile(compiler, [*all_flags, *(f"-I{x}" for x in include)], source, folder)
+            data = _compile(compiler, list(all_flags), source, files, folder)
             keep(path, data)
         except OSError as error:
             raise HoloctlError(
                 f"the compiled law cannot be kept in {folder}: {error}; name another folder in "
                 "the environment variable HOLOCTL_CACHE"
             ) from error
-    return loaded(module, data, folder)
+    return module, data, folder
 
 
 def _compiler() -> tuple[str, ...]:
@@ -112,10 +139,14 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(list(command), capture_output=True, text=True, check=False)
 
 
-def _compile(compiler: tuple[str, ...], flags: list[str], source: str, folder: Path) -> bytes:
-    """The extension module of a source, made in a new folder of this user's alone in `folder`."""
+def _compile(
+    compiler: tuple[str, ...], flags: list[str], source: str, files: Mapping[str, str], folder: Path
+) -> bytes:
+    """The shared object of a source, made in a new folder of this user's alone in `folder`."""
     with tempfile.TemporaryDirectory(dir=folder) as private:
         c, made = Path(private) / "law.c", Path(private) / "law.so"
+        for name, text in files.items():
+            (Path(private) / name).write_text(text, encoding="utf-8")
         c.write_text(source, encoding="utf-8")
         shared = ["-bundle", "-undefined", "dynamic_lookup"]
         shared = shared if sys.platform == "darwin" else ["-shared"]

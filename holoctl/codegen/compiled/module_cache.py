@@ -8,6 +8,7 @@ and hashed: a private copy of them, independent of later changes of the file.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -15,13 +16,16 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from holoctl.base.errors import HoloctlError
 
-__all__ = ["cache_folder", "keep", "kept", "loaded", "private_folder"]
+__all__ = ["cache_folder", "keep", "kept", "loaded", "loaded_library", "private_folder"]
+
+_Found = TypeVar("_Found")
 
 LARGEST = 2**28
 """Bytes of a module; no law is nearly as large."""
@@ -131,21 +135,42 @@ def loaded(module: str, data: bytes, folder: Path) -> Any:
     HoloctlError
         If it cannot be loaded.
     """
-    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
+
+    def load(path: Path) -> Any:
+        loader = importlib.machinery.ExtensionFileLoader(module, str(path))
+        spec = importlib.util.spec_from_file_location(module, path, loader=loader)
+        if spec is None:
+            raise ImportError(f"{path} is no extension module")
+        found = importlib.util.module_from_spec(spec)
+        loader.exec_module(found)
+        return found
+
+    return _loaded(module, data, folder, importlib.machinery.EXTENSION_SUFFIXES[0], load)
+
+
+@cache
+def loaded_library(name: str, data: bytes, folder: Path) -> ctypes.CDLL:
+    """The shared library of these bytes, likewise.
+
+    Raises
+    ------
+    HoloctlError
+        If it cannot be loaded.
+    """
+    return _loaded(name, data, folder, ".so", lambda path: ctypes.CDLL(str(path)))
+
+
+def _loaded(
+    name: str, data: bytes, folder: Path, suffix: str, load: Callable[[Path], _Found]
+) -> _Found:
     try:
         with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as private:
-            path = Path(private) / f"{module}{suffix}"
+            path = Path(private) / f"{name}{suffix}"
             path.write_bytes(data)
             path.chmod(0o500)
-            loader = importlib.machinery.ExtensionFileLoader(module, str(path))
-            spec = importlib.util.spec_from_file_location(module, path, loader=loader)
-            if spec is None:
-                raise ImportError(f"{path} is no extension module")
-            found = importlib.util.module_from_spec(spec)
-            loader.exec_module(found)
+            return load(path)
     except (OSError, ImportError) as error:
         raise _refused(f"the compiled law cannot be loaded from {folder}: {error}") from error
-    return found
 
 
 def _read(path: Path) -> bytes:
