@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import library
-from holoctl.codegen.devices.kernels import Program, Table, table
+from holoctl.codegen.devices.kernels import Program, Strided, table
 
 __all__ = ["Cores", "on_cores"]
 
@@ -47,8 +47,8 @@ class Cores:
     def numpy(self, array: NDArray[Any]) -> NDArray[Any]:
         return array
 
-    def build(self, program: Program) -> _Library:
-        return _Library(library(program.source, program.files), self.workers)
+    def build(self, program: Program) -> _SharedLibrary:
+        return _SharedLibrary(library(program.source, program.files), self.workers)
 
 
 def on_cores(workers: int | None = None) -> Cores:
@@ -61,7 +61,7 @@ def _given(value: Any) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Library:
+class _SharedLibrary:
     made: ctypes.CDLL
     workers: int
 
@@ -81,7 +81,7 @@ class _Library:
             list(pool.map(work, starts, (min(x + piece, count) for x in starts)))
 
 
-def _argument(x: Any) -> Table | ctypes.c_double | ctypes.c_longlong:
+def _argument(x: Any) -> Strided | ctypes.c_double | ctypes.c_longlong:
     if isinstance(x, np.ndarray):
         return table(x.ctypes.data, x.shape, [s // x.itemsize for s in x.strides])
     return ctypes.c_double(x) if isinstance(x, float) else ctypes.c_longlong(x)

@@ -15,10 +15,10 @@ import numpy as np
 
 from holoctl.codegen.c_text import filled
 
-__all__ = ["Device", "Kernel", "Module", "Program", "Table", "program", "table"]
+__all__ = ["Device", "Kernel", "Module", "Program", "Strided", "program", "table"]
 
 
-class Table(ctypes.Structure):
+class Strided(ctypes.Structure):
     """What a kernel gets of an array: ``table`` or ``marks`` of ``templates/kernels.c.in``."""
 
     _fields_: ClassVar = [
@@ -94,7 +94,7 @@ def program(
     return Program(filled("kernels.c", {"laws": laws, "kernels": made}), dict(files or {}))
 
 
-def table(address: int, shape: Sequence[int], strides: Sequence[int]) -> Table:
+def table(address: int, shape: Sequence[int], strides: Sequence[int]) -> Strided:
     """An array of robots, robots and entries, or robots, steps and entries; strides in numbers."""
     by_axis = dict(
         zip(
@@ -103,7 +103,7 @@ def table(address: int, shape: Sequence[int], strides: Sequence[int]) -> Table:
             strict=False,
         )
     )
-    return Table(address, *(by_axis.get(x, 0) for x in ("robot", "step", "entry")))
+    return Strided(address, *(by_axis.get(x, 0) for x in ("robot", "step", "entry")))
 
 
 def _text(kernel: Kernel) -> str:
