@@ -226,7 +226,8 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
-    rollout_program.rollout_program(law_library(mech, plant=True, measured="all"), None)
+    lib = law_library(controller("five_bar"), plant=True)
+    rollout_program.rollout_program(lib, lib.laws.closed_state.sensing.sensors)
     batched_functions.tanh_exp(["tangents", "exponentials"])
     folder = Path(c_text.__file__).parent / "templates"
     texts = {
