@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import numbers
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import library
@@ -36,10 +37,13 @@ class Cores:
 
     def array(self, name: str, value: Any, dtype: Any = np.float64) -> NDArray[Any]:
         try:
-            x = value if isinstance(value, np.ndarray) else _given(value)
-            return x if x.dtype == dtype else x.astype(dtype)
-        except (TypeError, ValueError, BufferError) as error:
+            foreign = hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
+            x = np.asarray(np.from_dlpack(value) if foreign else value)
+        except (TypeError, ValueError, BufferError, RuntimeError) as error:
             raise InputError(f"{name} must be an array of numbers: {error}") from None
+        if x.dtype != dtype:
+            x = numbers(name, x).astype(dtype)
+        return np.require(x, requirements="A")  # strides are in numbers
 
     def empty(self, shape: Sequence[int], dtype: Any = np.float64) -> NDArray[Any]:
         return np.empty(tuple(shape), dtype)
@@ -56,10 +60,6 @@ def on_cores(workers: int | None = None) -> Cores:
     return Cores(cores() if workers is None else workers)
 
 
-def _given(value: Any) -> NDArray[Any]:
-    return np.asarray(np.from_dlpack(value) if hasattr(value, "__dlpack__") else value)
-
-
 @dataclass(frozen=True, eq=False)
 class _SharedLibrary:
     made: ctypes.CDLL
@@ -69,16 +69,23 @@ class _SharedLibrary:
         call, given = getattr(self.made, kernel), list(map(_argument, arguments))
         call.restype = None
 
-        def work(first: int, last: int) -> None:  # without the GIL
-            call(ctypes.c_longlong(first), ctypes.c_longlong(last), *given)
+        def work() -> None:  # without the GIL
+            for first in starts:
+                last = min(first + piece, count)
+                call(ctypes.c_longlong(first), ctypes.c_longlong(last), *given)
 
-        piece = max(1, -(-count // (PIECES * self.workers)))
-        if self.workers == 1 or count <= piece:
-            work(0, count)
+        piece = count if self.workers == 1 else -(-count // (PIECES * self.workers))
+        piece = max(piece, 1)
+        starts = iter(range(0, count, piece))  # which all threads share
+        others = min(self.workers, -(-count // piece)) - 1
+        if others < 1:
+            work()
             return
-        with ThreadPoolExecutor(self.workers) as pool:
-            starts = range(0, count, piece)
-            list(pool.map(work, starts, (min(x + piece, count) for x in starts)))
+        with ThreadPoolExecutor(others) as pool:
+            jobs = [pool.submit(work) for _ in range(others)]
+            work()
+        for job in jobs:
+            job.result()
 
 
 def _argument(x: Any) -> Strided | ctypes.c_double | ctypes.c_longlong:

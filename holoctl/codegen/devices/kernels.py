@@ -15,7 +15,20 @@ import numpy as np
 
 from holoctl.codegen.c_text import filled
 
-__all__ = ["AXES", "Device", "Kernel", "Module", "Program", "Strided", "program", "strided"]
+__all__ = [
+    "AXES",
+    "Device",
+    "Kernel",
+    "Module",
+    "Program",
+    "Strided",
+    "on_gpu",
+    "program",
+    "strided",
+]
+
+ON_CPU = 1
+"""The code of DLPack for the memory of the CPU."""
 
 
 class Strided(ctypes.Structure):
@@ -113,3 +126,8 @@ def _text(kernel: Kernel) -> str:
     return filled("kernel.c", {
         "name": kernel.name, "parameters": parameters, "arguments": arguments, "body": kernel.body,
     })  # fmt: skip
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether it is an array on a GPU, by DLPack."""
+    return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) != ON_CPU
