@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -68,24 +68,20 @@ class _SharedLibrary:
     def run(self, kernel: str, count: int, *arguments: Any) -> None:
         call, given = getattr(self.made, kernel), list(map(_argument, arguments))
         call.restype = None
+        piece = max(1, -(-count // (PIECES * self.workers)))
+        starts = iter(range(0, count, piece))
 
-        def work() -> None:  # without the GIL
+        def work(_: Any = arguments) -> None:  # without the GIL; arrays live as long as it runs
             for first in starts:
                 last = min(first + piece, count)
                 call(ctypes.c_longlong(first), ctypes.c_longlong(last), *given)
 
-        piece = count if self.workers == 1 else -(-count // (PIECES * self.workers))
-        piece = max(piece, 1)
-        starts = iter(range(0, count, piece))  # which all threads share
-        others = min(self.workers, -(-count // piece)) - 1
-        if others < 1:
-            work()
-            return
-        with ThreadPoolExecutor(others) as pool:
-            jobs = [pool.submit(work) for _ in range(others)]
-            work()
-        for job in jobs:
-            job.result()
+        others = [Thread(target=work) for _ in range(min(self.workers, -(-count // piece)) - 1)]
+        for thread in others:
+            thread.start()
+        work()
+        for thread in others:
+            thread.join()
 
 
 def _argument(x: Any) -> Strided | ctypes.c_double | ctypes.c_longlong:

@@ -74,6 +74,10 @@ def rollout_program(lib: Library, sensors: MeasurementModel | None) -> RolloutPr
                               for x, n in followed.items()),
         "references_given": ", ".join(map(_local, followed)),
         "plant_given": "".join(f", plant_{x}" for x in plant),
+        "plant_parameters": "".join(f", const double *{x}" for x in plant),
+        "plant_names": "".join(f", {x}" for x in plant),
+        "references": ", ".join(f"const double *{x}" for x in followed),
+        "reference_names": ", ".join(followed),
     }  # fmt: skip
     tables = [
         *_START, *(f"follow_{x}" for x in followed), *(f"{x}_of_controller" for x in controller),
