@@ -223,6 +223,13 @@ def test_others_take_arrays_without_a_copy(device, pretended, versions):
     np.testing.assert_array_equal(taken, np.arange(6.0).reshape(2, 3))
 
 
+def test_numpy_says_that_it_cannot_read_the_memory_of_a_gpu(device):
+    """The capsule ends while the error is on its way."""
+    made = device.array("x", np.arange(6.0))
+    with pytest.raises(RuntimeError, match="Unsupported device"):
+        np.from_dlpack(made)
+
+
 def test_an_array_of_others_is_given_back_once(device):
     class Noted(np.ndarray):
         gone = 0
@@ -248,7 +255,7 @@ def test_an_array_of_others_is_given_back_once(device):
         (
             Other(np.zeros(3, np.float32)),
             np.float64,
-            "of float64 on the GPU; it is of numbers of 3",
+            "of float64 on the GPU; it is of float32",
         ),
         (Other(np.zeros(3)), np.uint8, "of uint8 on the GPU; it is of float64"),
         (Other(np.zeros(3), ordinal=1), np.float64, "x is on GPU 1, and this is GPU 0"),

@@ -24,8 +24,8 @@ __all__ = ["DeviceArray", "empty_array", "from_dlpack", "on_gpu", "uploaded"]
 CPU, CUDA, MANAGED = 1, 2, 13
 """Devices in DLPack; managed memory is that of both."""
 
-DTYPES = {(2, 64, 1): "float64", (1, 8, 1): "uint8", (6, 8, 1): "bool"}
-"""DLPack's code, bits and lanes."""
+KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+"""Numbers in DLPack; with the bits, "float64"."""
 
 NAMES = (b"dltensor", b"used_dltensor"), (b"dltensor_versioned", b"used_dltensor_versioned")
 """Of a capsule, and after what is in it got an owner; without and with a version."""
@@ -118,7 +118,23 @@ class DeviceArray:
             return self.numpy().__dlpack__()
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("an array of holoctl is given as it is, or copied to the CPU")
-        return _capsule(self, max_version is not None and max_version[0] >= 1)
+        more: dict[str, Any] = {} if max_version is None else {"max_version": max_version}
+        capsule = np.asarray(_AsOfNumPy(self)).__dlpack__(**more)  # with C that ends it at any time
+        tensor = _content(capsule)[0].tensor
+        tensor.device, tensor.ordinal = self.__dlpack_device__()
+        return capsule
+
+
+class _AsOfNumPy:
+    """What NumPy makes an array of without a look at the numbers, which it could not read."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self.array = array
+        self.__array_interface__ = {
+            "version": 3, "shape": array.shape, "typestr": array.dtype.str,
+            "data": (array.address, False),
+            "strides": tuple(s * array.dtype.itemsize for s in array.strides),
+        }  # fmt: skip
 
 
 def empty_array(on: Gpu, shape: Sequence[int], dtype: Any) -> DeviceArray:
@@ -164,16 +180,14 @@ def from_dlpack(name: str, value: Any, on: Gpu, dtype: Any) -> DeviceArray:
             capsule = value.__dlpack__(stream=DEFAULT_STREAM, max_version=(1, 0))
         except TypeError:  # a library older than DLPack 1.0
             capsule = value.__dlpack__(stream=DEFAULT_STREAM)
+        managed, used = _content(capsule)
     except Exception as error:
         raise InputError(f"{name} cannot be exchanged by DLPack: {error}") from error
-    versioned = bool(_is_valid(capsule, NAMES[1][0]))
-    valid, used = NAMES[versioned]
-    managed = (DLVersioned if versioned else DLManaged).from_address(_pointer(capsule, valid))
-    if versioned and managed.major != 1:
+    if getattr(managed, "major", 1) != 1:
         raise InputError(f"{name} comes by DLPack {managed.major}; holoctl knows DLPack 1")
     x, wanted = managed.tensor, np.dtype(dtype)
-    found = DTYPES.get((x.code, x.bits, x.lanes), f"numbers of {x.bits} bits, kind {x.code}")
-    if found != wanted.name and (found, wanted.name) != ("bool", "uint8"):
+    found = f"{KINDS.get(x.code, 'number')}{x.bits}" + (f" times {x.lanes}" if x.lanes > 1 else "")
+    if found != wanted.name and (found, wanted.name) != ("bool8", "uint8"):
         raise InputError(f"{name} must be an array of {wanted.name} on the GPU; it is of {found}")
     shape = tuple(x.shape[: x.ndim])
     strides = tuple(x.strides[: x.ndim]) if x.strides else _compact(shape)
@@ -196,39 +210,12 @@ def _compact(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-_LENT: dict[int, tuple[Any, ...]] = {}
-"""What other libraries have of ours, by the address that they know."""
-
-
-def _capsule(array: DeviceArray, versioned: bool) -> Any:
-    n = len(array.shape)
-    shape, strides = (c_int64 * n)(*array.shape), (c_int64 * n)(*array.strides)
-    code, bits, lanes = next(x for x, name in DTYPES.items() if name == array.dtype.name)
-    tensor = DLTensor(
-        array.address, CUDA, array.gpu.ordinal, n, code, bits, lanes, shape, strides, 0
-    )
-    managed = (
-        DLVersioned(1, 0, None, _give_back, 0, tensor)
-        if versioned
-        else DLManaged(tensor, None, _give_back)
-    )
-    at = ctypes.addressof(managed)
-    _LENT[at] = (managed, shape, strides, array)
-    return _new_capsule(at, NAMES[versioned][0], _end)
-
-
-def _given_back(at: int) -> None:
-    _LENT.pop(at, None)
-
-
-def _ended(capsule: int) -> None:
-    """What nobody took out of a capsule is given back."""
-    for valid, _ in NAMES:
-        if _is_valid_at(capsule, valid):
-            _given_back(_pointer_at(capsule, valid))
-
-
-_give_back, _end = _Deleter(_given_back), ctypes.PYFUNCTYPE(None, c_void_p)(_ended)
+def _content(capsule: Any) -> tuple[Any, bytes]:
+    """What is in a capsule, and the name that it has when this is taken."""
+    versioned = bool(_is_valid(capsule, NAMES[1][0]))
+    valid, used = NAMES[versioned]
+    kind = DLVersioned if versioned else DLManaged
+    return kind.from_address(_pointer(capsule, valid)), used
 
 
 def _python(name: str, result: Any, *arguments: Any) -> Any:
@@ -237,10 +224,5 @@ def _python(name: str, result: Any, *arguments: Any) -> Any:
 
 
 _is_valid = _python("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_is_valid_at = _python("PyCapsule_IsValid", ctypes.c_int, c_void_p, ctypes.c_char_p)
 _pointer = _python("PyCapsule_GetPointer", c_void_p, ctypes.py_object, ctypes.c_char_p)
-_pointer_at = _python("PyCapsule_GetPointer", c_void_p, c_void_p, ctypes.c_char_p)
 _rename = _python("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-_new_capsule = _python(
-    "PyCapsule_New", ctypes.py_object, c_void_p, ctypes.c_char_p, ctypes.c_void_p
-)

@@ -22,15 +22,8 @@ from numpy.typing import NDArray
 from holoctl.base.errors import HoloctlError, InputError
 
 __all__ = [
-    "Gpu",
-    "GpuMemory",
-    "GpuModule",
-    "copied_from",
-    "copied_to",
-    "gpu",
-    "launch",
-    "loaded_module",
-]
+    "Gpu", "GpuMemory", "GpuModule", "copied_from", "copied_to", "gpu", "launch", "loaded_module",
+]  # fmt: skip
 
 BLOCK = 64
 """Threads of a block: two warps, since each thread needs many registers."""
@@ -38,11 +31,13 @@ BLOCK = 64
 LAUNCH = 2**22
 """Robots of one launch, a multiple of `BLOCK`: none takes so long that a display stands still."""
 
-
 OUT_OF_MEMORY = 2
 NO_DEVICE = 100
 CANNOT_LOAD = (200, 209, 218, 222)
 """Errors: an image that is invalid, or not for this GPU; PTX that is invalid, or too new."""
+
+IN_A_KERNEL = range(700, 720)
+"""Errors that end the context."""
 
 CAPABILITY = 75, 76
 """Attributes: the compute capability, major and minor."""
@@ -244,10 +239,8 @@ def _check(library: ctypes.CDLL, code: int, task: str) -> None:
             f"the GPU has {_bytes(free.value)} of {_bytes(total.value)} free, too little to {task}"
         )
     if code:
-        raise HoloctlError(
-            f"the GPU could not {task}: {_said(library, code)}. After an error in a kernel, its "
-            "memory is lost to this process: start anew"
-        )
+        lost = "; its memory is lost to this process: start anew" if code in IN_A_KERNEL else ""
+        raise HoloctlError(f"the GPU could not {task}: {_said(library, code)}{lost}")
 
 
 def _said(library: ctypes.CDLL, code: int) -> str:
