@@ -44,7 +44,7 @@ tau = np.array([1.0, 0.0])
 
 def derivative(t: float, x: np.ndarray) -> np.ndarray:
     """(q, v)' from fdgq: the stabilisation is the one in gamma_q."""
-    return np.concatenate([x[2:], hc.fdgq(model, gamma_q, x[:2], x[2:], tau)])
+    return np.concatenate([x[2:], hc.methods.fdgq(model, gamma_q, x[:2], x[2:], tau)])
 
 
 end = solve_ivp(derivative, (0.0, 5.0), np.zeros(4), method="DOP853", rtol=1e-10, atol=1e-10)
@@ -58,14 +58,14 @@ chart = hc.Mechanism(model, [hc.GammaQ(gamma_q, ["shoulder"], name="sine")], ["s
 row = hc.Mechanism(model, [hc.Custom(phi, name="sine")], ["shoulder"])
 q, v = hc.assemble(chart, [0.4, 0.0], [1.5, 0.0], locked=["shoulder"])
 print("accelerations at q =", q.round(4), "v =", v.round(4))
-print("  fdgq  ", hc.fdgq(model, gamma_q, q, v, tau).round(6))
+print("  fdgq  ", hc.methods.fdgq(model, gamma_q, q, v, tau).round(6))
 print("  GammaQ", hc.forward_dynamics(chart, q, v, tau).a.round(6))
 print("  Custom", hc.forward_dynamics(row, q, v, tau).a.round(6))
 
 # Beside the constraint, and stabilised: the chart moves the state on it, as fdgq does.
 beside = q + np.array([0.0, 0.01])
 print("0.01 rad off, stabilised:")
-print("  fdgq  ", hc.fdgq(model, gamma_q, beside, v, tau).round(6))
+print("  fdgq  ", hc.methods.fdgq(model, gamma_q, beside, v, tau).round(6))
 print("  GammaQ", hc.forward_dynamics(chart, beside, v, tau, t_stab=T).a.round(6))
 moved = hc.project(chart, beside, v).q - beside
 print("  moved by", moved.round(6), "rad")

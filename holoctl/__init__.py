@@ -100,7 +100,6 @@ if TYPE_CHECKING:
     from holoctl.dynamics.forward import forward_dynamics
     from holoctl.dynamics.impacts import impulse
     from holoctl.dynamics.inverse import inverse_dynamics
-    from holoctl.dynamics.other_methods.fdgq import fdgq
     from holoctl.dynamics.tick.prepared_forward import PreparedForwardDynamics
     from holoctl.dynamics.tick.prepared_inverse import PreparedInverseDynamics
     from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
@@ -136,6 +135,7 @@ if TYPE_CHECKING:
     from holoctl.rows.terms import terms
     from holoctl.simulation.events import Event
     from holoctl.simulation.plant import Integrator, Plant
+    from holoctl.simulation.rollouts import Rollouts
     from holoctl.simulation.run import Run
     from holoctl.simulation.sensors import Sensors
     from holoctl.simulation.simulate import simulate
@@ -205,7 +205,6 @@ _HOMES = {
     "dynamics.inverse": ["inverse_dynamics"],
     "dynamics.tick.prepared_inverse": ["PreparedInverseDynamics"],
     "dynamics.tick.prepared_forward": ["PreparedForwardDynamics"],
-    "dynamics.other_methods.fdgq": ["fdgq"],
     "rows.terms": ["terms"],
     "base.errors": [
         "AssemblyError", "BranchError", "HoloctlError", "InconsistentError", "InputError",
@@ -234,6 +233,7 @@ _HOMES = {
     "rows.reactions": ["constraint_wrenches"],
     "simulation.events": ["Event"],
     "simulation.plant": ["Integrator", "Plant"],
+    "simulation.rollouts": ["Rollouts"],
     "simulation.run": ["Run"],
     "simulation.sensors": ["Sensors"],
     "simulation.simulate": ["simulate"],

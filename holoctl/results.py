@@ -57,6 +57,7 @@ from holoctl.projector.projection import Projection
 from holoctl.rows.constraint_errors import ConstraintErrors
 from holoctl.rows.reactions import ConstraintWrench
 from holoctl.rows.terms import Terms
+from holoctl.simulation.rollouts import RolloutResult
 from holoctl.transmission.check import TransmissionCheck
 from holoctl.transmission.polytope import Polytope
 from holoctl.transmission.report import TransmissionReport
@@ -118,6 +119,7 @@ __all__ = [
     "RepairedGeometry",
     "ResidualDiagnosis",
     "RobotTransmissions",
+    "RolloutResult",
     "RowGroup",
     "SerialRobot",
     "SheetSigns",

@@ -24,7 +24,7 @@ LAWS = [
     hc.inverse_dynamics,
     hc.methods.inverse_dynamics_relaxed,
     hc.impulse,
-    hc.fdgq,
+    hc.methods.fdgq,
 ]
 
 
@@ -32,7 +32,7 @@ LAWS = [
 def test_what_comes_after_the_target_is_given_by_name(law):
     kinds = [p.kind for p in inspect.signature(law).parameters.values()]
     positional = kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    assert positional == (5 if law is hc.fdgq else 4)
+    assert positional == (5 if law is hc.methods.fdgq else 4)
     assert kinds[positional:] == [inspect.Parameter.KEYWORD_ONLY] * (len(kinds) - positional)
     with pytest.raises(TypeError, match="positional"):
         law(*[None] * (positional + 1))

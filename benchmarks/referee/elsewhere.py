@@ -53,12 +53,12 @@ CAM = Problem(
     "Data: the example of spatial_v2's documentation on gamma_q, q2 = 2 sin q1, torque (1, 0) from "
     "rest, stabilised with 0.1 s. Reference: its own history in Octave, Runge-Kutta of fourth "
     "order with 1e-4 s: tests/golden/fdgq/planar2g_sim.json; ode45 at 1e-12 agrees to 2e-13. "
-    "*fdgq*: `hc.fdgq`, *formula*: the same equation in numpy; both with scipy's DOP853.",
+    "*fdgq*: `hc.methods.fdgq`, *formula*: the same equation in numpy; both with scipy's DOP853.",
     make_cam, ("q2", ("q2", at(1.0))), CAM_TIMES, cam_reference, effort=(TORQUE,), peers=False,
     others=(
         integrated(
             "holoctl's fdgq, DOP853",
-            lambda q, v: hc.fdgq(_CAM_MODEL, spatial_v2.planar2g, q, v, _DRIVE),
+            lambda q, v: hc.methods.fdgq(_CAM_MODEL, spatial_v2.planar2g, q, v, _DRIVE),
         ),
         integrated(
             "formula, numpy, DOP853",

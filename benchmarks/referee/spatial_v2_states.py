@@ -59,7 +59,7 @@ def answer(case: str) -> list[Finding]:
     mech = hc.Mechanism(model, [hc.GammaQ(chart, free, t_stab=T)])
     part = hc.partition(mech, np.array(data["states"][0]["q0"], float))
     solvers = {
-        "holoctl, fdgq": lambda s: hc.fdgq(model, chart, s["q0"], s["qd0"], s["tau"]),
+        "holoctl, fdgq": lambda s: hc.methods.fdgq(model, chart, s["q0"], s["qd0"], s["tau"]),
         "holoctl, forward_dynamics": lambda s: (
             hc.forward_dynamics(mech, s["q0"], s["qd0"], s["tau"], partition=part).a
         ),

@@ -22,7 +22,7 @@ def test_accelerations_of_spatial_v2(name):
         q, v, G, gs = CHARTS[name](model, q0, v0)
         for mine, theirs in ((q, "q"), (v, "qd"), (G, "G"), (gs, "gs")):
             assert close(mine, s[theirs]) < 1e-10
-        a = hc.fdgq(model, CHARTS[name], q0, v0, s["tau"], f_ext=s["f_ext"])
+        a = hc.methods.fdgq(model, CHARTS[name], q0, v0, s["tau"], f_ext=s["f_ext"])
         assert close(a, s["qdd"]) < 1e-10
         assert close(a, s["qdd_free"]) > 1e-4  # guard: the constraint does something
         violating += s["violating"]
@@ -35,7 +35,7 @@ def test_work_of_the_torque_is_the_kinetic_energy():
     model = tree(golden("planar2g"))
 
     def derivative(t, x):
-        return np.concatenate([x[2:], hc.fdgq(model, planar2g, x[:2], x[2:], [1.0, 0.0])])
+        return np.concatenate([x[2:], hc.methods.fdgq(model, planar2g, x[:2], x[2:], [1.0, 0.0])])
 
     times = np.array(sim["t"])
     end = solve_ivp(derivative, (0.0, 5.0), np.zeros(4), method="DOP853", t_eval=times,
@@ -73,7 +73,7 @@ def test_the_same_constraint_as_rows_gives_the_same_acceleration():
             q, v = np.array(s["q"]), np.array(s["qd"])
             part = part or hc.partition(mech, q)
             a = hc.forward_dynamics(mech, q, v, s["tau"], partition=part).a
-            assert relative(a, hc.fdgq(mech.model, chart, q, v, s["tau"])) < 1e-10
+            assert relative(a, hc.methods.fdgq(mech.model, chart, q, v, s["tau"])) < 1e-10
 
 
 def test_external_forces_are_those_of_the_body_at_the_base_origin():
@@ -87,8 +87,8 @@ def test_external_forces_are_those_of_the_body_at_the_base_origin():
     for j in (1, 2):
         J = pin.getJointJacobian(model, data, j, pin.ReferenceFrame.WORLD)
         efforts += J.T @ np.concatenate([f[j - 1, 3:], f[j - 1, :3]])
-    with_forces = hc.fdgq(model, planar2g, q, v, tau, f_ext=f)
-    assert relative(with_forces, hc.fdgq(model, planar2g, q, v, efforts)) < 1e-12
+    with_forces = hc.methods.fdgq(model, planar2g, q, v, tau, f_ext=f)
+    assert relative(with_forces, hc.methods.fdgq(model, planar2g, q, v, efforts)) < 1e-12
     assert np.abs(with_forces).max() > 0.1
 
 
@@ -104,11 +104,11 @@ def test_external_forces_are_those_of_the_body_at_the_base_origin():
 )
 def test_bad_callbacks_are_told(chart, words):
     with pytest.raises(hc.InputError, match=words):
-        hc.fdgq(tree(golden("planar2g")), chart, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+        hc.methods.fdgq(tree(golden("planar2g")), chart, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
 
 
 def test_only_plain_coordinates():
     model = pin.Model()
     model.addJoint(0, pin.JointModelSpherical(), pin.SE3.Identity(), "ball")
     with pytest.raises(hc.InputError, match="nq = nv"):
-        hc.fdgq(model, planar2g, np.zeros(4), np.zeros(3), np.zeros(3))
+        hc.methods.fdgq(model, planar2g, np.zeros(4), np.zeros(3), np.zeros(3))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import library
-from holoctl.codegen.devices.kernels import Program, Strided, table
+from holoctl.codegen.devices.kernels import AXES, Program, Strided, strided
 
 __all__ = ["Cores", "on_cores"]
 
@@ -82,6 +82,9 @@ class _SharedLibrary:
 
 
 def _argument(x: Any) -> Strided | ctypes.c_double | ctypes.c_longlong:
-    if isinstance(x, np.ndarray):
-        return table(x.ctypes.data, x.shape, [s // x.itemsize for s in x.strides])
-    return ctypes.c_double(x) if isinstance(x, float) else ctypes.c_longlong(x)
+    if isinstance(x, float):
+        return ctypes.c_double(x)
+    if isinstance(x, int):
+        return ctypes.c_longlong(x)
+    array, axes = x if isinstance(x, tuple) else (x, AXES[x.ndim])
+    return strided(array.ctypes.data, [s // array.itemsize for s in array.strides], axes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from holoctl.codegen.c_text import filled
 
-__all__ = ["Device", "Kernel", "Module", "Program", "Strided", "program", "table"]
+__all__ = ["AXES", "Device", "Kernel", "Module", "Program", "Strided", "program", "strided"]
 
 
 class Strided(ctypes.Structure):
@@ -65,8 +65,11 @@ class Module(Protocol):
     """A program that is ready to run."""
 
     def run(self, kernel: str, count: int, *arguments: Any) -> None:
-        """Run a kernel for robots 0 to count - 1, to the end; arguments: an array of the device,
-        float or int for each parameter."""
+        """Run a kernel for robots 0 to count - 1, to the end.
+
+        For each parameter a float, an int, an array of the device, or (array, names of its axes);
+        these are some of robot, step and entry.
+        """
 
 
 class Device(Protocol):
@@ -94,15 +97,13 @@ def program(
     return Program(filled("kernels.c", {"laws": laws, "kernels": made}), dict(files or {}))
 
 
-def table(address: int, shape: Sequence[int], strides: Sequence[int]) -> Strided:
-    """An array of robots, robots and entries, or robots, steps and entries; strides in numbers."""
-    by_axis = dict(
-        zip(
-            ("robot", "step", "entry") if len(shape) == 3 else ("robot", "entry"),
-            strides,
-            strict=False,
-        )
-    )
+AXES = {1: ("robot",), 2: ("robot", "entry"), 3: ("robot", "step", "entry")}
+"""What the axes of an array are, by their number, if nothing else is said."""
+
+
+def strided(address: int, strides: Sequence[int], axes: Sequence[str]) -> Strided:
+    """An array by its first number and its strides, in numbers; 0 along axes that it has not."""
+    by_axis = dict(zip(axes, strides, strict=True))
     return Strided(address, *(by_axis.get(x, 0) for x in ("robot", "step", "entry")))
 
 

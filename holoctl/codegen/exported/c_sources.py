@@ -43,9 +43,7 @@ from holoctl.codegen.laws.residuals import broken_at_least, earlier
 from holoctl.codegen.laws.task_rows import reference_pose, reference_size
 from holoctl.codegen.limits_c import limited_c, limits_c
 from holoctl.codegen.matrices import dense
-from holoctl.codegen.parameters import LawParameters
 from holoctl.codegen.precision import DOUBLE
-from holoctl.codegen.tree import symbolic_tree
 from holoctl.codegen.tree_dynamics import tree_efforts
 from holoctl.dynamics.actuation_side import AT_SINGULARITY, has_sides
 from holoctl.rows.state_limits import StateLimits
@@ -324,13 +322,13 @@ def _task(task: TaskExport) -> dict[str, object]:
 def _plant(lib: Library, symbols: Any) -> dict[str, object]:
     E = replace(lib.E, precision=DOUBLE)
     parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts]
-    if E.parameters.symbols:  # the plant is the model
-        E = replace(E, tree=symbolic_tree(E.mech.model, E.q), parameters=LawParameters())
-        symbols = _symbols(E, lib.weights)
+    names = list(lib.laws.parameters)
     return {
         "plant_laws": batched_source(plant_functions(E, lib.laws.timed), LAW, symbols),
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
+        "plant_parameters": "".join(f", const double *{x}" for x in names),
+        "plant_given": "".join(f", {x}" for x in names),
     }
 
 

@@ -51,7 +51,7 @@ from holoctl.rows.state_limits import NOT_GIVEN, NotGiven
 from holoctl.transmission.table import TransmissionTable
 from holoctl.transmission.transmission import Transmission
 
-__all__ = ["export_c"]
+__all__ = ["export_c", "law_library"]
 
 LARGEST_REFERENCE = 1e6  # rad, m
 """The largest entry of the reference configuration: the states of the self-test, drawn around it,
@@ -172,7 +172,7 @@ def export_c(
     payload : str, optional
         A frame of a body that moves. The struct then has the mass, the centre of mass and the
         inertia of a payload mounted there, in its axes, by init none, which may be changed between
-        ticks. The plant has none.
+        ticks; a step of the plant takes them, too.
     gravity : bool, optional
         Whether the struct has the acceleration of gravity, too, by init that of the model.
 
@@ -235,6 +235,36 @@ def export_c(
     if parts is not None or placed:
         _refuse_others("functions are", of_a_law)
         return _parts_of_model(what, parts, placed, folder, name, partition, precision)
+    place = file_path("folder", folder)
+    lib = law_library(
+        what, name=name, partition=partition, weights=weights, closure_limit=closure_limit,
+        velocity_limit=velocity_limit, in_trouble=in_trouble, hold_limit=hold_limit, plant=plant,
+        measured=measured, limits=limits, precision=precision, payload=payload, gravity=gravity,
+    )  # fmt: skip
+    paths = write_files(place, library_files(lib))
+    for sentence in lib.left_out:
+        log.warning("%s: not in the C: %s", lib.E.mech.name, sentence)
+    return paths
+
+
+def law_library(
+    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance,
+    *,
+    name: str | None = None,
+    partition: Partition | None = None,
+    weights: Any = None,
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
+    in_trouble: str = "hold",
+    hold_limit: int = HOLD_LIMIT,
+    plant: bool = False,
+    measured: Iterable[str] | None = None,
+    limits: Limits | WithinLimits | str | None = None,
+    precision: str = "double",
+    payload: str | None = None,
+    gravity: bool = False,
+) -> Library:
+    """What `export_c` writes of a law; its errors."""
     of_task = None
     if isinstance(what, (TaskSpaceControl, Impedance)):
         check_own_options(what, {
@@ -260,7 +290,6 @@ def export_c(
         _check_single(what, of_task)
     if whole("hold_limit", hold_limit, 0) > _MOST_HELD:
         raise InputError(f"hold_limit must be {_MOST_HELD} at most; got {hold_limit}")
-    place = file_path("folder", folder)
     prefix = f"holoctl_{identifier(mech.name if name is None else name)}"
     _check_reference(mech)
     frame = payload_frame(what, mech, payload, gravity, law)
@@ -271,13 +300,9 @@ def export_c(
     states = golden_states(E, laws, weights, off)
     ticks = None if estimator is None else golden_ticks(estimator, laws.timed)
     missing = left_out(subject, laws, not_seen)
-    files = library_files(Library(
+    return Library(
         prefix, E, laws, weights, off, in_trouble, hold_limit, states, ticks, plant, missing
-    ))  # fmt: skip
-    paths = write_files(place, files)
-    for sentence in missing:
-        log.warning("%s: not in the C: %s", mech.name, sentence)
-    return paths
+    )
 
 
 def _refuse_others(what: str, given: dict[str, Any]) -> None:

@@ -17,16 +17,19 @@ __all__ = ["plant_functions"]
 def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
     """``motion(q, v, u[, t]) -> qdot, a, guard``, ``correction(q, v[, t]) -> dq, dv, guard, off``.
 
-    Of them `off` is the largest error of the kept rows before the correction, scaled.
+    The motion has the parameters of E last; `off` is the largest error of the kept rows before the
+    correction, scaled.
     """
     ca, mech = casadi_module(), E.mech
     u = ca.SX.sym("u", mech.nu)
-    a, guard = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, E.t], True, False)
+    given = E.context
+    a, guard = forward_function(E).call([E.q, E.v, ca.SX(mech.B) @ u, *given.values()], True, False)
     T = tangent(mech.model, E.q)
     t, label = ([E.t], ["t"]) if timed else ([], [])
+    more = {x: y for x, y in given.items() if timed or x != "t"}
     motion = ca.Function(
-        "motion", [E.q, E.v, u, *t], [ca.densify(T @ E.v), ca.densify(a), guard],
-        ["q", "v", "u", *label], ["qdot", "a", "guard"],
+        "motion", [E.q, E.v, u, *more.values()], [ca.densify(T @ E.v), ca.densify(a), guard],
+        ["q", "v", "u", *more], ["qdot", "a", "guard"],
     )  # fmt: skip
     dq, dv, guard, off = _correction(E)
     correction = ca.Function(

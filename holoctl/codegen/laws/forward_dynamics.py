@@ -30,7 +30,8 @@ Way = Callable[[Expressions, SymbolicConstraints], tuple[Callable[[SX], SX], lis
 
 
 def forward_function(E: Expressions, ways: Sequence[Way] = ()) -> Any:
-    """``forward_dynamics(q, v, tau, t) -> a, guard``, as `PreparedForwardDynamics.acceleration`.
+    """``forward_dynamics(q, v, tau, t) -> a, guard``, as `PreparedForwardDynamics.acceleration`;
+    after t there are the parameters of E.
 
     `ways` are those to choose from; by default all that may take the fewest operations.
     """
@@ -40,8 +41,8 @@ def forward_function(E: Expressions, ways: Sequence[Way] = ()) -> Any:
     caused, guard = found[0] if len(found) == 1 else min(found, key=lambda x: _operations(E, *x))
     a = forward(K, tree, ca.SX.zeros(K.unit.size), tree.steps, caused)(tau)
     return ca.Function(
-        "forward_dynamics", [E.q, E.v, tau, E.t], [a, total([*E.guard, *K.guard, *guard])],
-        ["q", "v", "tau", "t"], ["a", "guard"],
+        "forward_dynamics", [E.q, E.v, tau, *E.context.values()],
+        [a, total([*E.guard, *K.guard, *guard])], ["q", "v", "tau", *E.context], ["a", "guard"],
     )  # fmt: skip
 
 

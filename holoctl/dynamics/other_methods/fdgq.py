@@ -82,7 +82,8 @@ def fdgq(
     >>> def parallelogram(model, q0, v0):
     ...     G = np.array([[1.0], [-1.0], [1.0]])
     ...     return G @ q0[:1], G @ v0[:1], G, np.zeros(3)
-    >>> hc.fdgq(model, parallelogram, np.ones(3), np.zeros(3), np.zeros(3)).round(2).tolist()
+    >>> a = hc.methods.fdgq(model, parallelogram, np.ones(3), np.zeros(3), np.zeros(3))
+    >>> a.round(2).tolist()
     [-42.47, 42.47, -42.47]
     """
     mech = Mechanism(model)
