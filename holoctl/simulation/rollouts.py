@@ -15,7 +15,8 @@ import numpy as np
 from holoctl.base.checks import Array, number, positive, quiet, quoted, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.codegen.devices.device_named import device_named
-from holoctl.codegen.devices.kernels import Device, Module, on_gpu
+from holoctl.codegen.devices.dlpack import on_gpu
+from holoctl.codegen.devices.kernels import Device, Module
 from holoctl.codegen.devices.rollout_program import CONTEXT, RolloutProgram, rollout_program
 from holoctl.codegen.exported.c_sources import Library
 from holoctl.codegen.exported.export import law_library

@@ -105,6 +105,11 @@ def test_terms_and_derivatives_too(name):
         assert getattr(found, field).shape == rows.shape
         np.testing.assert_allclose(getattr(found, field), rows, rtol=1e-12, atol=1e-12)
     assert np.abs(found.h).max() > 0.01
+    bad = Q.copy()
+    bad[3, 0] = np.nan
+    none, status = many.terms(bad, V)
+    assert status.tolist() == [0, 0, 0, Status.NOT_FINITE, 0, 0, 0, 0]
+    assert all(np.isnan(x[3]).all() and np.isfinite(x[4:]).all() for x in none)
     for function, third in (("inverse_dynamics", T), ("forward_dynamics", TAU)):
         *parts, status = getattr(many, f"{function}_derivatives")(Q, V, third)
         assert not status.any()

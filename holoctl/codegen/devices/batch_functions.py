@@ -29,7 +29,8 @@ from holoctl.codegen.devices.batch_kernels import (
 )
 from holoctl.codegen.devices.batch_status import described
 from holoctl.codegen.devices.device_named import DEVICES, device_named
-from holoctl.codegen.devices.kernels import Device, Module, on_gpu
+from holoctl.codegen.devices.dlpack import on_gpu
+from holoctl.codegen.devices.kernels import Device, Module
 from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
@@ -243,8 +244,6 @@ class BatchFunctions:
             As `inverse_dynamics`.
         """
         *found, status = self._answers("terms", (q, v), t)
-        if len(found) < len(CompiledTerms._fields):
-            found.append(np.zeros_like(found[-1]))
         return CompiledTerms(*found), status
 
     def inverse_dynamics_derivatives(
@@ -453,6 +452,11 @@ def _matrices(name: str, law: Law, mech: Mechanism) -> dict[str, int]:
     return {}
 
 
+def _with_forces(law: Law, mech: Mechanism) -> Law:
+    """The law of the terms of a mechanism without forces, with F, which is zero."""
+    return replace(law, outputs=(*law.outputs[:-1], ("F", mech.nv), law.outputs[-1]))
+
+
 def check_device(device: Any, workers: Any, options: Mapping[str, bool]) -> None:
     """Raise `InputError` for an unknown device, and for options that it does not have.
 
@@ -507,9 +511,12 @@ def batch_functions(
         start, found = _state(E, measured, own)
         sources.append(found)
     kind = device_named(device, workers)
+    free = [law.name == "terms" and not mech.forces for _, law in sources]
+    sources = [(c, _with_forces(law, mech) if x else law)
+               for x, (c, law) in zip(free, sources, strict=True)]  # fmt: skip
     programs = [
-        batch_program(source, law, _matrices(law.name, law, mech), coded=law.name == "state")
-        for source, law in sources
+        batch_program(c, law, _matrices(law.name, law, mech), ("F",) * x, law.name == "state")
+        for x, (c, law) in zip(free, sources, strict=True)
     ]
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
         modules = list(pool.map(kind.build, programs))

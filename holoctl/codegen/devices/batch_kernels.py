@@ -5,7 +5,7 @@ Inputs are loaded, and the results stored, robot by robot; a result that is not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from holoctl.codegen.batched_functions import batched_tanh_exp
 from holoctl.codegen.c_source import c_function
@@ -48,7 +48,9 @@ def results_of(law: Law) -> tuple[tuple[str, int], ...]:
     return law.outputs[: law.tables] if law.tables else law.outputs[:-1]
 
 
-def batch_program(source: str, law: Law, rows: Mapping[str, int], coded: bool = False) -> Program:
+def batch_program(
+    source: str, law: Law, rows: Mapping[str, int], zeros: Sequence[str] = (), coded: bool = False
+) -> Program:
     """The program of one kernel.
 
     It takes the inputs, t, the results, and the statuses.
@@ -60,15 +62,21 @@ def batch_program(source: str, law: Law, rows: Mapping[str, int], coded: bool = 
     law : Law
     rows : mapping of str to int
         Of the outputs that are matrices.
+    zeros : sequence of str
+        Outputs that are always zero, and that the C function does not have.
     coded : bool
         Whether a guard that refuses is the status itself.
     """
-    inputs, found, results = law.inputs, law.outputs[:-1], results_of(law)
+    inputs, results = law.inputs, results_of(law)
+    found = [x for x, _ in law.outputs[:-1] if x not in zeros]
     shapes = [(x, rows.get(x, 1), n // rows.get(x, 1)) for x, n in results if n]
     body = filled("batch_kernel.c", {
-        "arrays": ", ".join(f"{x}[{max(n, 1)}]" for x, n in (*inputs, *found)),
+        "arrays": ", ".join(
+            f"{x}[{max(n, 1)}]" + " = {0.0}" * (x in zeros)
+            for x, n in (*inputs, *law.outputs[:-1])
+        ),
         "loads": "\n".join(f"  load({x}_of, k, 0, {n}, {x});" for x, n in inputs), "law": law.name,
-        "given": ", ".join(x for x, _ in inputs), "found": ", ".join(x for x, _ in found),
+        "given": ", ".join(x for x, _ in inputs), "found": ", ".join(found),
         "finite_inputs": " && ".join(f"all_numbers({x}, {n})" for x, n in inputs),
         "finite_outputs": " && ".join(f"all_numbers({x}, {n})" for x, n in results),
         "refused": "(int)guard" if coded else CODES["IN_DOUBT"],
@@ -80,7 +88,7 @@ def batch_program(source: str, law: Law, rows: Mapping[str, int], coded: bool = 
         *(("table", f"{x}_of") for x, _ in inputs), ("double", "t"),
         *(("table", f"{x}_of") for x, _ in results), ("marks", "status"),
     )  # fmt: skip
-    parts = ["const double *"] * (len(inputs) + 1) + ["double *"] * len(law.outputs)
+    parts = ["const double *"] * (len(inputs) + 1) + ["double *"] * (len(found) + 1)
     alone = ALONE.format(law=law.name, parameters=", ".join(parts))
     return program(alone + source + STORE_RESULT, [Kernel(kernel_name(law), parameters, body)])
 

@@ -22,13 +22,9 @@ __all__ = [
     "Module",
     "Program",
     "Strided",
-    "on_gpu",
     "program",
     "strided",
 ]
-
-ON_CPU = 1
-"""The code of DLPack for the memory of the CPU."""
 
 
 class Strided(ctypes.Structure):
@@ -126,8 +122,3 @@ def _text(kernel: Kernel) -> str:
     return filled("kernel.c", {
         "name": kernel.name, "parameters": parameters, "arguments": arguments, "body": kernel.body,
     })  # fmt: skip
-
-
-def on_gpu(x: Any) -> bool:
-    """Whether it is an array on a GPU, by DLPack."""
-    return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) != ON_CPU
