@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     )
     from holoctl.closing.assembly import assemble
     from holoctl.closing.repaired_geometry import repaired_geometry
-    from holoctl.codegen.compiled.compile import compile
+    from holoctl.codegen.compile import compile
     from holoctl.codegen.exported.export import export_c
     from holoctl.codegen.exported.ros2 import export_ros2
     from holoctl.codegen.functions_for_optimisation import casadi_functions
@@ -157,7 +157,7 @@ _HOMES = {
     "estimation.closed_state_estimator": ["ClosedStateEstimator"],
     "estimation.rate_filter": ["RateFilter"],
     "closing.repaired_geometry": ["repaired_geometry"],
-    "codegen.compiled.compile": ["compile"],
+    "codegen.compile": ["compile"],
     "codegen.functions_for_optimisation": ["casadi_functions"],
     "codegen.exported.export": ["export_c"],
     "codegen.exported.ros2": ["export_ros2"],

@@ -10,6 +10,8 @@ from holoctl.closing.closed_state import ClosedMotion, ClosedState
 from holoctl.closing.repaired_geometry import RepairedGeometry
 from holoctl.codegen.compiled.compiled import Compiled
 from holoctl.codegen.compiled.compiled_tasks import CompiledTasks
+from holoctl.codegen.devices.batch_functions import BatchFunctions
+from holoctl.codegen.devices.batch_status import BatchStatus
 from holoctl.codegen.functions_for_optimisation import CasadiFunctions
 from holoctl.constraints.joint_coordinates import JointMotion
 from holoctl.control.contact_certificate import ContactCertificate
@@ -71,6 +73,8 @@ __all__ = [
     "AssemblyModes",
     "BaseParameters",
     "BatchCertificate",
+    "BatchFunctions",
+    "BatchStatus",
     "CasadiFunctions",
     "Certificate",
     "ClosedMotion",

@@ -42,6 +42,7 @@ ROBOTS = {
     "HOLOCTL_REQUIRE_COMPILER": "no C compiler",
     "HOLOCTL_REQUIRE_BROWSER": "no Chromium",
     "HOLOCTL_REQUIRE_BOARDS": "no cross compiler",
+    "HOLOCTL_REQUIRE_NVRTC": "no NVRTC",
 }
 """A test that skips for want of these, of a compiler or a browser, says so in its reason."""
 
@@ -125,7 +126,8 @@ def _seeds() -> None:
 # With HOLOCTL_REQUIRE_ROBOTS=1, or HOLOCTL_REQUIRE_ROBOT_DATA=1, the robots are known to be
 # there: a test, or a whole file, that skips because it did not find them is a failure. So is one
 # that skips for want of a C compiler, with HOLOCTL_REQUIRE_COMPILER=1, or of a browser, with
-# HOLOCTL_REQUIRE_BROWSER=1, or of cross compilers and QEMU, with HOLOCTL_REQUIRE_BOARDS=1.
+# HOLOCTL_REQUIRE_BROWSER=1, or of cross compilers and QEMU, with HOLOCTL_REQUIRE_BOARDS=1,
+# or of NVIDIA's compiler, with HOLOCTL_REQUIRE_NVRTC=1.
 
 
 @pytest.hookimpl(wrapper=True)

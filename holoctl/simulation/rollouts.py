@@ -15,6 +15,7 @@ import numpy as np
 from holoctl.base.checks import Array, number, positive, quiet, quoted, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.codegen.devices.device_named import device_named
+from holoctl.codegen.devices.dlpack import on_gpu
 from holoctl.codegen.devices.kernels import Device, Module
 from holoctl.codegen.devices.rollout_program import CONTEXT, RolloutProgram, rollout_program
 from holoctl.codegen.exported.c_sources import Library
@@ -288,7 +289,7 @@ class Rollouts:
             "rollout", N, *made, *counted, *results, ended, (self._context, ("entry",))
         )
         given = q, v, *followed, *(controller or {}).values(), *(plant or {}).values()
-        if not any(map(_on_gpu, given)):
+        if not any(map(on_gpu, given)):
             results, ended = [self._device.numpy(x) for x in results], self._device.numpy(ended)
         instants = np.asarray(start + every * self.dt * np.arange(rows + 1), dtype=float)
         found_q, found_v, found_u, counts = results
@@ -425,7 +426,3 @@ def _one(what: str, given: dict[str, int], usual: int | None) -> int:
     if found is None:
         raise InputError(f"the number of {what} is not known: give {what}=")
     return found
-
-
-def _on_gpu(x: Any) -> bool:
-    return hasattr(x, "__dlpack_device__") and int(x.__dlpack_device__()[0]) != 1

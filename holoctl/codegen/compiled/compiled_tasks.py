@@ -43,7 +43,7 @@ from holoctl.estimation.closed_state_estimator import ClosedStateEstimator
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.rows.evaluate import may_depend_on_time
 
-__all__ = ["CompiledTasks", "compiled_tasks"]
+__all__ = ["CompiledTasks", "compiled_tasks", "task_source_and_law", "task_wanted"]
 
 FUNCTIONS = ("torque", "state")
 NO_STATE = "machine='vm' does not estimate the closed state; machine='c' does"
@@ -266,11 +266,7 @@ def compiled_tasks(
         that cannot be compiled, by name; for ``"state"`` with ``machine="vm"``.
     """
     subject = task_subject_of(controller, "compiled")
-    wanted = ("torque",) if functions is None else tuple(name_list("functions", functions))
-    for name in wanted:
-        one_of("functions of a law of tasks", name, FUNCTIONS)
-    if "torque" not in wanted:
-        raise not_compiled("torque", "hc.compile(controller)")
+    wanted = task_wanted(functions)
     if machine == "vm" and "state" in wanted:
         raise InputError(NO_STATE)
     code = _machine_code(subject, flags, machine)
@@ -280,20 +276,35 @@ def compiled_tasks(
     return found
 
 
-def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) -> tuple[Any, Law]:
-    """The extension module of the torque, or its equivalent for the virtual machine; the law."""
+def task_wanted(functions: Any) -> tuple[str, ...]:
+    """The names that are given, checked; default: the torque."""
+    wanted = ("torque",) if functions is None else tuple(name_list("functions", functions))
+    for name in wanted:
+        one_of("functions of a law of tasks", name, FUNCTIONS)
+    if "torque" not in wanted:
+        raise not_compiled("torque", "hc.compile(controller)")
+    return wanted
+
+
+def task_source_and_law(subject: TaskSubject) -> tuple[str, Law]:
+    """The C function of the torque, and what callers need to know."""
     E, limits = symbolic(subject.mech, subject.partition), subject.keeping
     if limits is not None:
-        if machine == "vm":
+        return limited_source(limited_task(E, subject, limits), limits)
+    function = task_function(E, subject)
+    return batched_source([function]), law_of(function)
+
+
+def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) -> tuple[Any, Law]:
+    """The extension module of the torque, or its equivalent for the virtual machine; the law."""
+    limited = subject.keeping is not None
+    if machine == "vm":
+        if limited:
             raise InputError(
                 f"{subject.mech.name}: machine='vm' has no torque within limits; machine='c' has"
             )
-        kernel, law = limited_source(limited_task(E, subject, limits), limits)
-    else:
-        function = task_function(E, subject)
-        law = law_of(function)
-        if machine == "vm":
-            return interpreted(function, law), law
-        kernel = batched_source([function])
+        function = task_function(symbolic(subject.mech, subject.partition), subject)
+        return interpreted(function, law_of(function)), law_of(function)
+    kernel, law = task_source_and_law(subject)
     along, turns = reference_pose(subject.task)
-    return built(partial(task_source, kernel, law, along, turns, limits is not None), flags), law
+    return built(partial(task_source, kernel, law, along, turns, limited), flags), law

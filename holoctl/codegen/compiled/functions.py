@@ -34,6 +34,7 @@ __all__ = [
     "MACHINES",
     "certified_code",
     "law_of",
+    "law_sources",
     "limited_source",
     "machine_code",
     "wanted_functions",
@@ -81,15 +82,28 @@ def machine_code(
         placed = placed_function(E) if f.name() == "forward_dynamics" else None
         laws.append(replace(law_of(f), placed=placed is not None))
         makers.append(maker(f, laws[-1], flags, machine, placed))
-    if subject.keeping is not None and "torque" in wanted:
-        found = limited_torque(E, subject, subject.keeping)
-        if found is not None:
-            source, law = limited_source(found, subject.keeping)
-            laws.append(law)
-            makers.append(partial(built, partial(extension_source, source, law), flags))
+    for source, law in _torque_within_limits(E, subject, wanted):
+        laws.append(law)
+        makers.append(partial(built, partial(extension_source, source, law), flags))
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
         modules = list(pool.map(lambda make: make(), makers))
     return {law.name: (module, law) for module, law in zip(modules, laws, strict=True)}
+
+
+def law_sources(E: Expressions, subject: Subject, wanted: tuple[str, ...]) -> list[tuple[str, Law]]:
+    """The C function of each law that there are expressions for, and what callers need to know."""
+    found = [(batched_tanh_exp(c_function(f)), law_of(f)) for f in _functions(E, subject, wanted)]
+    return [*found, *_torque_within_limits(E, subject, wanted)]
+
+
+def _torque_within_limits(
+    E: Expressions, subject: Subject, wanted: tuple[str, ...]
+) -> list[tuple[str, Law]]:
+    """C and law of the torque of a controller with limits; empty without, or if there is none."""
+    if subject.keeping is None or "torque" not in wanted:
+        return []
+    found = limited_torque(E, subject, subject.keeping)
+    return [] if found is None else [limited_source(found, subject.keeping)]
 
 
 def maker(

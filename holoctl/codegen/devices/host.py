@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holoctl.base.checks import numbers
 from holoctl.base.cores import cores
 from holoctl.base.errors import InputError
 from holoctl.codegen.compiled.extension import library
@@ -36,10 +37,13 @@ class Cores:
 
     def array(self, name: str, value: Any, dtype: Any = np.float64) -> NDArray[Any]:
         try:
-            x = value if isinstance(value, np.ndarray) else _given(value)
-            return x if x.dtype == dtype else x.astype(dtype)
-        except (TypeError, ValueError, BufferError) as error:
+            foreign = hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray)
+            x = np.asarray(np.from_dlpack(value) if foreign else value)
+        except (TypeError, ValueError, BufferError, RuntimeError) as error:
             raise InputError(f"{name} must be an array of numbers: {error}") from None
+        if x.dtype != dtype:
+            x = numbers(name, x).astype(dtype)
+        return np.require(x, requirements="A")  # strides are in numbers
 
     def empty(self, shape: Sequence[int], dtype: Any = np.float64) -> NDArray[Any]:
         return np.empty(tuple(shape), dtype)
@@ -54,10 +58,6 @@ class Cores:
 def on_cores(workers: int | None = None) -> Cores:
     """The device of this many threads; default: one for each core."""
     return Cores(cores() if workers is None else workers)
-
-
-def _given(value: Any) -> NDArray[Any]:
-    return np.asarray(np.from_dlpack(value) if hasattr(value, "__dlpack__") else value)
 
 
 @dataclass(frozen=True, eq=False)

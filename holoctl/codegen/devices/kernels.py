@@ -15,7 +15,16 @@ import numpy as np
 
 from holoctl.codegen.c_text import filled
 
-__all__ = ["AXES", "Device", "Kernel", "Module", "Program", "Strided", "program", "strided"]
+__all__ = [
+    "AXES",
+    "Device",
+    "Kernel",
+    "Module",
+    "Program",
+    "Strided",
+    "program",
+    "strided",
+]
 
 
 class Strided(ctypes.Structure):

@@ -14,10 +14,20 @@ from holoctl.base.checks import name_list, one_of, quiet
 from holoctl.base.errors import InputError
 from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
-from holoctl.codegen.compiled.compiled_tasks import NO_STATE, CompiledTasks, compiled_tasks
+from holoctl.codegen.compiled.compiled_tasks import (
+    NO_STATE,
+    CompiledTasks,
+    compiled_tasks,
+    task_wanted,
+)
 from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
+from holoctl.codegen.devices.batch_functions import (
+    BatchFunctions,
+    batch_functions,
+    check_device,
+)
 from holoctl.codegen.law_options import Subject, refuse_contacts, subject_of
-from holoctl.codegen.task_law_options import check_own_options
+from holoctl.codegen.task_law_options import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
@@ -41,6 +51,7 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    device: None = None,
 ) -> Compiled: ...
 
 
@@ -52,7 +63,24 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    device: None = None,
 ) -> CompiledTasks: ...
+
+
+@overload
+def compile(
+    what: Mechanism | ComputedTorque | TaskSpaceControl | Impedance,
+    functions: Iterable[str] | None = None,
+    *,
+    partition: Partition | None = None,
+    weights: Any = None,
+    inconsistent: str | NotGiven = NOT_GIVEN,
+    closure_limit: float | NotGiven | None = NOT_GIVEN,
+    velocity_limit: float | NotGiven | None = NOT_GIVEN,
+    measured: Iterable[str] | None = None,
+    device: str,
+    workers: int | None = None,
+) -> BatchFunctions: ...
 
 
 @quiet
@@ -68,7 +96,9 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
-) -> Compiled | CompiledTasks:
+    device: str | None = None,
+    workers: int | None = None,
+) -> Compiled | CompiledTasks | BatchFunctions:
     """Compile a mechanism or a controller, with the C compiler of this computer or for CasADi's
     virtual machine.
 
@@ -110,10 +140,16 @@ def compile(
         fraction of the time. It is slower than C, usually faster than the tick in Python, and has
         the same guard. It does not estimate the closed state, and has no torque of laws with
         limits.
+    device : str, optional
+        ``"cpu"`` or ``"cuda"``: functions of many robots in one call, on all cores or on the GPU.
+        Has the functions above, and all options but `flags` and `machine`; ``"state"`` must be
+        listed. Default: functions of one state.
+    workers : int, optional
+        The number of threads of ``device="cpu"``; default: one for each core.
 
     Returns
     -------
-    Compiled, or CompiledTasks for a law of tasks
+    Compiled, or CompiledTasks for a law of tasks; BatchFunctions with a `device`
 
     Raises
     ------
@@ -121,7 +157,9 @@ def compile(
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
         forces that have no expressions, or wrong ones, by name; if the motors drive fewer motions
         than there are motors and motions; for a controller with integral action; for a law of
-        tasks other than above; for functions that ``machine="vm"`` does not have.
+        tasks other than above; for functions that ``machine="vm"`` does not have. With a `device`:
+        for an unknown one and for options it does not have, for the torque of motors without a
+        position of their own, for ``"state"`` with constraints that depend on time.
     NotActuatedError
         If torques are requested for a mechanism that has no motors or no motion.
     SingularityError
@@ -136,6 +174,7 @@ def compile(
     export_c : a C library for another computer.
     results.Compiled : the result for a mechanism or a `ComputedTorque`.
     results.CompiledTasks : the result for a law of tasks.
+    results.BatchFunctions : the result with a `device`.
     PreparedInverseDynamics : the same tick in Python.
 
     Examples
@@ -148,16 +187,24 @@ def compile(
     [-2.3, 2.3]
     """
     one_of("machine", machine, MACHINES)
+    if device is not None:
+        options = {"flags": not name_list("flags", flags), "machine": machine == "c"}
+        check_device(device, workers, options)
+    elif workers is not None:
+        raise InputError("workers is the number of threads of device='cpu'; give both, or neither")
     if isinstance(what, (TaskSpaceControl, Impedance)):
-        options = {
+        own = {
             "partition": partition is None, "weights": weights is None,
             "inconsistent": inconsistent is NOT_GIVEN, "closure_limit": closure_limit is NOT_GIVEN,
             "velocity_limit": velocity_limit is NOT_GIVEN,
         }  # fmt: skip
-        check_own_options(what, options)
+        check_own_options(what, own)
         casadi_module()
         more = tuple(name_list("flags", flags))
         sensors = None if measured is None else tuple(name_list("measured", measured))
+        if device is not None:
+            tasks, wanted = task_subject_of(what, "compiled"), task_wanted(functions)
+            return batch_functions(tasks, wanted, sensors, device, workers)
         return compiled_tasks(what, functions, more, sensors, machine)
     refuse_contacts(what)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
@@ -167,6 +214,8 @@ def compile(
     sensors = None if measured is None else tuple(name_list("measured", measured))
     if machine == "vm":
         _check_virtual(subject, wanted)
+    if device is not None:
+        return batch_functions(subject, wanted, sensors, device, workers)
     return from_subject(subject, wanted, more, sensors, machine)
 
 
