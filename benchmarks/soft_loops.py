@@ -2,8 +2,9 @@
 
 The same robot (`hc.save`) follows the same motion of its motors by the same computed torque, a
 second at 1 kHz, with Runge and Kutta's method. Told are the largest error of the closures on the
-way, and, at the states of the exact motion, by how much the efforts that a simulator with soft loops
-needs for the same accelerations of the motors differ from the exact ones, of the largest effort.
+way, and, at the states of the exact motion, by how much the efforts that a simulator with soft
+loops needs for the same accelerations of the motors differ from the exact ones, of the largest
+effort.
 Closures are those of MuJoCo's defaults, or the hardest that it takes: a time constant of twice the
 step and an impedance of 0.9999. There are no stops of joints.
 """
