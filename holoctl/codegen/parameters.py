@@ -23,7 +23,14 @@ from holoctl.codegen.tree import Step, TreeSteps, constant
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
 
-__all__ = ["PAYLOAD", "LawParameters", "mechanism_with", "with_parameters"]
+__all__ = [
+    "INERTIA",
+    "PAYLOAD",
+    "LawParameters",
+    "mechanism_with",
+    "usual_values",
+    "with_parameters",
+]
 
 PAYLOAD = {"payload_mass": 1, "payload_centre": 3, "payload_inertia": 6}
 """The numbers of a payload: kg; m; kg m^2, in the order xx yy zz xy xz yz."""
@@ -41,8 +48,8 @@ class LawParameters:
     frame : Frame or None
         That of the payload; None without.
     symbols : dict of str to (n, 1) symbols
-        ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``: those that there
-        are.
+        The inputs of laws: ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``,
+        those that there are; or all of them, one after the other, as ``load``.
     usual : dict of str to (n,) array
         The values of the model.
     """
@@ -52,21 +59,31 @@ class LawParameters:
     usual: dict[str, Array] = field(default_factory=dict)
 
 
-def with_parameters(
-    tree: TreeSteps, frame: Frame | None, gravity: bool
-) -> tuple[TreeSteps, LawParameters]:
-    """The tree with a payload at a frame and, if it is wanted, gravity as symbols."""
+def usual_values(frame: Frame | None, gravity: Array | None) -> dict[str, Array]:
+    """No payload where there is a frame for one, then gravity if it is given."""
     usual = {} if frame is None else {name: np.zeros(n) for name, n in PAYLOAD.items()}
-    if gravity:
-        usual["gravity"] = tree.gravity
-    symbols = {name: casadi_module().SX.sym(name, x.size) for name, x in usual.items()}
+    return usual if gravity is None else {**usual, "gravity": gravity}
+
+
+def with_parameters(
+    tree: TreeSteps, frame: Frame | None, gravity: bool, together: bool = False
+) -> tuple[TreeSteps, LawParameters]:
+    """The tree with a payload at a frame and, if it is wanted, gravity as symbols; `together` as
+    one input."""
+    ca = casadi_module()
+    usual = usual_values(frame, tree.gravity if gravity else None)
+    inputs = symbols = {name: ca.SX.sym(name, x.size) for name, x in usual.items()}
+    if together and usual:
+        inputs = {"load": ca.SX.sym("load", sum(x.size for x in usual.values()))}
+        ends = np.cumsum([0, *(x.size for x in usual.values())]).tolist()
+        symbols = dict(zip(usual, ca.vertsplit(inputs["load"], ends), strict=True))
     if frame is not None:
         steps, at = list(tree.steps), tree.of_joint[frame.joint]
         steps[at] = _carrying(steps[at], frame, *(symbols[name] for name in PAYLOAD))
         tree = replace(tree, steps=tuple(steps))
     if gravity:
         tree = replace(tree, gravity=symbols["gravity"])
-    return tree, LawParameters(frame, symbols, usual)
+    return tree, LawParameters(frame, inputs, usual)
 
 
 def _carrying(body: Step, frame: Frame, mass: SX, centre: SX, inertia: SX) -> Step:

@@ -16,8 +16,9 @@ from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.compiled.compiled import Compiled, from_subject
 from holoctl.codegen.compiled.compiled_tasks import NO_STATE, CompiledTasks, compiled_tasks
 from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
+from holoctl.codegen.compiled.present_load import present_load
 from holoctl.codegen.law_options import Subject, refuse_contacts, subject_of
-from holoctl.codegen.task_law_options import check_own_options
+from holoctl.codegen.task_law_options import check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque
 from holoctl.control.task_space.impedance import Impedance
 from holoctl.control.task_space.task_space_control import TaskSpaceControl
@@ -41,6 +42,8 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    payload: str | None = None,
+    gravity: bool = False,
 ) -> Compiled: ...
 
 
@@ -52,6 +55,8 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    payload: str | None = None,
+    gravity: bool = False,
 ) -> CompiledTasks: ...
 
 
@@ -68,6 +73,8 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    payload: str | None = None,
+    gravity: bool = False,
 ) -> Compiled | CompiledTasks:
     """Compile a mechanism or a controller, with the C compiler of this computer or for CasADi's
     virtual machine.
@@ -110,6 +117,12 @@ def compile(
         fraction of the time. It is slower than C, usually faster than the tick in Python, and has
         the same guard. It does not estimate the closed state, and has no torque of laws with
         limits.
+    payload : str, optional
+        A frame of a body that moves, where a payload may be mounted at run time:
+        ``fast.loaded(payload)`` has the same machine code with a payload there. Without it, and in
+        the result itself, there is none.
+    gravity : bool, optional
+        Whether gravity may change likewise: ``fast.loaded(gravity=g)``.
 
     Returns
     -------
@@ -121,7 +134,10 @@ def compile(
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
         forces that have no expressions, or wrong ones, by name; if the motors drive fewer motions
         than there are motors and motions; for a controller with integral action; for a law of
-        tasks other than above; for functions that ``machine="vm"`` does not have.
+        tasks other than above; for functions that ``machine="vm"`` does not have; for
+        an unknown frame of a payload; with `payload` or `gravity` for limits of positions without
+        accelerations; with a payload for damped tasks and the centre of mass as a task; with
+        `gravity` for a `Counterbalance`.
     NotActuatedError
         If torques are requested for a mechanism that has no motors or no motion.
     SingularityError
@@ -158,7 +174,8 @@ def compile(
         casadi_module()
         more = tuple(name_list("flags", flags))
         sensors = None if measured is None else tuple(name_list("measured", measured))
-        return compiled_tasks(what, functions, more, sensors, machine)
+        load = present_load(what, task_subject_of(what, "compiled"), payload, gravity)
+        return compiled_tasks(what, functions, more, sensors, machine, load)
     refuse_contacts(what)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
     wanted = wanted_functions(functions, subject)
@@ -167,7 +184,8 @@ def compile(
     sensors = None if measured is None else tuple(name_list("measured", measured))
     if machine == "vm":
         _check_virtual(subject, wanted)
-    return from_subject(subject, wanted, more, sensors, machine)
+    load = present_load(what, subject, payload, gravity)
+    return from_subject(subject, wanted, more, sensors, machine, load)
 
 
 def _check_virtual(subject: Subject, wanted: tuple[str, ...]) -> None:
