@@ -163,7 +163,7 @@ class Compiled:
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
         if self._empty is None:
             put("_fallbacks", Fallbacks(self.mech.name))
-            numbers = 0 if self._load is None else self._load.numbers.size
+            numbers = 0 if self._load is None else self._load.numbers(self.mech).size
             own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
             put("_estimators", Estimators(*own, numbers))
         else:  # the geometry is the same
@@ -636,7 +636,7 @@ class Compiled:
             if integral or "torque" not in self._laws:
                 return usual
             module, _ = self._laws["torque"]
-            load = [] if self._load is None else [self._load.numbers]
+            load = [] if self._load is None else [self._load.numbers(self.mech)]
             return found.with_torque(module.pointer(), usual, tick, self._torque_in_python, *load)
 
         silent = controller.limits is not None and not integral
@@ -675,14 +675,14 @@ class Compiled:
                     subject = self._subject()
                     E = expressions_of(subject, self._load)
                     code = certified_code(E, subject, name, self.flags, self.machine)
-                self._certified[name] = carrying(code, self._load)
+                self._certified[name] = carrying(code, self._load, self.mech)
             return self._certified[name]
 
     def _carrying(self, load: PresentLoad) -> Compiled:
         """The same code with another load."""
         empty = self._empty or self
         mech = load.mechanism(empty.mech)
-        laws = {name: carrying(code, load) for name, code in self._laws.items()}
+        laws = {name: carrying(code, load, mech) for name, code in self._laws.items()}
         return Compiled(
             mech, self.partition, other_controller(empty.controller, mech), self.functions,
             self.weights, self.inconsistent, self.limits, self.flags, self.measured, self.machine,
@@ -783,7 +783,7 @@ def from_subject(
     E = expressions_of(subject, load)
     empty = None if load is None else load.empty(subject.mech)
     laws = {
-        name: carrying(code, empty)
+        name: carrying(code, empty, subject.mech)
         for name, code in machine_code(E, subject, functions, flags, machine).items()
     }
     found = Compiled(

@@ -231,7 +231,8 @@ class CompiledTasks:
         empty = self._empty or self
         controller = other_controller(empty.controller, load.mechanism(empty.mech))
         given = self.functions, self.flags, self.measured, self.machine
-        return CompiledTasks(controller, *given, carrying(self._code, load), load, empty)
+        code = carrying(self._code, load, controller.mech)
+        return CompiledTasks(controller, *given, code, load, empty)
 
     def _law_of_torque(self) -> TaskSpaceControl | Impedance:
         return self.controller
@@ -295,7 +296,7 @@ def compiled_tasks(
     if machine == "vm" and "state" in wanted:
         raise InputError(NO_STATE)
     empty = None if load is None else load.empty(subject.mech)
-    code = carrying(_machine_code(subject, load, flags, machine), empty)
+    code = carrying(_machine_code(subject, load, flags, machine), empty, subject.mech)
     found = CompiledTasks(controller, wanted, flags, measured, machine, code, empty)
     if "state" in wanted:
         found._estimators.code()

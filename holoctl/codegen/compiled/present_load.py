@@ -13,14 +13,20 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array, Vector, number, quiet, read_only, vector
+from holoctl.base.checks import Array, Vector, number, quiet, vector
 from holoctl.codegen.compiled.estimator import not_compiled
 from holoctl.codegen.compiled.extension_source import Law
 from holoctl.codegen.compiled.interpreted import Interpreted
 from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.may_change import payload_frame
-from holoctl.codegen.parameters import INERTIA, PAYLOAD, mechanism_with, usual_values
+from holoctl.codegen.parameters import (
+    INERTIA,
+    PAYLOAD,
+    load_numbers,
+    mechanism_with,
+    usual_values,
+)
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.loop import hand_over
 from holoctl.mechanism.mechanism import Mechanism
@@ -52,10 +58,9 @@ class PresentLoad:
     frame: Frame | None
     values: Mapping[str, Array]
 
-    @property
-    def numbers(self) -> Vector:
-        """All values as the input of machine code."""
-        return read_only(np.concatenate(list(self.values.values())))
+    def numbers(self, mech: Mechanism) -> Vector:
+        """The input of machine code, of the mechanism with this load."""
+        return load_numbers(mech, self.frame, "gravity" in self.values)
 
     def empty(self, mech: Mechanism) -> PresentLoad:
         """No payload, and gravity of the model."""
@@ -63,8 +68,10 @@ class PresentLoad:
         return replace(self, values=usual_values(self.frame, gravity))
 
     def same(self, other: PresentLoad | None) -> bool:
-        """Whether both have the same numbers."""
-        return other is not None and np.array_equal(self.numbers, other.numbers)
+        """Whether both have the same values."""
+        return other is not None and all(
+            np.array_equal(x, other.values[name]) for name, x in self.values.items()
+        )
 
     def changed(self, payload: Any, gravity: Any) -> PresentLoad:
         """Another payload or gravity, checked; None leaves them.
@@ -117,16 +124,17 @@ def expressions_of(subject: Subject | TaskSubject, load: PresentLoad | None) -> 
     )  # fmt: skip
 
 
-def carrying(code: tuple[Any, Law], load: PresentLoad | None) -> tuple[Any, Law]:
-    """The machine code of a law, bound to a load, whatever it was bound to; the same where it has
-    no such input."""
+def carrying(code: tuple[Any, Law], load: PresentLoad | None, mech: Mechanism) -> tuple[Any, Law]:
+    """The machine code of a law, bound to the load of `mech`, whatever it was bound to; the same
+    where it has no such input."""
     module, law = code
     if load is None or not law.load:
         return code
+    numbers = load.numbers(mech)
     if isinstance(module, Interpreted):
-        return replace(module, load=load.numbers), law
+        return replace(module, load=numbers), law
     module = module.module if isinstance(module, _LoadedModule) else module
-    return _LoadedModule(module, load.numbers), law
+    return _LoadedModule(module, numbers), law
 
 
 def other_controller(controller: Any, mech: Mechanism) -> Any:
