@@ -90,12 +90,15 @@ class Compiled:
     Python path computes the result, or raises its error; `fallbacks` counts these calls, and the
     first one is logged as a warning.
 
+    With ``payload=`` or ``gravity=`` of `compile`, `loaded` returns the same law with others.
+
     It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
     the cache. The methods of functions that were not compiled raise an `InputError`.
 
     Attributes
     ----------
     mech : Mechanism
+        With the load, if there is one; so is that of the controller.
     partition : Partition
     controller : ComputedTorque or None
     functions : tuple of str

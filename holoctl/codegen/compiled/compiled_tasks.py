@@ -67,12 +67,15 @@ class CompiledTasks:
     computes the result, or raises its error; `fallbacks` counts these calls, and the first one is
     logged as a warning.
 
+    With ``payload=`` or ``gravity=`` of `compile`, `loaded` returns the same law with others.
+
     It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
     the cache.
 
     Attributes
     ----------
     controller : TaskSpaceControl or Impedance
+        With the load, if there is one.
     functions : tuple of str
         The compiled functions: ``"torque"``, and ``"state"`` if it was requested.
     flags : tuple of str
