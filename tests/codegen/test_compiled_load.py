@@ -257,12 +257,14 @@ def test_a_loop_continues_with_another_load(kind, request):
         u = loop.torque_from_motors(*given)
         assert relative(u, empty.torque_from_motors(*given)) < 1e-11
         right.torque_from_motors(*given)
-    before = u
-    loop = heavy.loop(after=loop)
+    before, old = u, loop
+    loop = heavy.loop(after=old)
     u, expected = loop.torque_from_motors(*given), right.torque_from_motors(*given)
     assert relative(u, expected) < 1e-11
     assert relative(u, before) > 1e-2
     np.testing.assert_allclose(loop.estimator.q, right.estimator.q, atol=1e-12)
+    # that of before keeps its law, here with a little more integral
+    assert relative(old.torque_from_motors(*given), before) < 1e-3
     # the loop of a thread goes on by itself
     fast.reset(loop.estimator.q)
     fast.torque_from_motors(*given)
