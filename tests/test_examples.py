@@ -16,6 +16,7 @@ LONG = (
     "hold_a_pose", "leg_as_a_spring", "realtime_loop", "draw_at_constant_height",
     "export_a_controller", "map_a_workspace", "pick_and_place", "look_in_the_browser",
     "identify_five_bar", "cross_a_singularity", "predict_a_five_bar",
+    "plan_by_rollouts", "train_an_ankle", "map_many_postures",
 )  # fmt: skip
 QUICK = [x for x in EXAMPLES if x.stem not in LONG]
 """The short run's: the others simulate for long what tests/simulation and tests/control do too."""

@@ -38,10 +38,13 @@ DRAWN_BY = {
     "identify_five_bar": "identified.png",
     "leg_as_a_spring": "leg-spring.png",
     "map_a_workspace": "workspace.png",
+    "map_many_postures": "postures.png",
+    "plan_by_rollouts": "plans.png",
     "predict_a_five_bar": "predicts.png",
     "parallel_ankle": "ankle.png",
     "pick_and_place": "fastest-way.png",
     "stay_within_limits": "limits.png",
+    "train_an_ankle": "learns.png",
 }
 """Pictures that examples made, in docs/."""
 
