@@ -68,7 +68,7 @@ def test_arrays_of_a_gpu_come_in_and_take_the_result(device):  # noqa: F811
 @pytest.mark.usefixtures("nvrtc")
 def test_nvrtc_compiles_a_law_within_limits():
     """Infinite limits are in its tables."""
-    limits = hc.Limits(effort=30.0, velocity={"motor_left": 2.0})
+    limits = hc.Limits(effort={"left": 30.0})
     controller = hc.ComputedTorque(mechanism("five_bar"), 400.0, 40.0, limits=limits)
     subject = subject_of(controller, None, None, NOT_GIVEN, NOT_GIVEN, NOT_GIVEN)
     ((source, law),) = law_sources(symbolic(subject.mech), subject, ("torque",))
