@@ -398,9 +398,10 @@ class BatchFunctions:
         if N:
             module.run(kernel_name(law), N, *map(_along, given), time, *found, status)
         if not any(map(on_gpu, inputs)):
-            found, status = [device.numpy(x) for x in found], device.numpy(status)
+            found = [x if x is out else device.numpy(x) for x in found]
+            status = device.numpy(status)
         if out is not None and out is not found[0]:
-            out[...] = device.numpy(found[0])
+            out[...] = np.asarray(found[0])
             found[0] = out
         return *found, status
 
