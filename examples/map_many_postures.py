@@ -33,8 +33,10 @@ print("efforts:", many.describe(held))
 print(f"{len(pairs) / (closed - began):.1e} closed states and {len(pairs) / (done - closed):.1e} "
       "efforts a second")  # fmt: skip
 good = held == hc.results.BatchStatus.OK
-print(f"largest effort that holds it: {np.abs(u[good]).max():.1f} N m; "
-      f"within 5 N m at {100.0 * (np.abs(u[good]).max(1) < 5.0).mean():.1f} % of the postures")
+print(
+    f"largest effort that holds it: {np.abs(u[good]).max():.1f} N m; "
+    f"within 5 N m at {100.0 * (np.abs(u[good]).max(1) < 5.0).mean():.1f} % of the postures"
+)
 
 # ---------------------------------------------------------------------------- the picture
 
