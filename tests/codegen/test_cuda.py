@@ -20,11 +20,14 @@ from support import closed_states, mechanism, shared_partition
 import holoctl as hc
 from holoctl.codegen.batched_functions import batched_tanh_exp
 from holoctl.codegen.c_source import c_function
+from holoctl.codegen.compiled.functions import law_of
 from holoctl.codegen.devices import driver
+from holoctl.codegen.devices.batch_kernels import batch_program
 from holoctl.codegen.devices.cuda import on_cuda
-from holoctl.codegen.devices.host import on_cores
 from holoctl.codegen.devices.kernels import Kernel, Program, program
 from holoctl.codegen.devices.nvrtc import machine_code_of, thread_memory
+from holoctl.codegen.devices.rollout_program import rollout_program
+from holoctl.codegen.exported.export import law_library
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 
@@ -108,40 +111,34 @@ class Relabelled:
 # ---------------------------------------------------------------------------- kernels
 
 
-def torques(name):
-    """The law of inverse dynamics as a kernel."""
-    mech = mechanism(name)
-    f = inverse_function(symbolic(mech, shared_partition(name)))
-    kernel = Kernel(
-        "torques",
-        (("table", "q"), ("table", "v"), ("table", "target"), ("table", "u")),
-        f"  double x[{mech.nq}], rates[{mech.nv}], w[{mech.nu}], y[{mech.nu}], a[{mech.nv}];\n"
-        f"  double guard, t = 0.0;\n  load(q, k, 0, {mech.nq}, x);\n"
-        f"  load(v, k, 0, {mech.nv}, rates);\n  load(target, k, 0, {mech.nu}, w);\n"
-        f"  inverse_dynamics(x, rates, w, &t, y, a, &guard);\n  store(y, {mech.nu}, u, k, 0);",
-    )
-    return program(batched_tanh_exp(c_function(f)), [kernel])
-
-
-def states_of(name):
-    """Positions and velocities of 100 robots."""
-    return (np.array(x) for x in zip(*closed_states(name)[:100], strict=True))
+def law(name):
+    """Inverse dynamics as a kernel of many robots."""
+    f = inverse_function(symbolic(mechanism(name), shared_partition(name)))
+    return batch_program(batched_tanh_exp(c_function(f)), law_of(f), {})
 
 
 def test_a_law_gives_the_numbers_of_the_cores(device):
-    mech, made = mechanism("five_bar"), torques("five_bar")
-    q, v = states_of("five_bar")
-    target, found = np.random.default_rng(0).normal(size=(len(q), mech.nu)), []
-    for on in device, on_cores(1):
-        u = on.empty(target.shape)
-        given = (on.array(*x) for x in (("q", q), ("v", v), ("target", target)))
-        on.build(made).run("torques", len(q), *given, u)
-        found.append(on.numpy(u))
-    direct = hc.PreparedInverseDynamics(mech)
-    expected = [direct.torque(*x) for x in zip(q, v, target, strict=True)]
-    assert np.abs(expected).max() > 0.1
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-10, atol=1e-10)
+    """Also where an input is not finite, and where all robots have the same target."""
+    mech = mechanism("five_bar")
+    Q, V = (np.array(x) for x in zip(*closed_states("five_bar")[:100], strict=True))
+    Q[7, 1] = np.nan
+    target = np.array([1.0, -2.0])
+    many = [hc.compile(mech, ["inverse_dynamics"], device=x) for x in ("cuda", "cpu")]
+    (u, status), (expected, right) = (x.inverse_dynamics(Q, V, target) for x in many)
+    assert np.nanmax(np.abs(u)) > 0.1
+    assert np.flatnonzero(status).tolist() == [7]
+    np.testing.assert_allclose(u, expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_array_equal(status, right)
+    there = many[0].inverse_dynamics(device.array("q", Q), Other(V), target)
+    assert there[0].strides == (1, len(Q))
+    here = np.empty_like(u)
+    assert many[0].inverse_dynamics(Q, V, target, out=here)[0] is here
+    np.testing.assert_array_equal(here, u)
+    place = device.empty(u.shape)
+    assert many[0].inverse_dynamics(Q, V, target, out=place)[0] is place
+    for found in there[0], place:
+        np.testing.assert_array_equal(device.numpy(found), u)
+    assert many[0].describe(there[1]) == many[1].describe(right)
 
 
 def test_more_robots_than_one_launch_takes(device, monkeypatch):
@@ -177,6 +174,45 @@ def test_threads_share_a_module(device):
     with ThreadPoolExecutor(4) as pool:
         for factor, y in enumerate(pool.map(scaled, map(float, range(20)))):
             np.testing.assert_array_equal(y, factor)
+
+
+def test_axes_have_names(device):
+    """Entries that all robots share, and one number for each robot in the place of an entry."""
+    x, y = device.array("x", np.arange(3.0)), device.empty((3, 5))
+    large = device.empty((5,), np.uint8)
+    made = device.build(program("", [SCALE]))
+    made.run("scale", 5, (x, ("entry",)), 2.0, 3, (y, ("entry", "robot")), large)
+    np.testing.assert_array_equal(device.numpy(y), np.repeat(2.0 * np.arange(3.0), 5).reshape(3, 5))
+
+
+@pytest.mark.slow
+def test_rollouts_are_those_of_the_cores(device):
+    rollouts_agree()
+    mech = robot("five_bar")
+    q, v = hc.assemble(mech)
+    robots = hc.Rollouts(mech, dt=1e-3, device="cuda")
+    there = robots.run(device.array("q", q), v, np.zeros((3, 10, 2)))
+    assert type(there.q) is type(device.empty((1,)))  # as an input was
+    np.testing.assert_array_equal(there.q.numpy(), robots.run(q, v, np.zeros((3, 10, 2))).q)
+
+
+def rollouts_agree():
+    """With noise of sensors, and gains of each robot."""
+    controlled = controller("five_bar")
+    mech, sensors = controlled.mech, hc.Sensors(noise=(1e-4, 1e-3))
+    q, v = hc.assemble(mech)
+    reference = mech.motor_positions(q) + 0.01, np.zeros(mech.nu), np.zeros(mech.nu)
+    gains, found = 200.0 + 100.0 * np.arange(6.0).reshape(3, 2), []
+    for name in "cuda", "cpu":
+        robots = hc.Rollouts(controlled, dt=1e-3, sensors=sensors, device=name, workers=1)
+        found.append(
+            robots.run(q, v, *reference, ticks=30, every=10, seed=3, controller={"kp": gains})
+        )
+    assert found[0].status.tolist() == [0, 0, 0]
+    assert np.abs(found[0].q - found[0].q[:1]).max() > 1e-5
+    for x in "quv":
+        there, here = (getattr(run, x) for run in found)
+        np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-9)
 
 
 # ---------------------------------------------------------------------------- arrays
@@ -251,7 +287,7 @@ def test_an_array_of_others_is_given_back_once(device):
 @pytest.mark.parametrize(
     ("value", "dtype", "told"),
     [
-        ("three", float, "x must be an array of numbers"),
+        ("three", float, "x must be an array of real numbers"),
         (
             Other(np.zeros(3, np.float32)),
             np.float64,
@@ -361,45 +397,27 @@ def nvrtc(tmp_path, monkeypatch):
         pytest.skip("no NVRTC is here: pip install 'holoctl[cuda]'")
 
 
-def exported(folder, name):
-    """The law and the plant of a robot as `export_c` writes them, as two kernels."""
-    mech = robot(name)
-    hc.export_c(controller(name), folder, name="robot", plant=True)
-    files = {x.name: x.read_text("utf-8") for x in folder.glob("*.[ch]") if "test" not in x.name}
-    laws = "".join(f'#include "holoctl_robot{x}"\n' for x in (".h", ".c", "_plant.h", "_plant.c"))
-    state = (
-        f"  double x[{mech.nq}], rates[{mech.nv}], w[{mech.nu}];\n  load(q, k, 0, {mech.nq}, x);\n"
-        f"  load(v, k, 0, {mech.nv}, rates);\n"
-    )
-    law = (
-        f"{state}  double r[{mech.nv}] = {{0.0}};\n  holoctl_robot c;\n  holoctl_robot_init(&c);\n"
-        f"  holoctl_robot_torque(&c, x, rates, r, r, r, w);\n  store(w, {mech.nu}, u, k, 0);"
-    )
-    plant = (
-        f"{state}  load(u, k, 0, {mech.nu}, w);\n  holoctl_robot_plant_step(x, rates, w, 1e-3);\n"
-        f"  store(x, {mech.nq}, q, k, 0);\n  store(rates, {mech.nv}, v, k, 0);"
-    )
-    names = (("table", "q"), ("table", "v"), ("table", "u"))
-    return program(laws, [Kernel("law", names, law), Kernel("plant", names, plant)], files)
-
-
 def spilled(found):
     return {x: y for x, y in found.items() if y.spill_stores > SPILLS}
 
 
 def test_a_law_keeps_its_numbers_in_registers(nvrtc):
-    found = thread_memory(torques("five_bar"), H200)
-    assert found.keys() >= {"torques"}
-    assert found["torques"].registers > 50
+    found = thread_memory(law("five_bar"), H200)
+    assert found.keys() >= {"inverse_dynamics_batch"}
+    assert found["inverse_dynamics_batch"].registers > 50
     assert spilled(found) == {}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["five_bar", "delta", "stewart"])
-def test_exported_c_keeps_its_numbers_in_registers(nvrtc, tmp_path, name):
-    found = thread_memory(exported(tmp_path, name), H200)
-    assert {"law", "plant", "robot_plant_motion"} <= found.keys()
-    assert all(found[x].registers and found[x].stack > 100 for x in ("law", "plant"))
+@pytest.mark.parametrize("measured", ["all", None], ids=["exact states", "sensors of the motors"])
+@pytest.mark.parametrize("name", ["five_bar", "stewart"])
+def test_rollouts_keep_their_numbers_in_registers(nvrtc, name, measured):
+    """The exported C of a controller and of its plant."""
+    lib = law_library(controller(name), plant=True, measured=measured)
+    sensors = None if measured else lib.laws.closed_state.sensing.sensors
+    found = thread_memory(rollout_program(lib, sensors).program, H200)
+    assert {"prepare", "rollout", f"{name}_plant_motion"} <= found.keys()
+    assert all(found[x].registers and found[x].stack > 100 for x in ("prepare", "rollout"))
     assert spilled(found) == {}
 
 
@@ -420,21 +438,9 @@ def test_an_nvrtc_that_the_driver_does_not_know(nvrtc):
 # ---------------------------------------------------------------------------- a GPU
 
 
-def test_a_law_on_a_gpu(tmp_path):
-    """The exported law and its plant, on a GPU and on the cores."""
+def test_rollouts_on_a_gpu():
     try:
-        device = on_cuda()
-        made = exported(tmp_path, "five_bar")
-        module = device.build(made)
+        on_cuda().build(program("", [SCALE]))
     except hc.InputError as error:
         pytest.skip(str(error))
-    found = []
-    for on, kernels in (device, module), (on_cores(1), on_cores(1).build(made)):
-        q, v = (on.array("state", x) for x in states_of("five_bar"))
-        u = on.empty((q.shape[0], 2))
-        for kernel in "law", "plant":
-            kernels.run(kernel, q.shape[0], q, v, u)
-        found.append([on.numpy(x) for x in (q, v, u)])
-    for x, y in zip(*found, strict=True):
-        assert np.abs(y).max() > 0.1
-        np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-10)
+    rollouts_agree()

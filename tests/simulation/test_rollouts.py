@@ -315,7 +315,7 @@ def test_what_does_not_fit_is_refused_by_name():
         ((q, v, z, z, z), {"ticks": 10, "every": 3}, "every must divide"),
         ((q, v, z, z, z), {"ticks": 0}, "ticks"),
         ((q, v, z, z, z), {"ticks": 1, "plant": {"kp": 1.0}}, "plant: 'kp' is no parameter"),
-        ((q, v, "a", z, z), {"ticks": 1}, "q_ref must be an array of numbers"),
+        ((q, v, "a", z, z), {"ticks": 1}, "q_ref must be an array of real numbers"),
     ]  # fmt: skip
     for given, options, message in cases:
         with pytest.raises(hc.InputError, match=message):

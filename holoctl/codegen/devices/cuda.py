@@ -20,7 +20,7 @@ from holoctl.codegen.devices.dlpack import (
 )
 from holoctl.codegen.devices.driver import Gpu, GpuModule, gpu, launch, loaded_module
 from holoctl.codegen.devices.host import on_cores
-from holoctl.codegen.devices.kernels import Program, table
+from holoctl.codegen.devices.kernels import AXES, Program, Strided, strided
 from holoctl.codegen.devices.nvrtc import machine_code_of
 
 __all__ = ["Cuda", "on_cuda"]
@@ -83,7 +83,10 @@ class _Loaded:
         launch(self.module, kernel, count, list(map(_argument, arguments)))
 
 
-def _argument(x: Any) -> ctypes.Structure | ctypes.c_double | ctypes.c_longlong:
-    if isinstance(x, DeviceArray):
-        return table(x.address, x.shape, x.strides)
-    return ctypes.c_double(x) if isinstance(x, float) else ctypes.c_longlong(x)
+def _argument(x: Any) -> Strided | ctypes.c_double | ctypes.c_longlong:
+    if isinstance(x, float):
+        return ctypes.c_double(x)
+    if isinstance(x, int):
+        return ctypes.c_longlong(x)
+    array, axes = x if isinstance(x, tuple) else (x, AXES[len(x.shape)])
+    return strided(array.address, array.strides, axes)

@@ -7,6 +7,7 @@ and a stride for each of robot, step and entry; a stride of zero gives all robot
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -15,16 +16,7 @@ import numpy as np
 
 from holoctl.codegen.c_text import filled
 
-__all__ = [
-    "AXES",
-    "Device",
-    "Kernel",
-    "Module",
-    "Program",
-    "Strided",
-    "program",
-    "strided",
-]
+__all__ = ["AXES", "Device", "Kernel", "Module", "Program", "Strided", "program", "strided"]
 
 
 class Strided(ctypes.Structure):
@@ -103,7 +95,8 @@ def program(
 ) -> Program:
     """Kernels, and the C functions that they call."""
     made = "\n".join(map(_text, kernels))
-    return Program(filled("kernels.c", {"laws": laws, "kernels": made}), dict(files or {}))
+    source = filled("kernels.c", {"laws": _apart(laws), "kernels": made})
+    return Program(source, {x: _apart(text) for x, text in (files or {}).items()})
 
 
 AXES = {1: ("robot",), 2: ("robot", "entry"), 3: ("robot", "step", "entry")}
@@ -122,3 +115,12 @@ def _text(kernel: Kernel) -> str:
     return filled("kernel.c", {
         "name": kernel.name, "parameters": parameters, "arguments": arguments, "body": kernel.body,
     })  # fmt: skip
+
+
+_FUNCTION = re.compile(r"^static (?!inline |__noinline__ )(?=[^;={}]*\)\s*\{)", re.M)
+
+
+def _apart(text: str) -> str:
+    """Each function for itself on a GPU, where a compiler would make one of all that a kernel
+    calls: no more than a function is kept in registers."""
+    return _FUNCTION.sub("static __noinline__ ", text)
