@@ -32,6 +32,7 @@ Way = Callable[[Expressions, SymbolicConstraints], tuple[Callable[[SX], SX], lis
 def forward_function(E: Expressions, ways: Sequence[Way] = ()) -> Any:
     """``forward_dynamics(q, v, tau, t) -> a, guard``, as `PreparedForwardDynamics.acceleration`.
 
+    After t there are the parameters of E.
     `ways` are those to choose from; by default all that may take the fewest operations.
     """
     ca, mech = casadi_module(), E.mech
@@ -40,8 +41,8 @@ def forward_function(E: Expressions, ways: Sequence[Way] = ()) -> Any:
     caused, guard = found[0] if len(found) == 1 else min(found, key=lambda x: _operations(E, *x))
     a = forward(K, tree, ca.SX.zeros(K.unit.size), tree.steps, caused)(tau)
     return ca.Function(
-        "forward_dynamics", [E.q, E.v, tau, E.t], [a, total([*E.guard, *K.guard, *guard])],
-        ["q", "v", "tau", "t"], ["a", "guard"],
+        "forward_dynamics", [E.q, E.v, tau, *E.context.values()],
+        [a, total([*E.guard, *K.guard, *guard])], ["q", "v", "tau", *E.context], ["a", "guard"],
     )  # fmt: skip
 
 
@@ -74,6 +75,6 @@ def _operations(E: Expressions, caused: Callable[[SX], SX], guard: list[SX]) -> 
     """The number of operations of the function, called as often as the law calls it."""
     ca = casadi_module()
     w = ca.SX.sym("w", E.mech.nv)
-    found = [E.q, E.t, w], [caused(caused(w)), total(guard)]
+    found = [E.q, *E.context.values(), w], [caused(caused(w)), total(guard)]
     count: int = ca.Function("caused", *found).n_instructions()
     return count
