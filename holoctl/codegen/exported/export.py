@@ -165,7 +165,8 @@ def export_c(
     functions : iterable of str, optional
         Parts of the model of a mechanism instead of a law, as functions without memory:
         ``"kinematics"`` (placements and Jacobians of `frames`), ``"inertia"``, ``"bias"``,
-        ``"constraints"``, ``"forward_dynamics"``. Beside them name, partition and precision may be
+        ``"constraints"``, ``"forward_dynamics"``, ``"linearize"`` (A and B as
+        ``hc.linearize(along="motion")``). Beside them name, partition and precision may be
         given. Default: the law.
     frames : iterable of str, optional
         The frames of ``"kinematics"``.
