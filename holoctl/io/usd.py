@@ -152,6 +152,11 @@ def _opened(path: Path) -> _UsdStage:
         UsdGeom.GetStageMetersPerUnit(stage),
         UsdPhysics.GetStageKilogramsPerUnit(stage),
     )
+    if not (0.0 < metre < np.inf and 0.0 < kilogram < np.inf):
+        raise LoadError(
+            f"metersPerUnit and kilogramsPerUnit must be above zero; got {metre:g}, {kilogram:g}",
+            file=file,
+        )
     bodies, joints, off = list[Any](), list[Any](), list[str]()
     for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()):
         if _is_body(prim):
@@ -250,7 +255,10 @@ def _joint(S: _UsdStage, joint: Any) -> tuple[str, list[str], list[pin.SE3], Any
     kind, ends, poses, frames = JOINTS[kind][0], list[str](), list[pin.SE3](), list[pin.SE3]()
     R = np.eye(3)
     if kind in ("revolute", "prismatic"):
-        R = z_to(np.eye(3)["XYZ".index(joint.GetAttribute("physics:axis").Get())])
+        axis = str(joint.GetAttribute("physics:axis").Get())
+        if axis not in ("X", "Y", "Z"):
+            raise place.error(f"physics:axis must be X, Y or Z; got {axis[:60]!r}")
+        R = z_to(np.eye(3)["XYZ".index(axis)])
     for i in "01":
         body, at = _end(S, joint, i)
         p, turned = (joint.GetAttribute(f"physics:local{x}{i}").Get() for x in ("Pos", "Rot"))

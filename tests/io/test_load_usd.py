@@ -185,6 +185,12 @@ REFUSED = {  # what is replaced in the stage, by what, and what is said
     "scale": ('["xformOp:translate", ', '["xformOp:scale", "xformOp:translate", ', "scaled"),
     "kinematic": ("float physics:mass", "bool physics:kinematicEnabled = 1\nfloat physics:mass",
                   "kinematic body"),
+    "axis": ('physics:axis = "X"', 'physics:axis = "W"', "must be X, Y or Z; got 'W'"),
+    "unit": ("metersPerUnit = 1.0", "metersPerUnit = 0", "metersPerUnit .* must be above zero"),
+    "number": ("float physics:mass = 1.3", "float physics:mass = nan", "mass"),
+    "turn": ("quatf physics:localRot0 = (", "quatf physics:localRot0 = (nan, 0, 0, 0) #", "joint"),
+    "limit": ("physics:lowerLimit = -90", "physics:lowerLimit = 90", "lower"),
+    "same body": ("</robot/rod>", "</robot/crank>", "same body"),
     "text": ("#usda 1.0", "#usda", "OpenUSD cannot read it"),
     "no bodies": ("PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "there are no rigid bodies"),
 }  # fmt: skip
