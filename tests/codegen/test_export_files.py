@@ -27,7 +27,7 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
-from holoctl.codegen.devices import kernels, rollout_program
+from holoctl.codegen.devices import batch_kernels, host, kernels, rollout_program
 from holoctl.codegen.exported import c_sources, ros2, transmission
 from holoctl.codegen.exported.export import law_library
 from holoctl.codegen.precision import DOUBLE
@@ -197,7 +197,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
 
     modules = (
         c_sources, limits_c, functions, extension_source, batched_functions, transmission, ros2,
-        kernels, rollout_program,
+        batch_kernels, kernels, rollout_program,
     )  # fmt: skip
     for module in modules:
         monkeypatch.setattr(module, "filled", recorded)
@@ -232,6 +232,8 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
+    monkeypatch.setattr(host, "library", lambda *_: None)  # the text is enough
+    hc.compile(mech, ["inverse_dynamics", "state"], device="cpu")
     lib = law_library(controller("five_bar"), plant=True)
     rollout_program.rollout_program(lib, lib.laws.closed_state.sensing.sensors)
     batched_functions.tanh_exp(["tangents", "exponentials"])
