@@ -381,7 +381,7 @@ def _export(given: argparse.Namespace) -> int:
 
 def _exported_limits(mech: Mechanism, given: argparse.Namespace) -> dict[str, Any]:
     """The limits of the file and their options; empty without limits."""
-    from holoctl.codegen.exported.may_change import check_braking
+    from holoctl.codegen.may_change import check_braking
 
     policy = "nearest" if given.policy is None else given.policy
     dt = positive("--dt", 1e-3 if given.dt is None else given.dt, "s")

@@ -92,6 +92,7 @@ def symbolic(
     precision: Precision = DOUBLE,
     payload: Frame | None = None,
     gravity: bool = False,
+    together: bool = False,
 ) -> Expressions:
     """Symbols, tree and rows of a mechanism, for the laws.
 
@@ -105,6 +106,8 @@ def symbolic(
         Where a payload is mounted whose numbers are symbols.
     gravity : bool, optional
         Whether gravity is symbols.
+    together : bool, optional
+        Whether these symbols are one input of laws, ``load``.
 
     Returns
     -------
@@ -133,7 +136,7 @@ def symbolic(
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     forces = symbolic_forces(mech, tree, v, t, samples)
-    tree, parameters = with_parameters(tree, payload, gravity)
+    tree, parameters = with_parameters(tree, payload, gravity, together)
     guard = (*rows.guard, *((precision.unit_norm * x) ** 2 for x in norms), *forces.guard)
     return Expressions(
         mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces, precision,

@@ -17,19 +17,32 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array
+from holoctl.base.checks import Array, Vector, read_only
 from holoctl.codegen.casadi_import import SX, casadi_module
-from holoctl.codegen.tree import Step, TreeSteps, constant
+from holoctl.codegen.tree import Step, TreeSteps, constant, moments
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
+from holoctl.tree.frozen_model import plain
 
-__all__ = ["PAYLOAD", "LawParameters", "mechanism_with", "with_parameters"]
+__all__ = [
+    "INERTIA",
+    "PAYLOAD",
+    "LawParameters",
+    "load_numbers",
+    "mechanism_with",
+    "usual_values",
+    "with_parameters",
+]
 
 PAYLOAD = {"payload_mass": 1, "payload_centre": 3, "payload_inertia": 6}
 """The numbers of a payload: kg; m; kg m^2, in the order xx yy zz xy xz yz."""
 
 INERTIA = [[0, 3, 4], [3, 1, 5], [4, 5, 2]]
 """The places of the entries of an inertia matrix in that order."""
+
+
+MOMENTS = 10
+"""Numbers of a body: mass, first moment, and second moment in that order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +54,8 @@ class LawParameters:
     frame : Frame or None
         That of the payload; None without.
     symbols : dict of str to (n, 1) symbols
-        ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``: those that there
-        are.
+        The inputs of laws: ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``,
+        those that there are; or ``load``, the numbers of `load_numbers`.
     usual : dict of str to (n,) array
         The values of the model.
     """
@@ -52,21 +65,66 @@ class LawParameters:
     usual: dict[str, Array] = field(default_factory=dict)
 
 
-def with_parameters(
-    tree: TreeSteps, frame: Frame | None, gravity: bool
-) -> tuple[TreeSteps, LawParameters]:
-    """The tree with a payload at a frame and, if it is wanted, gravity as symbols."""
+def usual_values(frame: Frame | None, gravity: Array | None) -> dict[str, Array]:
+    """No payload where there is a frame for one, then gravity if it is given."""
     usual = {} if frame is None else {name: np.zeros(n) for name, n in PAYLOAD.items()}
-    if gravity:
-        usual["gravity"] = tree.gravity
+    return usual if gravity is None else {**usual, "gravity": gravity}
+
+
+def with_parameters(
+    tree: TreeSteps, frame: Frame | None, gravity: bool, together: bool = False
+) -> tuple[TreeSteps, LawParameters]:
+    """The tree with a payload at a frame and, if it is wanted, gravity as symbols; `together` those
+    of `load_numbers`."""
+    usual = usual_values(frame, tree.gravity if gravity else None)
+    if together and usual:
+        load = casadi_module().SX.sym("load", MOMENTS * (frame is not None) + 3 * gravity)
+        tree, symbols = _with_load(tree, frame, gravity, load), {"load": load}
+        return tree, LawParameters(frame, symbols, usual)
     symbols = {name: casadi_module().SX.sym(name, x.size) for name, x in usual.items()}
     if frame is not None:
-        steps, at = list(tree.steps), tree.of_joint[frame.joint]
-        steps[at] = _carrying(steps[at], frame, *(symbols[name] for name in PAYLOAD))
-        tree = replace(tree, steps=tuple(steps))
+        body = _carrying(_body(tree, frame), frame, *(symbols[name] for name in PAYLOAD))
+        tree = _with_body(tree, frame, body)
     if gravity:
         tree = replace(tree, gravity=symbols["gravity"])
     return tree, LawParameters(frame, symbols, usual)
+
+
+def load_numbers(mech: Mechanism, frame: Frame | None, gravity: bool) -> Vector:
+    """Payload and gravity of a mechanism that has them, as a law with one input reads them: mass,
+    first and second moment of the body with its payload, which cost nothing in a tick, and gravity.
+    """
+    found = [np.array(mech.model.gravity.linear)] if gravity else []
+    if frame is not None:
+        mass, first, second = moments(plain(mech.model).inertias[frame.joint])
+        six = np.zeros(6)
+        six[np.array(INERTIA)] = second
+        found = [np.array([mass]), first, six, *found]
+    return read_only(np.concatenate(found))
+
+
+def _with_load(tree: TreeSteps, frame: Frame | None, gravity: bool, load: SX) -> TreeSteps:
+    """The tree with the numbers of `load_numbers` as symbols."""
+    if frame is not None:
+        own = {"mass": load[0], "first": load[1:4], "second": _symmetric(load[4:MOMENTS])}
+        tree = _with_body(tree, frame, replace(_body(tree, frame), **own))
+    return replace(tree, gravity=load[-3:]) if gravity else tree
+
+
+def _body(tree: TreeSteps, frame: Frame) -> Step:
+    return tree.steps[tree.of_joint[frame.joint]]
+
+
+def _with_body(tree: TreeSteps, frame: Frame, body: Step) -> TreeSteps:
+    """The tree with another body at a frame."""
+    steps = list(tree.steps)
+    steps[tree.of_joint[frame.joint]] = body
+    return replace(tree, steps=tuple(steps))
+
+
+def _symmetric(six: SX) -> SX:
+    ca = casadi_module()
+    return ca.vertcat(*(ca.horzcat(*(six[k] for k in row)) for row in INERTIA))
 
 
 def _carrying(body: Step, frame: Frame, mass: SX, centre: SX, inertia: SX) -> Step:
@@ -74,7 +132,7 @@ def _carrying(body: Step, frame: Frame, mass: SX, centre: SX, inertia: SX) -> St
     ca = casadi_module()
     R, o = constant(frame.placement.rotation), constant(frame.placement.translation)
     c = o + R @ centre
-    I = ca.vertcat(*(ca.horzcat(*(inertia[k] for k in row)) for row in INERTIA))  # noqa: E741
+    I = _symmetric(inertia)  # noqa: E741
     about_centre = R @ (0.5 * ca.trace(I) * ca.SX.eye(3) - I) @ R.T
     first, second = ca.SX(ca.DM(body.first)), ca.SX(ca.DM(body.second))
     return replace(

@@ -22,7 +22,6 @@ from holoctl.base.tolerances import HOLD_LIMIT
 from holoctl.codegen.exported.c_sources import Library, library_files
 from holoctl.codegen.exported.functions import functions_files
 from holoctl.codegen.exported.laws import exported_laws
-from holoctl.codegen.exported.may_change import payload_frame
 from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.payload import payload_files
 from holoctl.codegen.exported.self_test_states import golden_states
@@ -33,6 +32,7 @@ from holoctl.codegen.exported.write_files import identifier, write_files
 from holoctl.codegen.expressions import symbolic
 from holoctl.codegen.law_options import Subject, subject_of
 from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
+from holoctl.codegen.may_change import payload_frame
 from holoctl.codegen.precision import PRECISIONS
 from holoctl.codegen.task_law_options import TaskSubject, check_own_options, task_subject_of
 from holoctl.control.computed_torque import ComputedTorque

@@ -1,4 +1,4 @@
-"""Whether payload and gravity may be parameters of what is exported."""
+"""Whether payload and gravity may be parameters of a law."""
 
 from __future__ import annotations
 
