@@ -189,7 +189,8 @@ _EXPORT: list[Option] = [
      {"metavar": "WHAT"}),
     ("--plant", "also export the plant, for simulation", FLAG),
     ("--functions", "parts of the model instead of a law, separated by commas: kinematics (of the "
-     "frames of --frames), inertia, bias, constraints, forward_dynamics", {"metavar": "PARTS"}),
+     "frames of --frames), inertia, bias, constraints, forward_dynamics, linearize",
+     {"metavar": "PARTS"}),
     ("--frames", "the frames of kinematics, separated by commas", {"metavar": "NAMES"}),
     ("--payload", "frame where a payload may be mounted, whose numbers may change in the C",
      {"metavar": "FRAME"}),
@@ -381,7 +382,7 @@ def _export(given: argparse.Namespace) -> int:
 
 def _exported_limits(mech: Mechanism, given: argparse.Namespace) -> dict[str, Any]:
     """The limits of the file and their options; empty without limits."""
-    from holoctl.codegen.exported.may_change import check_braking
+    from holoctl.codegen.may_change import check_braking
 
     policy = "nearest" if given.policy is None else given.policy
     dt = positive("--dt", 1e-3 if given.dt is None else given.dt, "s")

@@ -15,6 +15,7 @@ def virtual_machine(
     function: Any,
     results: Sequence[NDArray[np.float64]],
     inputs: Sequence[NDArray[np.float64]] | None = None,
+    held: Sequence[NDArray[np.float64]] = (),
 ) -> Callable[..., None]:
     """A function that evaluates `function` and fills `results`; for one thread.
 
@@ -28,6 +29,8 @@ def virtual_machine(
     inputs : sequence of array, optional
         Likewise, one array for each input, to which the arguments are copied; allocated here by
         default.
+    held : sequence of array, optional
+        The last inputs of `function`, which are read where they are and are no arguments.
 
     Returns
     -------
@@ -35,8 +38,8 @@ def virtual_machine(
         Each input an array of the size of that of `function`, or a number.
     """
     buffer, evaluate = function.buffer()
-    places = inputs or [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
-    for i, x in enumerate(places):
+    places = inputs or [np.zeros(function.numel_in(i)) for i in range(function.n_in() - len(held))]
+    for i, x in enumerate([*places, *held]):
         buffer.set_arg(i, x.data)
     for i, x in enumerate(results):
         if x.size != function.nnz_out(i) or x.dtype != float or not x.flags.c_contiguous:
@@ -44,7 +47,7 @@ def virtual_machine(
         buffer.set_res(i, x.data)
 
     # The buffer keeps addresses only, so the function keeps the arrays alive.
-    def run(*given: Any, _held: Any = (buffer, *results)) -> None:
+    def run(*given: Any, _held: Any = (buffer, *results, *held)) -> None:
         for place, x in zip(places, given, strict=True):
             place[...] = x
         evaluate()

@@ -21,6 +21,7 @@ from holoctl.codegen.compiled.compiled_tasks import (
     task_wanted,
 )
 from holoctl.codegen.compiled.functions import MACHINES, wanted_functions
+from holoctl.codegen.compiled.present_load import present_load
 from holoctl.codegen.devices.batch_functions import (
     BatchFunctions,
     batch_functions,
@@ -51,6 +52,8 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    payload: str | None = None,
+    gravity: bool = False,
     device: None = None,
 ) -> Compiled: ...
 
@@ -63,6 +66,8 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    payload: str | None = None,
+    gravity: bool = False,
     device: None = None,
 ) -> CompiledTasks: ...
 
@@ -96,6 +101,8 @@ def compile(
     flags: Iterable[str] = (),
     measured: Iterable[str] | None = None,
     machine: str = "c",
+    payload: str | None = None,
+    gravity: bool = False,
     device: str | None = None,
     workers: int | None = None,
 ) -> Compiled | CompiledTasks | BatchFunctions:
@@ -140,10 +147,16 @@ def compile(
         fraction of the time. It is slower than C, usually faster than the tick in Python, and has
         the same guard. It does not estimate the closed state, and has no torque of laws with
         limits.
+    payload : str, optional
+        A frame of a body that moves, where a payload may be mounted at run time:
+        ``fast.loaded(payload)`` has the same machine code with a payload there. Without it, and in
+        the result itself, there is none.
+    gravity : bool, optional
+        Whether gravity may change likewise: ``fast.loaded(gravity=g)``.
     device : str, optional
         ``"cpu"`` or ``"cuda"``: functions of many robots in one call, on all cores or on the GPU.
-        Has the functions above, and all options but `flags` and `machine`; ``"state"`` must be
-        listed. Default: functions of one state.
+        Has the functions above, and all options but `flags`, `machine`, `payload` and `gravity`;
+        ``"state"`` must be listed. Default: functions of one state.
     workers : int, optional
         The number of threads of ``device="cpu"``; default: one for each core.
 
@@ -157,9 +170,12 @@ def compile(
         Without CasADi, a compiler or Python.h; for unknown functions; for joints, constraints and
         forces that have no expressions, or wrong ones, by name; if the motors drive fewer motions
         than there are motors and motions; for a controller with integral action; for a law of
-        tasks other than above; for functions that ``machine="vm"`` does not have. With a `device`:
-        for an unknown one and for options it does not have, for the torque of motors without a
-        position of their own, for ``"state"`` with constraints that depend on time.
+        tasks other than above; for functions that ``machine="vm"`` does not have; for
+        an unknown frame of a payload; with `payload` or `gravity` for limits of positions without
+        accelerations; with a payload for damped tasks and the centre of mass as a task; with
+        `gravity` for a `Counterbalance`. With a `device`: for an unknown one and for options it
+        does not have, for the torque of motors without a position of their own, for ``"state"``
+        with constraints that depend on time.
     NotActuatedError
         If torques are requested for a mechanism that has no motors or no motion.
     SingularityError
@@ -188,7 +204,10 @@ def compile(
     """
     one_of("machine", machine, MACHINES)
     if device is not None:
-        options = {"flags": not name_list("flags", flags), "machine": machine == "c"}
+        options = {
+            "flags": not name_list("flags", flags), "machine": machine == "c",
+            "payload": payload is None, "gravity": not gravity,
+        }  # fmt: skip
         check_device(device, workers, options)
     elif workers is not None:
         raise InputError("workers is the number of threads of device='cpu'; give both, or neither")
@@ -205,7 +224,8 @@ def compile(
         if device is not None:
             tasks, wanted = task_subject_of(what, "compiled"), task_wanted(functions)
             return batch_functions(tasks, wanted, sensors, device, workers)
-        return compiled_tasks(what, functions, more, sensors, machine)
+        load = present_load(what, task_subject_of(what, "compiled"), payload, gravity)
+        return compiled_tasks(what, functions, more, sensors, machine, load)
     refuse_contacts(what)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
     wanted = wanted_functions(functions, subject)
@@ -216,7 +236,8 @@ def compile(
         _check_virtual(subject, wanted)
     if device is not None:
         return batch_functions(subject, wanted, sensors, device, workers)
-    return from_subject(subject, wanted, more, sensors, machine)
+    load = present_load(what, subject, payload, gravity)
+    return from_subject(subject, wanted, more, sensors, machine, load)
 
 
 def _check_virtual(subject: Subject, wanted: tuple[str, ...]) -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "Step",
     "TreeSteps",
     "constant",
+    "moments",
     "symbolic_tree",
 ]
 
@@ -122,7 +123,7 @@ def symbolic_tree(model: pin.Model, q: SX) -> TreeSteps:
         at = of_joint[model.parents[j]]
         pieces = _pieces(model.joints[j], model.names[j], placements[j])
         for i, piece in enumerate(pieces):
-            body = _moments(inertias[j]) if i == len(pieces) - 1 else _NO_BODY
+            body = moments(inertias[j]) if i == len(pieces) - 1 else _NO_BODY
             here = q[list(piece.entries)]
             R, p = piece.motion(here)
             R0, p0 = constant(piece.placement.rotation), constant(piece.placement.translation)
@@ -257,7 +258,7 @@ def _plane(q: SX) -> tuple[SX, SX]:
     return _rotation(np.array([0.0, 0.0, 1.0]), q[2], q[3]), ca.vertcat(q[0], q[1], 0.0)
 
 
-def _moments(inertia: pin.Inertia) -> tuple[float, Array, Array]:
+def moments(inertia: pin.Inertia) -> tuple[float, Array, Array]:
     """Mass, and the integrals of r and ``r r^T``: ``J = tr(I) / 2 - I`` about the origin."""
     c = np.array(inertia.lever)
     about_origin = inertia.inertia + inertia.mass * ((c @ c) * np.eye(3) - np.outer(c, c))

@@ -315,11 +315,17 @@ class Tracking:
         )
 
 
-def new_loop(self: Any) -> Loop:
+def new_loop(self: Any, after: Loop | None = None) -> Loop:
     """A loop of this controller, which remembers the state of the mechanism; one for each thread.
 
     For a compiled controller, the first loop compiles the estimator of the state, unless
     ``"state"`` was compiled with it.
+
+    Parameters
+    ----------
+    after : Loop, optional
+        A loop of the same compiled law with another load (see `Compiled.loaded`), from whose state
+        and integral this one continues. Default: the loop starts at the reference.
 
     Returns
     -------
@@ -330,13 +336,24 @@ def new_loop(self: Any) -> Loop:
     InputError
         For a general actuation matrix, whose motors have no positions; if the motors do not
         determine the motion of the mechanism, and no `estimator` measures other joints; for
-        functions compiled for CasADi's virtual machine.
+        functions compiled for CasADi's virtual machine; for another `after`.
     AssemblyError, BranchError
         As `ClosedStateEstimator`.
     HoloctlError
         If a compiler fails.
     """
-    return Loop(self, self._loop_functions().estimator(None))
+    if after is None:
+        return Loop(self, self._loop_functions().estimator(None))
+    shared = getattr(self, "_estimators", None)
+    if (
+        shared is None or not isinstance(after, Loop)
+        or getattr(after.controller, "_estimators", None) is not shared
+    ):  # fmt: skip
+        raise InputError(
+            "after must be a loop of the same compiled law with another load, as "
+            f"fast.loaded(...).loop(after=loop) has it; got {quoted(after)}"
+        )
+    return _continued(after, self)
 
 
 def track(

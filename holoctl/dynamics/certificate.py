@@ -38,6 +38,7 @@ from holoctl.tree.kinematics import kinematics
 __all__ = [
     "Certificate",
     "certify",
+    "largest_size",
     "limit",
     "off_dynamics",
     "off_rows",
@@ -298,10 +299,14 @@ def weight(mech: Mechanism) -> float:
     def found() -> float:
         model = plain(mech.model)
         gravity = float(np.linalg.norm(model.gravity.linear))
-        size = float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
-        return float(pin.computeTotalMass(model)) * gravity * size
+        return float(pin.computeTotalMass(model)) * gravity * largest_size(mech)
 
     return mech.per_thread("weight", found)
+
+
+def largest_size(mech: Mechanism) -> float:
+    """The size of the largest loop, m; 1 m without lengths."""
+    return float((1.0 / mech.row_scale).max(initial=float(mech.column_scale.max())))
 
 
 def _power_balance(T: Terms, a: Vector, efforts: Vector, sizes: Vector) -> float:

@@ -360,6 +360,13 @@ class ClosedStateEstimator:
         given = self.mech, self.measured, self._given_weights
         return ClosedStateEstimator(*given, part, self._start)
 
+    def of_other(self, mech: Mechanism) -> ClosedStateEstimator:
+        """Another estimator of the same sensors, weights and start, of a mechanism that differs in
+        masses or gravity alone."""
+        return ClosedStateEstimator(
+            mech, self.measured, self._given_weights, self.partition, self._start
+        )
+
     def handed_over(self) -> BranchMemory | None:
         """A copy of the memory, for another loop that continues; None if the branch is lost."""
         return None if self._latched else replace(self._memory)

@@ -129,6 +129,7 @@ class PayloadEstimator:
     --------
     MomentumObserver : any unknown efforts, and the wrench of a contact.
     identify_load : with the inertia, from a recorded motion.
+    compile : laws that take a payload at run time.
     export_c : the same in C.
 
     References

@@ -34,7 +34,13 @@ from holoctl.codegen.compiled.loop_functions import (
     of_states,
     repartitioned,
 )
-from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.compiled.present_load import (
+    PresentLoad,
+    carrying,
+    expressions_of,
+    loaded,
+    other_controller,
+)
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.border_expressions import estimator_with
 from holoctl.control.computed_torque import ComputedTorque, check_memory
@@ -84,12 +90,15 @@ class Compiled:
     Python path computes the result, or raises its error; `fallbacks` counts these calls, and the
     first one is logged as a warning.
 
+    With ``payload=`` or ``gravity=`` of `compile`, `loaded` returns the same law with others.
+
     It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
     the cache. The methods of functions that were not compiled raise an `InputError`.
 
     Attributes
     ----------
     mech : Mechanism
+        With the load, if there is one; so is that of the controller.
     partition : Partition
     controller : ComputedTorque or None
     functions : tuple of str
@@ -134,6 +143,8 @@ class Compiled:
     measured: tuple[str, ...] | None
     machine: str
     _laws: dict[str, tuple[Any, Law]] = field(repr=False)
+    _load: PresentLoad | None = field(default=None, repr=False)
+    _empty: Compiled | None = field(default=None, repr=False)
     _inverse: PreparedInverseDynamics | None = field(init=False, repr=False)
     _forward: PreparedForwardDynamics = field(init=False, repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
@@ -153,10 +164,15 @@ class Compiled:
             limits = self.limits.closure, self.limits.velocity, self.limits.margin
             put("_inverse", PreparedInverseDynamics(self.mech, *options, *limits))
         put("_forward", PreparedForwardDynamics(self.mech, self.partition))
-        put("_fallbacks", Fallbacks(self.mech.name))
+        if self._empty is None:
+            put("_fallbacks", Fallbacks(self.mech.name))
+            numbers = 0 if self._load is None else self._load.numbers(self.mech).size
+            own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
+            put("_estimators", Estimators(*own, numbers))
+        else:  # the geometry is the same
+            put("_fallbacks", self._empty._fallbacks)
+            put("_estimators", self._empty._estimators)
         put("_lock", threading.Lock())
-        own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
-        put("_estimators", Estimators(*own))
         put("_certified", {})
         put("_local", threading.local())
         # C functions replace the methods of the same name, and call them if needed
@@ -179,8 +195,8 @@ class Compiled:
         return f"<Compiled {self.mech.name!r}: {', '.join(self.functions)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self.functions, self.flags, self.measured, self.machine
-        return from_subject, (self._subject(), *given)
+        given = self.functions, self.flags, self.measured, self.machine, self._load
+        return from_subject, ((self._empty or self)._subject(), *given)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return self  # immutable except for the counter of fallbacks
@@ -475,6 +491,7 @@ class Compiled:
     track_from_motors = track_from_motors
     reset = reset
     repartitioned = repartitioned
+    loaded = loaded
 
     @overload
     def inverse_dynamics_batch(
@@ -622,7 +639,8 @@ class Compiled:
             if integral or "torque" not in self._laws:
                 return usual
             module, _ = self._laws["torque"]
-            return found.with_torque(module.pointer(), usual, tick, self._torque_in_python)
+            load = [] if self._load is None else [self._load.numbers(self.mech)]
+            return found.with_torque(module.pointer(), usual, tick, self._torque_in_python, *load)
 
         silent = controller.limits is not None and not integral
         timed = may_depend_on_time(self.mech)
@@ -654,11 +672,25 @@ class Compiled:
         use."""
         with self._lock:
             if name not in self._certified:
-                E = symbolic(self.mech, self.partition)
-                self._certified[name] = certified_code(
-                    E, self._subject(), name, self.flags, self.machine
-                )
+                if self._empty is not None:
+                    code = self._empty._certified_law(name)
+                else:
+                    subject = self._subject()
+                    E = expressions_of(subject, self._load)
+                    code = certified_code(E, subject, name, self.flags, self.machine)
+                self._certified[name] = carrying(code, self._load, self.mech)
             return self._certified[name]
+
+    def _carrying(self, load: PresentLoad) -> Compiled:
+        """The same code with another load."""
+        empty = self._empty or self
+        mech = load.mechanism(empty.mech)
+        laws = {name: carrying(code, load, mech) for name, code in self._laws.items()}
+        return Compiled(
+            mech, self.partition, other_controller(empty.controller, mech), self.functions,
+            self.weights, self.inconsistent, self.limits, self.flags, self.measured, self.machine,
+            laws, load, empty,
+        )  # fmt: skip
 
     def _subject(self) -> Subject:
         return Subject(
@@ -748,14 +780,19 @@ def from_subject(
     flags: tuple[str, ...],
     measured: tuple[str, ...] | None,
     machine: str,
+    load: PresentLoad | None = None,
 ) -> Compiled:
     """Build the requested functions, now or when a pickle is read."""
-    E = symbolic(subject.mech, subject.partition)
-    laws = machine_code(E, subject, functions, flags, machine)
+    E = expressions_of(subject, load)
+    empty = None if load is None else load.empty(subject.mech)
+    laws = {
+        name: carrying(code, empty, subject.mech)
+        for name, code in machine_code(E, subject, functions, flags, machine).items()
+    }
     found = Compiled(
         subject.mech, E.partition, subject.controller, functions, subject.weights,
-        subject.inconsistent, subject.limits, flags, measured, machine, laws,
+        subject.inconsistent, subject.limits, flags, measured, machine, laws, empty,
     )  # fmt: skip
     if "state" in functions:
         found._estimators.code()
-    return found
+    return found if load is None or load.same(empty) else found._carrying(load)

@@ -20,7 +20,13 @@ from holoctl.codegen.compiled.fallback_counter import Fallbacks
 from holoctl.codegen.compiled.functions import law_of, limited_source
 from holoctl.codegen.compiled.interpreted import Interpreted, interpreted
 from holoctl.codegen.compiled.loop_functions import estimated, loop_functions, repartitioned
-from holoctl.codegen.expressions import symbolic
+from holoctl.codegen.compiled.present_load import (
+    PresentLoad,
+    carrying,
+    expressions_of,
+    loaded,
+    other_controller,
+)
 from holoctl.codegen.laws.border_expressions import estimator_with
 from holoctl.codegen.laws.limited import limited_task
 from holoctl.codegen.laws.task import task_function
@@ -61,12 +67,15 @@ class CompiledTasks:
     computes the result, or raises its error; `fallbacks` counts these calls, and the first one is
     logged as a warning.
 
+    With ``payload=`` or ``gravity=`` of `compile`, `loaded` returns the same law with others.
+
     It may be shared between threads, copied and pickled; a pickle is built again, or loaded from
     the cache.
 
     Attributes
     ----------
     controller : TaskSpaceControl or Impedance
+        With the load, if there is one.
     functions : tuple of str
         The compiled functions: ``"torque"``, and ``"state"`` if it was requested.
     flags : tuple of str
@@ -98,6 +107,8 @@ class CompiledTasks:
     measured: tuple[str, ...] | None
     machine: str
     _code: tuple[Any, Law] = field(repr=False)
+    _load: PresentLoad | None = field(default=None, repr=False)
+    _empty: CompiledTasks | None = field(default=None, repr=False)
     _fallbacks: Fallbacks = field(init=False, repr=False)
     _estimators: Estimators = field(init=False, repr=False)
     _local: threading.local = field(init=False, repr=False)
@@ -106,9 +117,13 @@ class CompiledTasks:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("_fallbacks", Fallbacks(self.mech.name))
-        own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
-        put("_estimators", Estimators(*own))
+        if self._empty is None:
+            put("_fallbacks", Fallbacks(self.mech.name))
+            own = self.mech, self._estimator, self.flags, self.machine, self._fallbacks.note
+            put("_estimators", Estimators(*own))
+        else:  # the geometry is the same
+            put("_fallbacks", self._empty._fallbacks)
+            put("_estimators", self._empty._estimators)
         put("_local", threading.local())
         # the tick replaces the method of the same name, and calls it if needed
         module, _ = self._code
@@ -122,8 +137,8 @@ class CompiledTasks:
         return f"<CompiledTasks {self.mech.name!r}: {', '.join(self.functions)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self.controller, self.functions, self.flags, self.measured, self.machine
-        return compiled_tasks, given
+        given = self.functions, self.flags, self.measured, self.machine, self._load
+        return compiled_tasks, ((self._empty or self).controller, *given)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledTasks:
         return self  # immutable except for the counter of fallbacks
@@ -212,6 +227,15 @@ class CompiledTasks:
     track_from_motors = track_from_motors
     reset = reset
     repartitioned = repartitioned
+    loaded = loaded
+
+    def _carrying(self, load: PresentLoad) -> CompiledTasks:
+        """The same code with another load."""
+        empty = self._empty or self
+        controller = other_controller(empty.controller, load.mechanism(empty.mech))
+        given = self.functions, self.flags, self.measured, self.machine
+        code = carrying(self._code, load, controller.mech)
+        return CompiledTasks(controller, *given, code, load, empty)
 
     def _law_of_torque(self) -> TaskSpaceControl | Impedance:
         return self.controller
@@ -256,6 +280,7 @@ def compiled_tasks(
     flags: tuple[str, ...],
     measured: tuple[str, ...] | None,
     machine: str = "c",
+    load: PresentLoad | None = None,
 ) -> CompiledTasks:
     """Build the requested functions, now or when a pickle is read.
 
@@ -269,11 +294,12 @@ def compiled_tasks(
     wanted = task_wanted(functions)
     if machine == "vm" and "state" in wanted:
         raise InputError(NO_STATE)
-    code = _machine_code(subject, flags, machine)
-    found = CompiledTasks(controller, wanted, flags, measured, machine, code)
+    empty = None if load is None else load.empty(subject.mech)
+    code = carrying(_machine_code(subject, load, flags, machine), empty, subject.mech)
+    found = CompiledTasks(controller, wanted, flags, measured, machine, code, empty)
     if "state" in wanted:
         found._estimators.code()
-    return found
+    return found if load is None or load.same(empty) else found._carrying(load)
 
 
 def task_wanted(functions: Any) -> tuple[str, ...]:
@@ -286,16 +312,18 @@ def task_wanted(functions: Any) -> tuple[str, ...]:
     return wanted
 
 
-def task_source_and_law(subject: TaskSubject) -> tuple[str, Law]:
+def task_source_and_law(subject: TaskSubject, load: PresentLoad | None = None) -> tuple[str, Law]:
     """The C function of the torque, and what callers need to know."""
-    E, limits = symbolic(subject.mech, subject.partition), subject.keeping
+    E, limits = expressions_of(subject, load), subject.keeping
     if limits is not None:
         return limited_source(limited_task(E, subject, limits), limits)
     function = task_function(E, subject)
     return batched_source([function]), law_of(function)
 
 
-def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) -> tuple[Any, Law]:
+def _machine_code(
+    subject: TaskSubject, load: PresentLoad | None, flags: tuple[str, ...], machine: str
+) -> tuple[Any, Law]:
     """The extension module of the torque, or its equivalent for the virtual machine; the law."""
     limited = subject.keeping is not None
     if machine == "vm":
@@ -303,8 +331,8 @@ def _machine_code(subject: TaskSubject, flags: tuple[str, ...], machine: str) ->
             raise InputError(
                 f"{subject.mech.name}: machine='vm' has no torque within limits; machine='c' has"
             )
-        function = task_function(symbolic(subject.mech, subject.partition), subject)
+        function = task_function(expressions_of(subject, load), subject)
         return interpreted(function, law_of(function)), law_of(function)
-    kernel, law = task_source_and_law(subject)
+    kernel, law = task_source_and_law(subject, load)
     along, turns = reference_pose(subject.task)
     return built(partial(task_source, kernel, law, along, turns, limited), flags), law

@@ -60,8 +60,11 @@ class EstimatorCode:
     estimator: ClosedStateEstimator
 
 
-def estimator_code(estimator: ClosedStateEstimator, flags: tuple[str, ...]) -> EstimatorCode:
-    """Compile an estimator equivalent to `estimator`.
+def estimator_code(
+    estimator: ClosedStateEstimator, flags: tuple[str, ...], load: int = 0
+) -> EstimatorCode:
+    """Compile an estimator equivalent to `estimator`, for a torque with so many numbers of payload
+    and gravity.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def estimator_code(estimator: ClosedStateEstimator, flags: tuple[str, ...]) -> E
     """
     E = symbolic(estimator.mech, estimator.partition)
     law = closed_state(E, sensing_of(estimator))
-    module = built(lambda name: estimator_source(E, law, name), flags)
+    module = built(lambda name: estimator_source(E, law, load, name), flags)
     memory = memory_type(E, law)
     if module.size() != memory.itemsize:
         raise HoloctlError(
@@ -84,32 +87,36 @@ class Estimators:
     """Makes compiled estimators, one for each loop; the code is compiled on first use, also by
     several threads.
 
-    `estimator` makes the Python estimator, `fell_back` is called when that computes a result.
+    `estimator` makes the Python estimator, `fell_back` is called when that computes a result,
+    `load` is the number of payload and gravity of the torque.
     """
 
     def __init__(
         self, mech: Mechanism, estimator: Callable[[], ClosedStateEstimator],
-        flags: tuple[str, ...], machine: str, fell_back: Callable[[str], None],
+        flags: tuple[str, ...], machine: str, fell_back: Callable[[str], None], load: int = 0,
     ) -> None:  # fmt: skip
         self._mech, self._estimator, self._flags, self._machine = mech, estimator, flags, machine
-        self._fell_back, self._lock = fell_back, threading.Lock()
+        self._fell_back, self._load, self._lock = fell_back, load, threading.Lock()
         self._code: EstimatorCode | None = None
 
     def code(self) -> EstimatorCode:
         """The machine code."""
         with self._lock:
             if self._code is None:
-                self._code = estimator_code(self._estimator(), self._flags)
+                self._code = estimator_code(self._estimator(), self._flags, self._load)
             return self._code
 
-    def __call__(self) -> CompiledEstimator:
-        """A new estimator, for one loop."""
+    def __call__(self, before: Any = None) -> CompiledEstimator:
+        """A new estimator, for one loop; or that of the loop before, if it is made of this code."""
         if self._machine == "vm":
             raise InputError(
                 f"{self._mech.name}: the virtual machine does not estimate the closed state; take "
                 "controller.loop() in Python, or machine='c'"
             )
-        return CompiledEstimator(self.code(), self._fell_back)
+        code = self.code()
+        if isinstance(before, CompiledEstimator) and before._code is code:
+            return before
+        return CompiledEstimator(code, self._fell_back)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,7 +170,7 @@ class CompiledEstimator:
 
     def with_torque(
         self, pointer: Any, usual: Callable[..., Vector], torque: Callable[..., Vector],
-        torque_in_python: Callable[..., Vector],
+        torque_in_python: Callable[..., Vector], *load: Vector,
     ) -> Callable[..., Vector]:  # fmt: skip
         """State and torque in one call.
 
@@ -175,6 +182,8 @@ class CompiledEstimator:
             For arguments that C does not accept.
         torque, torque_in_python : functions (q, v, *references, t, *, out) -> u
             `Compiled.torque`, and its equivalent if the guard is in doubt.
+        load : array, optional
+            Payload and gravity, if the law has them as an input.
         """
 
         def doubtful(
@@ -184,7 +193,7 @@ class CompiledEstimator:
             return torque(q, v, *references, out=out)
 
         tick: Callable[..., Vector] = self._code.module.bind_torque(
-            self._memory, usual, doubtful, pointer, torque_in_python
+            self._memory, usual, doubtful, pointer, torque_in_python, *load
         )
         return tick
 

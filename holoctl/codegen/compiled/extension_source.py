@@ -26,7 +26,7 @@ class Law:
     ----------
     name : str
     inputs : tuple of (str, int)
-        Name and size of each input but t.
+        Name and size of each input but t and `load`.
     outputs : tuple of (str, int)
         The same of the outputs; the first is what the tick returns, the last is ``guard``.
     tick : bool
@@ -36,6 +36,8 @@ class Law:
     tables : int
         The number of outputs, the first ones, that ``batch`` computes for many states; 0: there is
         no ``batch``.
+    load : int
+        The number of payload and gravity, an input after t; 0: there is none.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Law:
     tick: bool = True
     placed: bool = False
     tables: int = 1
+    load: int = 0
 
 
 def extension_source(kernel: str, law: Law, module: str) -> str:
@@ -102,12 +105,13 @@ def task_source(
     })  # fmt: skip
 
 
-def estimator_source(E: Expressions, law: ClosedStateLaw, module: str) -> str:
-    """The source of a module that estimates the closed state from measured joints."""
+def estimator_source(E: Expressions, law: ClosedStateLaw, load: int, module: str) -> str:
+    """The source of a module that estimates the closed state from measured joints; `load` is that
+    of the torque that may follow."""
     methods = ("size", "begin", "resume", "bind", "bind_torque")
     values = state_values(E, law, "law") | _module("law", methods, module) | {
         "kernel": batched_tanh_exp("\n".join(c_function(f) for f in laws_of(law))),
-        "nv": E.mech.nv, "nu": max(E.mech.nu, 1),
+        "nv": E.mech.nv, "nu": max(E.mech.nu, 1), "load": load,
         "normalise_unit": normalised("unit", E.tree.unit_parts),
         "unit_measured": normalised("x", unit_readings(E, law.sensing.sensors)),
     }  # fmt: skip
@@ -127,7 +131,7 @@ def _raw(kernel: str, law: Law) -> dict[str, object]:
     n, m = len(law.inputs), len(law.inputs) + len(law.outputs)
     places = [f"p[{i}]" for i in range(m)]
     return {
-        "kernel": kernel, "name": law.name, "n": n, "m": m,
+        "kernel": kernel, "name": law.name, "n": n, "m": m, "load": law.load,
         "sizes": _sizes((*law.inputs, *law.outputs)),
         "raw_call": _call(law, places[:n], places[n:]),
     }  # fmt: skip
@@ -138,7 +142,7 @@ def _sizes(named: Sequence[tuple[str, int]]) -> str:
 
 
 def _call(law: Law, given: Sequence[str], outputs: Sequence[str]) -> str:
-    return f"{law.name}({', '.join([*given, '&t', *outputs])})"
+    return f"{law.name}({', '.join([*given, '&t', *(['load'] if law.load else []), *outputs])})"
 
 
 def _squares(law: Law, given: Sequence[str], results: int) -> str:

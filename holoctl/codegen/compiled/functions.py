@@ -172,7 +172,8 @@ def limited_source(found: LimitedLaw, limits: LimitsLaw) -> tuple[str, Law]:
 
 def law_of(function: Any) -> Law:
     """What the wrapper needs to know of a function."""
-    count = function.n_in() - 1  # t is the last
+    count = function.name_in().index("t")
+    load = function.numel_in(count + 1) if function.n_in() > count + 1 else 0
     tick = function.name() in TICKS
     return Law(
         function.name(),
@@ -180,4 +181,5 @@ def law_of(function: Any) -> Law:
         tuple((function.name_out(i), function.numel_out(i)) for i in range(function.n_out())),
         tick=tick,
         tables=int(tick),
+        load=load,
     )

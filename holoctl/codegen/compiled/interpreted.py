@@ -26,14 +26,15 @@ __all__ = ["Interpreted", "interpreted"]
 class _Machine:
     """A function of one thread: ``run(*inputs, t)`` fills `results`; both are parts of `flat`."""
 
-    def __init__(self, function: Any) -> None:
-        n = function.n_in()
+    def __init__(self, function: Any, load: Vector | None = None) -> None:
+        held = [] if load is None else [load]
+        n = function.n_in() - len(held)
         sizes = [function.numel_in(i) for i in range(n)]
         sizes += [function.numel_out(i) for i in range(function.n_out())]
         self.flat = np.zeros(sum(sizes))
         parts = np.split(self.flat, np.cumsum(sizes)[:-1])
         self.results, self.guard = parts[n:], parts[-1]
-        self.run = virtual_machine(function, self.results, parts[:n])
+        self.run = virtual_machine(function, self.results, parts[:n], held)
 
     def good(self) -> bool:
         """Whether the guard is not in doubt, and all inputs and outputs are finite: a function may
@@ -43,7 +44,8 @@ class _Machine:
 
 @dataclass(frozen=True, eq=False)
 class Interpreted:
-    """A law, and, if it gives accelerations, the function of laws/tangent_step.py.
+    """A law, and, if it gives accelerations, the function of laws/tangent_step.py; with the numbers
+    of its payload and gravity, if it has such an input.
 
     Each thread has its own arrays; while they are in use the law cannot be called again there.
     """
@@ -51,6 +53,7 @@ class Interpreted:
     law: Law
     function: Any
     placed: Any = None
+    load: Vector | None = None
     _own: threading.local = field(init=False, repr=False, default_factory=threading.local)
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
 
@@ -74,7 +77,7 @@ class Interpreted:
         n, size, own = len(shapes), (self.law.outputs[0][1],), threading.local()
 
         def prepared() -> Callable[..., Vector | None]:
-            machine = _Machine(self.function)
+            machine = _Machine(self.function, self.load)
             run, good, first = machine.run, machine.good, machine.results[0]
 
             def answer(*inputs: Any) -> Vector | None:
@@ -164,7 +167,7 @@ class Interpreted:
         return in_own_workspace(self._own, self._laid_out, work, *given)
 
     def _laid_out(self) -> Callable[..., Any]:
-        machine = _machine_of(self._own, "machine", self.function)
+        machine = _machine_of(self._own, "machine", self.function, self.load)
 
         def run(work: Callable[..., Any], *given: Any) -> Any:
             return work(machine, *given)
@@ -172,10 +175,12 @@ class Interpreted:
         return run
 
 
-def _machine_of(own: threading.local, name: str, function: Any) -> _Machine:
+def _machine_of(
+    own: threading.local, name: str, function: Any, load: Vector | None = None
+) -> _Machine:
     found: _Machine | None = getattr(own, name, None)
     if found is None:
-        found = _Machine(function)
+        found = _Machine(function, load)
         setattr(own, name, found)
     return found
 

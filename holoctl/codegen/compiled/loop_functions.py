@@ -34,7 +34,7 @@ tick."""
 
 
 def loop_functions(
-    python: LoopFunctions, tick: Tick, estimator: Callable[[], CompiledEstimator], silent: bool,
+    python: LoopFunctions, tick: Tick, estimator: Callable[..., CompiledEstimator], silent: bool,
     at_once: Callable[[CompiledEstimator], Tick], count: int, timed: bool,
 ) -> LoopFunctions:  # fmt: skip
     """The loop functions of a compiled controller.
@@ -45,8 +45,8 @@ def loop_functions(
         Those of the controller in Python.
     tick : function
         The compiled torque, or that with the integral.
-    estimator : function () -> CompiledEstimator
-        Makes a new estimator.
+    estimator : function (estimator or None) -> CompiledEstimator
+        Makes a new estimator, or continues with another one.
     silent : bool
         Whether a tick may be limited or damped without a report.
     at_once : function (estimator) -> function
@@ -93,7 +93,7 @@ def loop_functions(
 
     return python._replace(
         torque=torque, torque_with_estimator=torque_with_estimator,
-        estimator=lambda _: estimator(), report=report,
+        estimator=estimator, report=report,
     )  # fmt: skip
 
 
@@ -102,14 +102,14 @@ def _kept(x: Any) -> Any:
     return x.copy() if type(x) is np.ndarray else x if type(x) is float else deepcopy(x)
 
 
-def of_states(estimator: Callable[[], CompiledEstimator]) -> LoopFunctions:
+def of_states(estimator: Callable[..., CompiledEstimator]) -> LoopFunctions:
     """The loop functions if no torque was compiled: a loop estimates states only."""
 
     def torque(*_: Any, **__: Any) -> Any:
         raise not_compiled("torque", "hc.compile(controller)")
 
     nothing = Memory(np.zeros(0), 1.0)
-    return LoopFunctions(nothing, None, lambda _: torque, lambda _: estimator(), torque, torque)
+    return LoopFunctions(nothing, None, lambda _: torque, estimator, torque, torque)
 
 
 def estimated(estimator: CompiledEstimator, tick: Tick, count: int) -> Tick:

@@ -474,8 +474,8 @@ def check_device(device: Any, workers: Any, options: Mapping[str, bool]) -> None
     given = [name for name, absent in options.items() if not absent]
     if given:
         raise InputError(
-            f"{joined(given)}: of one state in a call; leave it out with device={device!r}, whose "
-            "kernels are C without further flags"
+            f"{joined(given)}: of one state in a call; leave it out with device={device!r} "
+            "(hc.Rollouts has payloads for each robot)"
         )
     if workers is not None and device != "cpu":
         raise InputError(f"workers is the number of threads of 'cpu'; {device!r} has none")

@@ -21,7 +21,8 @@ __all__ = ["TorqueExpressions", "at_reference", "errors_function", "torque", "to
 
 
 def torque_function(E: Expressions, subject: Subject) -> Any:
-    """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, guard``, as `ComputedTorque.torque`.
+    """``torque(q, v, q_ref, v_ref, a_ref, t) -> u, guard``, as `ComputedTorque.torque`; after t
+    there are the parameters of E.
 
     None without a controller, and where `errors_function` gives none.
 
@@ -73,7 +74,9 @@ def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
 
     @cache  # the same expressions serve the base
     def held() -> list[SX]:
-        found: list[SX] = holding_function(E, subject.weights).call([E.q, E.t], True, False)
+        found: list[SX] = holding_function(E, subject.weights).call(
+            [E.q, *E.context.values()], True, False
+        )
         return found
 
     def efforts(target: SX | None, rates: SX | None) -> SX:
@@ -84,7 +87,8 @@ def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
         options = subject.weights, subject.inconsistent, subject.limits
         inverse = inverse_function(E, *options, at_reference=rates is not None)
         moved = [] if rates is None else [rates, ca.SX(1.0)]
-        u, a, guard = inverse.call([E.q, E.v, target, *moved, E.t], True, False)
+        given = [E.q, E.v, target, *moved, *E.context.values()]
+        u, a, guard = inverse.call(given, True, False)
         solved.append((u, None if moved else a, guard))
         return u
 
@@ -95,8 +99,8 @@ def torque(E: Expressions, subject: Subject) -> TorqueExpressions | None:
     c = feedback(law, *errors.call([E.q, E.v, q_ref, v_ref], True, False))
     u = computed_torque(law, efforts, c, v_ref, a_ref)
     _, a, guard = solved[-1]
-    inputs = [E.q, E.v, q_ref, v_ref, a_ref, E.t]
-    return TorqueExpressions(inputs, ["q", "v", *names, "t"], u, a, guard, base_motion)
+    inputs = [E.q, E.v, q_ref, v_ref, a_ref, *E.context.values()]
+    return TorqueExpressions(inputs, ["q", "v", *names, *E.context], u, a, guard, base_motion)
 
 
 def at_reference(E: Expressions, controller: ComputedTorque) -> bool:

@@ -15,14 +15,14 @@ DERIVED = 3.0
 
 
 def derivatives(E: Expressions, function: Any) -> Any:
-    """Derivatives of the first output of a law by its inputs but t.
+    """Derivatives of the first output of a law by its inputs but t and the parameters of E.
 
     Along q they are by a step in the tangent space, nv columns, as `pin.integrate` takes it. The
     order of pivots is fixed, so the derivative is exact where the function is not in doubt.
     """
     ca = casadi_module()
     names = [function.name_in(i) for i in range(function.n_in())]
-    inputs = [{"q": E.q, "v": E.v, "t": E.t}.get(n) for n in names]
+    inputs = [{"q": E.q, "v": E.v, **E.context}.get(n) for n in names]
     inputs = [
         ca.SX.sym(n, function.numel_in(i)) if x is None else x
         for i, (n, x) in enumerate(zip(names, inputs, strict=True))
@@ -32,7 +32,7 @@ def derivatives(E: Expressions, function: Any) -> Any:
     first, guard = ca.vec(outputs[0]), DERIVED**2 * outputs[-1]
     found, labels = [], []
     for n, x in zip(names, inputs, strict=True):
-        if n == "t":
+        if n in E.context:
             continue
         J = ca.jacobian(first, x)
         found.append(ca.densify(J @ tangent(E.mech.model, E.q) if n == "q" else J))

@@ -30,10 +30,10 @@ Way = Callable[[Expressions, SymbolicConstraints], tuple[Callable[[SX], SX], lis
 
 
 def forward_function(E: Expressions, ways: Sequence[Way] = ()) -> Any:
-    """``forward_dynamics(q, v, tau, t) -> a, guard``, as `PreparedForwardDynamics.acceleration`;
-    after t there are the parameters of E.
+    """``forward_dynamics(q, v, tau, t) -> a, guard``, as `PreparedForwardDynamics.acceleration`.
 
-    `ways` are those to choose from; by default all that may take the fewest operations.
+    After t there are the parameters of E. `ways` are those to choose from; by default all that may
+    take the fewest operations.
     """
     ca, mech = casadi_module(), E.mech
     tau, K, tree = ca.SX.sym("tau", mech.nv), free_constraints(E), SymbolicTree(E)
@@ -75,6 +75,6 @@ def _operations(E: Expressions, caused: Callable[[SX], SX], guard: list[SX]) -> 
     """The number of operations of the function, called as often as the law calls it."""
     ca = casadi_module()
     w = ca.SX.sym("w", E.mech.nv)
-    found = [E.q, E.t, w], [caused(caused(w)), total(guard)]
+    found = [E.q, *E.context.values(), w], [caused(caused(w)), total(guard)]
     count: int = ca.Function("caused", *found).n_instructions()
     return count

@@ -36,7 +36,7 @@ from holoctl.codegen.matrices import column, columns, dense, scalars, total
 from holoctl.codegen.rows import SymbolicRows
 from holoctl.codegen.stabilised_drift import stabilised_drift
 from holoctl.codegen.tree_dynamics import tree_efforts
-from holoctl.dynamics.certificate import weight
+from holoctl.dynamics.certificate import largest_size, weight
 from holoctl.rows.stabilisation import stiffness
 from holoctl.rows.state_limits import StateLimits
 
@@ -65,7 +65,7 @@ def certified_inverse(
     ca, mech = casadi_module(), E.mech
     target = ca.SX.sym("target", mech.nu)
     law = inverse_function(E, weights, inconsistent, limits)
-    u, a, guard = law.call([E.q, E.v, target, E.t], True, False)
+    u, a, guard = law.call([E.q, E.v, target, *E.context.values()], True, False)
     border, delivered = motor_border(E), ca.SX(mech.B) @ u
     w = tree_efforts(E.tree, E.v, a)
     # the efforts of the motors beside the multipliers, as the law finds them
@@ -74,9 +74,9 @@ def certified_inverse(
     effort, more = _constraint_effort(E, border.C, border.unit, right)
     found, broken = _measured(E, a, w, delivered, effort)
     return ca.Function(
-        "inverse_dynamics_certified", [E.q, E.v, target, E.t],
+        "inverse_dynamics_certified", [E.q, E.v, target, *E.context.values()],
         [u, found, total([guard, *more, *E.every.guard, broken])],
-        ["q", "v", "target", "t"], ["u", "certificate", "guard"],
+        ["q", "v", "target", *E.context], ["u", "certificate", "guard"],
     )  # fmt: skip
 
 
@@ -84,15 +84,16 @@ def certified_forward(E: Expressions) -> Any:
     """``forward_dynamics_certified(q, v, tau, t) -> a, certificate, guard``, likewise."""
     ca, mech = casadi_module(), E.mech
     tau, free = ca.SX.sym("tau", mech.nv), E.partition.independent
-    a, guard = forward_function(E).call([E.q, E.v, tau, E.t], True, False)
+    given = [E.q, E.v, tau, *E.context.values()]
+    a, guard = forward_function(E).call(given, True, False)
     w = tree_efforts(E.tree, E.v, a)
     C, unit = selection(mech.nv, free), 1.0 / mech.column_scale[free]
     effort, more = _constraint_effort(E, C, unit, E.forces.minus(w, E.v) - tau)
     found, broken = _measured(E, a, w, tau, effort)
     return ca.Function(
-        "forward_dynamics_certified", [E.q, E.v, tau, E.t],
+        "forward_dynamics_certified", given,
         [a, found, total([guard, *more, *E.every.guard, broken])],
-        ["q", "v", "tau", "t"], ["a", "certificate", "guard"],
+        ["q", "v", "tau", *E.context], ["a", "certificate", "guard"],
     )  # fmt: skip
 
 
@@ -169,8 +170,17 @@ def _of_dynamics(E: Expressions, w: SX, given: SX, effort: SX) -> tuple[list[SX]
     h = tree_efforts(E.tree, E.v, nothing)
     efforts = given - E.forces.minus(nothing, E.v)
     terms = (w - h, h, efforts, effort)
-    size = total(_largest(scalars(c * x)) for x in terms) + WEIGHT_SHARE * weight(mech)
+    size = total(_largest(scalars(c * x)) for x in terms) + WEIGHT_SHARE * _weight(E)
     return scalars(c * (w - efforts - effort)), ca.fmax(size, NO_SIZE)
+
+
+def _weight(E: Expressions) -> SX | float:
+    """As `weight`, with the parameters of E."""
+    if not E.parameters.symbols:
+        return weight(E.mech)
+    mass = total(step.mass for step in E.tree.steps)
+    g = casadi_module().norm_2(casadi_module().SX(E.tree.gravity))
+    return mass * g * largest_size(E.mech)
 
 
 def _largest(terms: Iterable[SX]) -> SX:

@@ -109,7 +109,7 @@ def limited_task(E: Expressions, subject: TaskSubject, law: LimitsLaw) -> Limite
         As `task_function`.
     """
     asked, found, guard = guarded_efforts(E, subject)
-    given = [E.q, E.v, *asked.inputs, E.t], ["q", "v", *NAMES, "t"]
+    given = [E.q, E.v, *asked.inputs, *E.context.values()], ["q", "v", *NAMES, *E.context]
     return limited_efforts(E, subject, law, "torque", given, found, {"guard": guard})
 
 

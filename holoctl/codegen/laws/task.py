@@ -143,7 +143,8 @@ def task_efforts(E: Expressions, subject: TaskSubject, asked: TaskReference) -> 
 
 
 def task_function(E: Expressions, subject: TaskSubject) -> Any:
-    """``torque(q, v, value, rate, acceleration, t) -> u, guard``, as the controller's torque.
+    """``torque(q, v, value, rate, acceleration, t) -> u, guard``, as the controller's torque;
+    after t there are the parameters of E.
 
     Raises
     ------
@@ -152,8 +153,8 @@ def task_function(E: Expressions, subject: TaskSubject) -> Any:
     """
     asked, found, guard = guarded_efforts(E, subject)
     return casadi_module().Function(
-        "torque", [E.q, E.v, *asked.inputs, E.t], [found.u, guard],
-        ["q", "v", *NAMES, "t"], ["u", "guard"],
+        "torque", [E.q, E.v, *asked.inputs, *E.context.values()], [found.u, guard],
+        ["q", "v", *NAMES, *E.context], ["u", "guard"],
     )  # fmt: skip
 
 

@@ -16,7 +16,10 @@ __all__ = ["rows_function", "terms_function"]
 
 
 def terms_function(E: Expressions) -> Any:
-    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], guard``; F where there are forces."""
+    """``terms(q, v, t) -> error, rate, G, drift, M, h[, F], guard``; F where there are forces.
+
+    After t there are the parameters of E.
+    """
     ca, mech = casadi_module(), E.mech
     rows, guard = _all_rows(E)
     h = tree_efforts(E.tree, E.v, ca.SX.zeros(mech.nv))
@@ -27,7 +30,8 @@ def terms_function(E: Expressions) -> Any:
         outputs.append(-E.forces.minus(ca.SX.zeros(mech.nv), E.v))
         names.append("F")
     names.append("guard")
-    return ca.Function("terms", [E.q, E.v, E.t], [*outputs, guard], ["q", "v", "t"], names)
+    given = [E.q, E.v, *E.context.values()], [*outputs, guard]
+    return ca.Function("terms", *given, ["q", "v", *E.context], names)
 
 
 def rows_function(E: Expressions) -> Any:
