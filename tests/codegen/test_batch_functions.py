@@ -446,6 +446,8 @@ def test_options_that_a_batch_does_not_have_are_refused():
         (mech, {"device": "gpu"}, "device must be one of 'cpu', 'cuda'; got 'gpu'"),
         (mech, {"device": "cpu", "flags": ["-O1"]}, "flags"),
         (mech, {"device": "cpu", "machine": "vm"}, "machine"),
+        (mech, {"device": "cpu", "payload": "tip"}, "payload"),
+        (mech, {"device": "cpu", "gravity": True}, "gravity"),
         (mech, {"device": "cpu", "workers": 0}, "workers must be a whole number"),
         (mech, {"device": "cuda", "workers": 2}, "workers is the number of threads of 'cpu'"),
         (mech, {"workers": 2}, "workers is the number of threads of device='cpu'"),
