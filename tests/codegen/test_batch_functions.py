@@ -250,6 +250,24 @@ def test_a_closed_state_that_is_not_found_says_why():
     said = many.describe(status)
     assert said.startswith("2 of 6 robots OK; 2 robots (the first 2): NOT_FINITE")
     assert "START_OPEN, the configuration to start from is not closed" in said
+    for wrong in ([0, 77], [[0, 1]], [0.5], "OK"):
+        with pytest.raises(hc.InputError, match="status must be"):
+            many.describe(wrong)
+
+
+def test_a_dead_point_and_sensors_that_disagree():
+    mech = robot("four_bar")
+    many = hc.compile(mech, ["state"], measured=["rocker"], device="cpu", workers=1)
+    start = hc.ClosedStateEstimator(mech, ["rocker"]).q
+    q, _ = hc.assemble(mech, [0.67383, 0.0, 1.52078], restarts=0)  # crank and coupler in line
+    x = np.array([start[2], start[2] - 0.8, q[2]])  # beyond the dead point, and at it
+    _, _, status = many.state(x[:, None], start=np.array([start, start, q]))
+    assert status.tolist() == [Status.OK, Status.LOST, Status.START_SINGULAR]
+    mech = mechanism("three_motors")
+    many = hc.compile(mech, ["state"], device="cpu", workers=1)
+    X = np.tile(mech.motor_positions(hc.ClosedStateEstimator(mech).q), (2, 1))
+    X[1, 0] += 0.3
+    assert many.state(X)[2].tolist() == [Status.OK, Status.CONTRADICTORY]
 
 
 # ------------------------------------------------------------------- one robot and the others
@@ -428,6 +446,8 @@ def test_options_that_a_batch_does_not_have_are_refused():
         (mech, {"device": "gpu"}, "device must be one of 'cpu', 'cuda'; got 'gpu'"),
         (mech, {"device": "cpu", "flags": ["-O1"]}, "flags"),
         (mech, {"device": "cpu", "machine": "vm"}, "machine"),
+        (mech, {"device": "cpu", "payload": "tip"}, "payload"),
+        (mech, {"device": "cpu", "gravity": True}, "gravity"),
         (mech, {"device": "cpu", "workers": 0}, "workers must be a whole number"),
         (mech, {"device": "cuda", "workers": 2}, "workers is the number of threads of 'cpu'"),
         (mech, {"workers": 2}, "workers is the number of threads of device='cpu'"),

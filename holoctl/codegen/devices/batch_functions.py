@@ -345,6 +345,8 @@ class BatchFunctions:
         InputError
             For what is no array of codes.
         """
+        if _plain(status):
+            return described(numbers("status", status))
         return described(self._device.numpy(self._device.array("status", status, np.uint8)))
 
     # ------------------------------------------------------------------------------ internals

@@ -22,9 +22,19 @@ __all__ = ["batch_program", "kernel_name", "results_of", "state_source"]
 
 CODES: dict[str, object] = {x.name: int(x) for x in BatchStatus}
 
-STORE_RESULT = """\
+ARRAYS = """\
+/* The numbers of a robot: where they are, if they are neighbours there. */
+static inline const double *numbers_of(table x, long long k, int n, double *room) {
+#ifndef __CUDACC__
+  if (x.entry == 1) return x.at + k * x.robot;
+#endif
+  load(x, k, 0, n, room);
+  return room;
+}
+
 /* Store a result, row by row; NaN if it is not valid. */
-static inline void store_result(double *y, int rows, int n, int code, table x, long long k) {
+static inline __noinline__ void store_result(double *y, int rows, int n, int code, table x,
+    long long k) {
   for (int i = 0; i < rows * n && code; i++) y[i] = (double)NAN;
   for (int h = 0; h < rows; h++) store(y + h * n, n, x, k, h);
 }
@@ -71,11 +81,13 @@ def batch_program(
     found = [x for x, _ in law.outputs[:-1] if x not in zeros]
     shapes = [(x, rows.get(x, 1), n // rows.get(x, 1)) for x, n in results if n]
     body = filled("batch_kernel.c", {
-        "arrays": ", ".join(
-            f"{x}[{max(n, 1)}]" + " = {0.0}" * (x in zeros)
-            for x, n in (*inputs, *law.outputs[:-1])
-        ),
-        "loads": "\n".join(f"  load({x}_of, k, 0, {n}, {x});" for x, n in inputs), "law": law.name,
+        "arrays": ", ".join([
+            *(f"{x}_room[{max(n, 1)}]" for x, n in inputs),
+            *(f"{x}[{max(n, 1)}]" + " = {0.0}" * (x in zeros) for x, n in law.outputs[:-1]),
+        ]),
+        "loads": "\n".join(
+            f"  const double *{x} = numbers_of({x}_of, k, {n}, {x}_room);" for x, n in inputs
+        ), "law": law.name,
         "given": ", ".join(x for x, _ in inputs), "found": ", ".join(found),
         "finite_inputs": " && ".join(f"all_numbers({x}, {n})" for x, n in inputs),
         "finite_outputs": " && ".join(f"all_numbers({x}, {n})" for x, n in results),
@@ -90,7 +102,7 @@ def batch_program(
     )  # fmt: skip
     parts = ["const double *"] * (len(inputs) + 1) + ["double *"] * (len(found) + 1)
     alone = ALONE.format(law=law.name, parameters=", ".join(parts))
-    return program(alone + source + STORE_RESULT, [Kernel(kernel_name(law), parameters, body)])
+    return program(alone + source + ARRAYS, [Kernel(kernel_name(law), parameters, body)])
 
 
 def state_source(E: Expressions, law: ClosedStateLaw) -> tuple[str, Law]:

@@ -6,8 +6,10 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holoctl.base.checks import counted
+from holoctl.base.errors import InputError
 
 __all__ = ["BatchStatus", "described"]
 
@@ -77,16 +79,15 @@ WORDS = {
 }
 
 
-def described(status: np.ndarray[Any, Any]) -> str:
+def described(status: NDArray[Any]) -> str:
     """How many robots have which status, with the first of each."""
-    parts = []
-    for code in np.unique(status[status != BatchStatus.OK]).tolist():
+    if status.ndim != 1 or not np.isin(status, list(BatchStatus)).all():
+        raise InputError("status must be (N,) codes, as a function of a batch returned them")
+    parts = [f"{(status == BatchStatus.OK).sum()} of {counted(status.size, 'robot')} OK"]
+    for code in map(BatchStatus, np.unique(status[status != BatchStatus.OK]).tolist()):
         robots = np.flatnonzero(status == code)
         first = "" if robots.size == 1 else "the first "
         parts.append(
-            f"{counted(robots.size, 'robot')} ({first}{robots[0]}): {BatchStatus(code).name}, "
-            f"{WORDS[BatchStatus(code)]}"
+            f"{counted(robots.size, 'robot')} ({first}{robots[0]}): {code.name}, {WORDS[code]}"
         )
-    return f"{status.size - sum(status != 0)} of {counted(status.size, 'robot')} OK" + "".join(
-        f"; {part}" for part in parts
-    )
+    return "; ".join(parts)
