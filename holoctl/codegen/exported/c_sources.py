@@ -19,7 +19,7 @@ from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.closed_state_c import laws_of, state_values
 from holoctl.codegen.exported.laws import Laws, TaskExport
 from holoctl.codegen.exported.not_exported import in_header
-from holoctl.codegen.exported.plant import plant_functions
+from holoctl.codegen.exported.plant import plant_functions, plant_terms
 from holoctl.codegen.exported.self_test import test_values
 from holoctl.codegen.exported.self_test_states import States
 from holoctl.codegen.exported.self_test_ticks import Ticks
@@ -322,9 +322,14 @@ def _task(task: TaskExport) -> dict[str, object]:
 def _plant(lib: Library, symbols: Any) -> dict[str, object]:
     E = replace(lib.E, precision=DOUBLE)
     parts = [f"  normalise(q + {p[0]}, {len(p)});\n" for p in E.tree.unit_parts]
-    names = list(lib.laws.parameters)
+    names, timed, rows = list(lib.laws.parameters), lib.laws.timed, len(E.partition.rows)
+    functions = [*plant_functions(E, timed), *([plant_terms(E, timed)] if rows else [])]
     return {
-        "plant_laws": batched_source(plant_functions(E, lib.laws.timed), LAW, symbols),
+        "plant_laws": batched_source(functions, LAW, symbols),
+        "plant_rows": rows,
+        "plant_free": E.mech.nv - rows,
+        "plant_width": E.mech.nv + 3,
+        "plant_units": ", ".join(map(number, E.mech.column_scale.tolist())),
         "normalise_parts": "".join(parts) or "  (void)q;\n",
         "plant_start": arrays(start=lib.E.samples[0]),
         "plant_parameters": "".join(f", const double *{x}" for x in names),

@@ -8,10 +8,11 @@ from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.bordered_elimination import eliminated
 from holoctl.codegen.laws.forward_dynamics import forward_function
-from holoctl.codegen.matrices import largest, total
+from holoctl.codegen.matrices import dense, largest, total
+from holoctl.codegen.tree_dynamics import mass_matrix
 from holoctl.tree.position_rates import tangent
 
-__all__ = ["plant_functions"]
+__all__ = ["plant_functions", "plant_terms"]
 
 
 def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
@@ -37,6 +38,28 @@ def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
         ["dq", "dv", "guard", "off"],
     )  # fmt: skip
     return motion, correction
+
+
+def plant_terms(E: Expressions, timed: bool) -> Any:
+    """``terms(q, v, u[, t]) -> G, M, w, guard``: scaled, for an elimination with complete pivoting.
+
+    G has the kept rows, by rows, and beside them what they ask of the coordinates: against drift,
+    error and rate; M the inertia; w the efforts but those of constraints and accelerations. After t
+    there are the parameters of E.
+    """
+    ca, mech = casadi_module(), E.mech
+    u, rows, unit = ca.SX.sym("u", mech.nu), E.rows, ca.SX(mech.column_scale)
+    given = {x: y for x, y in E.context.items() if timed or x != "t"}
+    asked = [ca.vertcat(*x) for x in (rows.drift, rows.error, rows.rate)]
+    G = ca.horzcat(dense(rows.jacobian, mech.nv) @ ca.diag(unit), *(-x for x in asked))
+    G = ca.diag(ca.SX(mech.row_scale[E.partition.rows])) @ G
+    w = ca.SX(mech.B) @ u - E.needed(ca.SX.zeros(mech.nv))
+    M = ca.diag(unit) @ mass_matrix(E.tree) @ ca.diag(unit)
+    return ca.Function(
+        "terms", [E.q, E.v, u, *given.values()],
+        [ca.densify(G), ca.densify(M), ca.densify(unit * w), total(E.guard)],
+        ["q", "v", "u", *given], ["G", "M", "w", "guard"],
+    )  # fmt: skip
 
 
 def _correction(E: Expressions) -> tuple[SX, SX, SX, SX]:
