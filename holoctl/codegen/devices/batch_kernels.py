@@ -24,7 +24,8 @@ CODES: dict[str, object] = {x.name: int(x) for x in BatchStatus}
 
 STORE_RESULT = """\
 /* Store a result, row by row; NaN if it is not valid. */
-static inline void store_result(double *y, int rows, int n, int code, table x, long long k) {
+static inline __noinline__ void store_result(
+    double *y, int rows, int n, int code, table x, long long k) {
   for (int i = 0; i < rows * n && code; i++) y[i] = (double)NAN;
   for (int h = 0; h < rows; h++) store(y + h * n, n, x, k, h);
 }
