@@ -189,7 +189,8 @@ _EXPORT: list[Option] = [
      {"metavar": "WHAT"}),
     ("--plant", "also export the plant, for simulation", FLAG),
     ("--functions", "parts of the model instead of a law, separated by commas: kinematics (of the "
-     "frames of --frames), inertia, bias, constraints, forward_dynamics", {"metavar": "PARTS"}),
+     "frames of --frames), inertia, bias, constraints, forward_dynamics, linearize",
+     {"metavar": "PARTS"}),
     ("--frames", "the frames of kinematics, separated by commas", {"metavar": "NAMES"}),
     ("--payload", "frame where a payload may be mounted, whose numbers may change in the C",
      {"metavar": "FRAME"}),

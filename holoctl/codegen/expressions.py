@@ -12,7 +12,7 @@ from holoctl.base.errors import AssemblyError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.forces import SymbolicForces, check_forces, symbolic_forces
-from holoctl.codegen.parameters import LawParameters, with_parameters
+from holoctl.codegen.parameters import LawParameters, friction_parameters, with_parameters
 from holoctl.codegen.precision import DOUBLE, Precision
 from holoctl.codegen.rows import SymbolicRows, check_expressions, check_rows, symbolic_rows
 from holoctl.codegen.tree import TreeSteps, symbolic_tree
@@ -92,6 +92,7 @@ def symbolic(
     precision: Precision = DOUBLE,
     payload: Frame | None = None,
     gravity: bool = False,
+    friction: bool = False,
     together: bool = False,
 ) -> Expressions:
     """Symbols, tree and rows of a mechanism, for the laws.
@@ -106,6 +107,8 @@ def symbolic(
         Where a payload is mounted whose numbers are symbols.
     gravity : bool, optional
         Whether gravity is symbols.
+    friction : bool, optional
+        Whether the coefficients of joint friction are symbols, of which there is one.
     together : bool, optional
         Whether these symbols are one input of laws, ``load``.
 
@@ -135,8 +138,9 @@ def symbolic(
     can_open = np.flatnonzero(rows_that_open(mech))
     every = symbolic_rows(mech, tree, v, t, can_open)
     norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
-    forces = symbolic_forces(mech, tree, v, t, samples)
-    tree, parameters = with_parameters(tree, payload, gravity, together)
+    rubbing = friction_parameters(mech) if friction else LawParameters()
+    forces = symbolic_forces(mech, tree, v, t, samples, tuple(rubbing.symbols.values()))
+    tree, parameters = with_parameters(tree, payload, gravity, rubbing, together)
     guard = (*rows.guard, *((precision.unit_norm * x) ** 2 for x in norms), *forces.guard)
     return Expressions(
         mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces, precision,

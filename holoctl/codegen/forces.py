@@ -7,6 +7,7 @@ at another velocity than the measured one; see dynamics/friction_velocity.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -25,6 +26,7 @@ from holoctl.constraints.constraint_protocol import offered
 from holoctl.constraints.user_constraints import of_library
 from holoctl.forces.custom_force import BoundCustomForce
 from holoctl.forces.force_protocol import Between, BoundForce, RelativeMotion
+from holoctl.forces.joint_friction import BoundFriction
 from holoctl.forces.sum_of_forces import all_efforts
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame
@@ -91,7 +93,7 @@ def check_forces(mech: Mechanism) -> None:
 
 
 def symbolic_forces(
-    mech: Mechanism, tree: TreeSteps, v: SX, t: SX, samples: Array
+    mech: Mechanism, tree: TreeSteps, v: SX, t: SX, samples: Array, friction: Sequence[SX] = ()
 ) -> SymbolicForces:
     """The forces of a mechanism; see `check_forces`.
 
@@ -102,6 +104,8 @@ def symbolic_forces(
     v, t : (nv, 1) symbols, symbol
     samples : (s, nq) array
         Configurations near which user-defined expressions are compared with the forces.
+    friction : pair of (n, 1) symbols, optional
+        Coefficients of joint friction in the place of its own: see `BoundFriction.expression`.
 
     Raises
     ------
@@ -113,14 +117,15 @@ def symbolic_forces(
     guards: list[list[SX]] = [[], []]
     for bound, name in zip(mech.bound_forces, mech.force_names, strict=True):
         owner = f"{mech.name}: expression of force {name!r}"
-        F, guard = _expressed(bound, owner, tree.q, v, t, between)
+        more = friction if isinstance(bound, BoundFriction) else ()
+        F, guard = _expressed(bound, owner, tree.q, v, t, between, more)
         if not of_library(bound) or isinstance(bound, BoundCustomForce):
             _compare(mech, bound, owner, samples, _function(owner, tree.q, v, t, F, guard))
         kind = 0 if bound.friction else 1
         efforts[kind].append(F)
         guards[kind] += guard
-    friction, others = (sum(x[1:], x[0]) if x else None for x in efforts)
-    return SymbolicForces(friction, guards[0], others, guards[1])
+    dry, others = (sum(x[1:], x[0]) if x else None for x in efforts)
+    return SymbolicForces(dry, guards[0], others, guards[1])
 
 
 def _between(tree: TreeSteps, v: SX) -> Between:
@@ -136,12 +141,12 @@ def _between(tree: TreeSteps, v: SX) -> Between:
 
 
 def _expressed(
-    bound: BoundForce, owner: str, q: SX, v: SX, t: SX, between: Between
+    bound: BoundForce, owner: str, q: SX, v: SX, t: SX, between: Between, more: Sequence[SX]
 ) -> tuple[SX, list[SX]]:
     """Efforts and guard of one force, checked."""
     ca, nv = casadi_module(), v.numel()
     expression, own = (offered(bound, what, "at") for what in ("expression", "guard"))
-    F = column_asked(owner, lambda: expression and expression(q, v, t, between), nv)
+    F = column_asked(owner, lambda: expression and expression(q, v, t, between, *more), nv)
     guard = result_asked(owner, lambda: [ca.SX(x) for x in own(q, v, t, between)] if own else [])
     if any(x.numel() != 1 for x in guard):
         raise InputError(f"{owner}: its guard must return a list of scalar expressions")

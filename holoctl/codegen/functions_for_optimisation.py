@@ -29,6 +29,8 @@ from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.task_rows import reference_size, task_rows
 from holoctl.codegen.matrices import column, largest
+from holoctl.codegen.may_change import check_friction, payload_frame
+from holoctl.codegen.parameters import LawParameters
 from holoctl.control.tasks.task_protocol import Task
 from holoctl.mechanism.checks import check_mechanism
 from holoctl.mechanism.mechanism import Mechanism
@@ -43,6 +45,15 @@ SETTLED = 1e-12  # scaled
 
 NAMES = "closed_state", "rates", "dynamics", "inverse"
 """The functions of every mechanism."""
+
+LABELS = {
+    "closed_state": ["y"], "rates": ["y", "yd"], "dynamics": ["y", "yd", "u"],
+    "inverse": ["y", "yd", "ydd"],
+}  # fmt: skip
+"""Their inputs before the guess."""
+
+LOADED = "closed_state", "dynamics", "inverse"
+"""Those that have the parameters."""
 
 ITERATIONS = 40
 """The most Newton steps from one call to the next."""
@@ -67,6 +78,11 @@ class CasadiFunctions(Mapping[str, Any]):
         The coordinates at `start`.
     z : (n,) array
         The guess at `start`: zeros.
+    parameters : dict of str to (n,) array
+        The inputs after `guess`, with the values of the mechanism. Left out of a call by name,
+        payloads are none, and gravity and friction not a number.
+    entries : dict of str to tuple of n str
+        What each number of a parameter is, with its unit.
 
     See Also
     --------
@@ -87,6 +103,8 @@ class CasadiFunctions(Mapping[str, Any]):
     start: Vector
     y: Vector
     z: Vector
+    parameters: dict[str, Vector]
+    entries: dict[str, tuple[str, ...]]
 
     def __getitem__(self, name: str) -> Any:
         return self.functions[name]
@@ -105,6 +123,9 @@ def casadi_functions(
     start: Any = None,
     *,
     tasks: Mapping[str, Task] | None = None,
+    payload: str | None = None,
+    gravity: bool = False,
+    friction: bool = False,
 ) -> CasadiFunctions:
     """Reduced dynamics, closed state and tasks as CasADi functions with exact derivatives.
 
@@ -132,6 +153,19 @@ def casadi_functions(
     start : (nq,) array_like, optional
         A configuration; the nearest closed one is taken. Default: the reference of `mech`.
     tasks : mapping of str to Task, optional
+    payload : str, optional
+        A frame of a body that moves, where a payload is mounted whose ``payload_mass``,
+        ``payload_centre`` (3,) and ``payload_inertia`` (6,: xx, yy, zz, xy, xz, yz, about its
+        centre), in the axes of the frame, are inputs.
+    gravity : bool, optional
+        Whether the acceleration of gravity (3,), in axes of the world, is an input.
+    friction : bool, optional
+        Whether ``friction_viscous`` and ``friction_coulomb`` are inputs, of each rate to which the
+        `JointFriction` of the mechanism gives friction. Stribeck's peak exceeds Coulomb friction by
+        as much as in the mechanism.
+
+        With parameters, ``closed_state`` (for its guard), ``dynamics`` and ``inverse`` have them as
+        last inputs, in this order; `parameters` and `entries` of the result tell sizes and units.
 
     Returns
     -------
@@ -142,7 +176,9 @@ def casadi_functions(
     ------
     InputError
         Without CasADi; for what has no expressions, by name; for constraints and forces that depend
-        on time; where a ball joint or a floating base is partly dependent.
+        on time; where a ball joint or a floating base is partly dependent; for an unknown frame of
+        a payload; with a payload for a task of the centre of mass, with `gravity` for a
+        `Counterbalance`, with `friction` without one `JointFriction`.
     AssemblyError
         If `start` cannot be closed.
 
@@ -161,9 +197,11 @@ def casadi_functions(
     ca = casadi_module()
     check_mechanism(mech)
     wanted = _tasks(tasks)
+    frame = payload_frame(mech, mech, payload, gravity, None, wanted.values())
+    check_friction(mech, friction)
     q0, _ = assemble(mech, start)
     part = chosen(mech, q0) if partition is None else partition
-    E = symbolic(mech, part)
+    E = symbolic(mech, part, payload=frame, gravity=gravity, friction=friction)
     _refuse(E)
     free, dependent = part.independent, part.dependent
     y, z, yd = (ca.SX.sym(x, n) for x, n in zip(
@@ -192,8 +230,8 @@ def casadi_functions(
     turned = ca.substitute(turned, v, velocity)
 
     u, a = ca.SX.sym("u", mech.nu), ca.SX.sym("ydd", free.size)
-    forward = forward_function(E)
-    caused = forward(q, velocity, ca.SX(mech.B) @ u, 0.0)[0]
+    forward, more = forward_function(E), tuple(E.parameters.symbols.values())
+    caused = forward(q, velocity, ca.SX(mech.B) @ u, 0.0, *more)[0]
     inner = {
         "rates": ([y, yd], [velocity], ["v"]),
         "dynamics": ([y, yd, u], [per_rate @ caused[free] + turned], ["ydd"]),
@@ -201,24 +239,20 @@ def casadi_functions(
     if mech.nu == free.size == part.actuation_rank:
         motion = all_motion(q, velocity, ca.solve(per_rate, a - turned))
         target = ca.SX(mech.B.T) @ motion
-        inner["inverse"] = (
-            [y, yd, a], [inverse_function(E, None, "project")(q, velocity, target, 0.0)[0]], ["u"]
-        )  # fmt: skip
+        inverse = inverse_function(E, None, "project")(q, velocity, target, 0.0, *more)
+        inner["inverse"] = [y, yd, a], [inverse[0]], ["u"]
     for name, task in wanted.items():
-        bound = task.bind(mech)
-        value = ca.SX.sym("value", reference_size(bound))
-        rows = task_rows(E, bound, value)
-        known = ca.Function("task", [E.q, E.v, value], [column(rows.error), column(rows.rate)])
-        inner[name] = [y, yd, value], list(known(q, velocity, value)), ["e", "rate"]
+        value, found = _of_task(E, task, q, velocity)
+        inner[name] = [y, yd, value], found, ["e", "rate"]
     still = ca.SX.zeros(mech.nv)
-    flags = [error, branch, forward(q, still, still, 0.0)[1]]
-    found = {"closed_state": _closed_state(closing, y, z, q, flags)}
-    found |= {x: _composed(x, closing, z, *parts) for x, parts in inner.items()}
+    flags = [error, branch, forward(q, still, still, 0.0, *more)[1]]
+    inner["closed_state"] = [y], [q, z, *flags], ["q", "z", "error", "branch", "guard"]
+    every = {x: _composed(x, closing, z, *inner[x], E.parameters) for x in ("closed_state", *inner)}
     length = translational(mech.model)[free]
     return CasadiFunctions(
-        found, tuple(mech.coordinate_names[k] for k in free),
+        every, tuple(mech.coordinate_names[k] for k in free),
         tuple("m" if x else "rad" for x in length), tuple(mech.actuator_names), q0, y0,
-        np.zeros(dependent.size),
+        np.zeros(dependent.size), E.parameters.usual, E.parameters.entries,
     )  # fmt: skip
 
 
@@ -283,28 +317,30 @@ def _closing(E: Expressions, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
     return closing, worst, det(q) / float(det(E.samples[0]))
 
 
-def _closed_state(closing: Any, y: SX, z: SX, q: SX, flags: list[SX]) -> Any:
-    known = casadi_module().Function("known", [y, z], [q, z, *flags])
-    names = ["q", "z", "error", "branch", "guard"]
-    return _with_root("closed_state", closing, known, [y], ["y"], z, names)
+def _of_task(E: Expressions, task: Task, q: SX, velocity: SX) -> tuple[SX, list[SX]]:
+    """The symbols of its reference, and error and rate."""
+    ca, bound = casadi_module(), task.bind(E.mech)
+    value = ca.SX.sym("value", reference_size(bound))
+    rows = task_rows(E, bound, value)
+    known = ca.Function("task", [E.q, E.v, value], [column(rows.error), column(rows.rate)])
+    return value, list(known(q, velocity, value))
 
 
 def _composed(
-    name: str, closing: Any, z: SX, given: list[SX], results: list[SX], names: list[str]
-) -> Any:
+    name: str, closing: Any, z: SX, given: list[SX], results: list[SX], names: list[str],
+    parameters: LawParameters,
+) -> Any:  # fmt: skip
     """The function of the closed state, which the root finder gives."""
     ca = casadi_module()
-    inner = ca.Function(name, [given[0], z, *given[1:]], [ca.densify(x) for x in results])
-    labels = {"rates": ["y", "yd"], "dynamics": ["y", "yd", "u"], "inverse": ["y", "yd", "ydd"]}
-    return _with_root(name, closing, inner, given, labels.get(name, ["y", "yd", "value"]), z, names)
-
-
-def _with_root(
-    name: str, closing: Any, inner: Any, given: list[SX], labels: list[str], z: SX, names: list[str]
-) -> Any:
-    ca = casadi_module()
-    symbols = [ca.MX.sym(x, s.numel()) for x, s in zip(labels, given, strict=True)]
-    guess = ca.MX.sym("guess", z.numel())
-    root = guess if closing is None else closing(guess, symbols[0])
-    results = inner.call([symbols[0], root, *symbols[1:]], True, False)
-    return ca.Function(name, [*symbols, guess], results, [*labels, "guess"], names)
+    more = parameters.symbols if name in LOADED else {}
+    inner = ca.Function(
+        name, [given[0], z, *given[1:], *more.values()], [ca.densify(x) for x in results]
+    )
+    labels = [*LABELS.get(name, ["y", "yd", "value"]), "guess", *more]
+    sizes = [x.numel() for x in (*given, z, *more.values())]
+    symbols = [ca.MX.sym(x, n) for x, n in zip(labels, sizes, strict=True)]
+    k = len(given)
+    root = symbols[k] if closing is None else closing(symbols[k], symbols[0])
+    results = inner.call([symbols[0], root, *symbols[1:k], *symbols[k + 1 :]], True, False)
+    left_out = [0.0] * (k + 1) + [np.nan if parameters.usual[x].any() else 0.0 for x in more]
+    return ca.Function(name, symbols, results, labels, names, {"default_in": left_out})

@@ -1,7 +1,8 @@
-"""Whether payload and gravity may be parameters of a law."""
+"""Whether payload, gravity and friction may be parameters of a law."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,24 @@ from holoctl.base.checks import flag, listing, quoted
 from holoctl.base.errors import InputError
 from holoctl.control.limit_policies import LimitsLaw
 from holoctl.control.tasks.center_of_mass_task import CenterOfMassTask
+from holoctl.control.tasks.task_protocol import Task
 from holoctl.forces.counterbalance import Counterbalance
+from holoctl.forces.joint_friction import BoundFriction
 from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frames import Frame, resolve_frame
 
-__all__ = ["check_braking", "payload_frame"]
+__all__ = ["check_braking", "check_friction", "payload_frame"]
 
 
 def payload_frame(
-    what: Any, mech: Mechanism, payload: Any, gravity: Any, law: LimitsLaw | None
+    what: Any,
+    mech: Mechanism,
+    payload: Any,
+    gravity: Any,
+    law: LimitsLaw | None,
+    tasks: Iterable[Task] = (),
 ) -> Frame | None:
-    """The frame of a payload, checked with gravity; None without.
+    """The frame of a payload, checked with gravity; None without. `tasks` are those beside a law.
 
     Raises
     ------
@@ -41,7 +49,21 @@ def payload_frame(
             f"{owner}: the counterbalance {quoted(found[0].default_name)} has the gravity of the "
             "model; leave out gravity=True, or the counterbalance"
         )
-    return None if payload is None else _mounted(what, mech, payload)
+    return None if payload is None else _mounted(what, mech, payload, tasks)
+
+
+def check_friction(mech: Mechanism, friction: Any) -> None:
+    """Raise `InputError` unless there is one joint friction whose coefficients can change."""
+    if not flag("friction", friction):
+        return
+    found = [x for x in mech.bound_forces if isinstance(x, BoundFriction)]
+    if len(found) != 1 or not found[0].acting:
+        has = "one without friction" if len(found) == 1 else f"{len(found)} of them"
+        raise InputError(
+            f"{mech.name}: friction: the inputs are coefficients of its JointFriction, but it has "
+            f"{has}; give it one, with some friction in the joints whose coefficients may change: "
+            "mech.with_forces([hc.JointFriction(viscous=0.1, coulomb=0.1)])"
+        )
 
 
 def check_braking(law: LimitsLaw, payload: bool, gravity: bool) -> None:
@@ -62,7 +84,7 @@ def _owner(mech: Mechanism, payload: bool, gravity: bool) -> str:
     return f"{mech.name}: {' and '.join(['payload'] * payload + ['gravity'] * gravity)}"
 
 
-def _mounted(what: Any, mech: Mechanism, payload: Any) -> Frame:
+def _mounted(what: Any, mech: Mechanism, payload: Any, beside: Iterable[Task]) -> Frame:
     if not isinstance(payload, str):
         raise InputError(f"payload must be the name of a frame; got {quoted(payload)}")
     frame = resolve_frame(mech.model, payload, "payload")
@@ -74,7 +96,7 @@ def _mounted(what: Any, mech: Mechanism, payload: Any) -> Frame:
             "at_singular='damp' or the payload"
         )
     tasks = getattr(what, "tasks", None) or (getattr(what, "task", None),)
-    if any(isinstance(task, CenterOfMassTask) for task in tasks):
+    if any(isinstance(task, CenterOfMassTask) for task in (*tasks, *beside)):
         raise InputError(
             f"{mech.name}: payload: the centre of mass of the task is that of the model, without a "
             "payload; leave one of them out"

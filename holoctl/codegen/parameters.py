@@ -1,4 +1,4 @@
-"""Payload and gravity as parameters of a law: symbols in the place of constants.
+"""Payload, gravity and friction as parameters of a law: symbols in the place of constants.
 
 A body of mass m, first moment m c and second moment J (the integral of r r' about its origin)
 carries a payload of mass m_p with its centre of mass at p and the inertia I_p about it, in the axes
@@ -20,22 +20,31 @@ import pinocchio as pin
 from holoctl.base.checks import Array, Vector, read_only
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.tree import Step, TreeSteps, constant, moments
+from holoctl.constraints.joint_coordinates import AXES_OF
+from holoctl.forces.joint_friction import BoundFriction
 from holoctl.mechanism.mechanism import Mechanism
+from holoctl.tree.coordinates import translational
 from holoctl.tree.frames import Frame
 from holoctl.tree.frozen_model import plain
 
 __all__ = [
-    "INERTIA",
-    "PAYLOAD",
-    "LawParameters",
-    "load_numbers",
-    "mechanism_with",
-    "usual_values",
-    "with_parameters",
-]
+    "FRICTION", "INERTIA", "PAYLOAD", "LawParameters", "friction_parameters", "load_numbers",
+    "mechanism_with", "usual_values", "with_parameters",
+]  # fmt: skip
 
 PAYLOAD = {"payload_mass": 1, "payload_centre": 3, "payload_inertia": 6}
 """The numbers of a payload: kg; m; kg m^2, in the order xx yy zz xy xz yz."""
+
+ENTRIES = {
+    "payload_mass": ("mass [kg]",),
+    "payload_centre": ("x [m]", "y [m]", "z [m]"),
+    "payload_inertia": tuple(f"{x} [kg m^2]" for x in ("xx", "yy", "zz", "xy", "xz", "yz")),
+    "gravity": ("x [m/s^2]", "y [m/s^2]", "z [m/s^2]"),
+}
+"""What each number of a payload, in the axes of its frame, and of gravity is, with its unit."""
+
+FRICTION = "friction_viscous", "friction_coulomb"
+"""The coefficients of joint friction: N m s/rad or N s/m; N m or N."""
 
 INERTIA = [[0, 3, 4], [3, 1, 5], [4, 5, 2]]
 """The places of the entries of an inertia matrix in that order."""
@@ -54,15 +63,42 @@ class LawParameters:
     frame : Frame or None
         That of the payload; None without.
     symbols : dict of str to (n, 1) symbols
-        The inputs of laws: ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``,
-        those that there are; or ``load``, the numbers of `load_numbers`.
+        The inputs of laws: ``payload_mass``, ``payload_centre``, ``payload_inertia``, ``gravity``
+        and the two of friction, those that there are; or ``load``, the numbers of `load_numbers`.
     usual : dict of str to (n,) array
         The values of the model.
+    entries : dict of str to tuple of n str
+        What each number is, with its unit.
     """
 
     frame: Frame | None = None
     symbols: dict[str, SX] = field(default_factory=dict)
     usual: dict[str, Array] = field(default_factory=dict)
+    entries: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def friction_parameters(mech: Mechanism) -> LawParameters:
+    """The coefficients of the joint friction of a mechanism, of the rates that have some."""
+    bound, *_ = (x for x in mech.bound_forces if isinstance(x, BoundFriction))
+    names = list(zip(mech.coordinate_names, translational(mech.model), strict=True))
+    for pair in bound.rates.pairs:
+        of_kind = AXES_OF[pair.kind]
+        for x in pair.axes:
+            place = f"[{of_kind.index(x)}]" if len(of_kind) > 1 else ""
+            names.append((pair.name + place, x.linear))
+    kept = [names[k] for k in bound.acting]
+    usual = {
+        x: y[bound.acting] for x, y in zip(FRICTION, (bound.viscous, bound.coulomb), strict=True)
+    }
+    units = (("N m s/rad", "N s/m"), ("N m", "N"))
+    return LawParameters(None, _symbols(usual), usual, {
+        name: tuple(f"{joint} [{unit[bool(linear)]}]" for joint, linear in kept)
+        for name, unit in zip(FRICTION, units, strict=True)
+    })  # fmt: skip
+
+
+def _symbols(usual: Mapping[str, Array]) -> dict[str, SX]:
+    return {name: casadi_module().SX.sym(name, x.size) for name, x in usual.items()}
 
 
 def usual_values(frame: Frame | None, gravity: Array | None) -> dict[str, Array]:
@@ -72,22 +108,25 @@ def usual_values(frame: Frame | None, gravity: Array | None) -> dict[str, Array]
 
 
 def with_parameters(
-    tree: TreeSteps, frame: Frame | None, gravity: bool, together: bool = False
-) -> tuple[TreeSteps, LawParameters]:
+    tree: TreeSteps, frame: Frame | None, gravity: bool, friction: LawParameters | None = None,
+    together: bool = False,
+) -> tuple[TreeSteps, LawParameters]:  # fmt: skip
     """The tree with a payload at a frame and, if it is wanted, gravity as symbols; `together` those
-    of `load_numbers`."""
+    of `load_numbers`; beside them the parameters of friction."""
     usual = usual_values(frame, tree.gravity if gravity else None)
     if together and usual:
         load = casadi_module().SX.sym("load", MOMENTS * (frame is not None) + 3 * gravity)
         tree, symbols = _with_load(tree, frame, gravity, load), {"load": load}
         return tree, LawParameters(frame, symbols, usual)
-    symbols = {name: casadi_module().SX.sym(name, x.size) for name, x in usual.items()}
+    symbols = _symbols(usual)
     if frame is not None:
         body = _carrying(_body(tree, frame), frame, *(symbols[name] for name in PAYLOAD))
         tree = _with_body(tree, frame, body)
     if gravity:
         tree = replace(tree, gravity=symbols["gravity"])
-    return tree, LawParameters(frame, symbols, usual)
+    more = friction or LawParameters()
+    entries = {name: ENTRIES[name] for name in usual} | more.entries
+    return tree, LawParameters(frame, symbols | more.symbols, usual | more.usual, entries)
 
 
 def load_numbers(mech: Mechanism, frame: Frame | None, gravity: bool) -> Vector:

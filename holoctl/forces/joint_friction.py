@@ -283,16 +283,27 @@ class BoundFriction:
 
         return tick
 
-    def expression(self, q: Any, v: Any, t: Any, between: Between) -> Any:
-        """The same as an expression, rate by rate."""
+    @property
+    def acting(self) -> list[int]:
+        """The places of the rates that have friction."""
+        return [int(i) for i in np.flatnonzero(np.maximum(self.viscous, self.peak))]
+
+    def expression(
+        self, q: Any, v: Any, t: Any, between: Between, viscous: Any = None, coulomb: Any = None
+    ) -> Any:
+        """The same as an expression, rate by rate; with other coefficients of the `acting` rates,
+        numbers or expressions, whose peaks exceed them by as much as before."""
         import casadi as ca
 
         rows: list[dict[int, Any]] = [{k: 1.0} for k in range(self.rates.nv)]
         rows += rows_of_pairs(self.rates.pairs, between)
-        laws = [
-            (lambda r, one=one: friction(ca, r, *one)) if any(one[:3]) else None
-            for one in np.array(self._coefficients).T.tolist()
-        ]
+        laws: list[Any] = [None] * len(rows)
+        coefficients = np.array(self._coefficients).T.tolist()
+        for i, k in enumerate(self.acting):
+            one = coefficients[k]
+            for place, other in enumerate((viscous, coulomb)):
+                one[place] = one[place] if other is None else other[i]
+            laws[k] = lambda r, one=one: friction(ca, r, *one)
         return along_rows(rows, laws, v)
 
 

@@ -29,6 +29,7 @@ from holoctl.io.sdf import read_sdf
 from holoctl.io.sdf_limits import limits_of_cut
 from holoctl.io.urdf import Urdf, losses_of, model_of, read_urdf
 from holoctl.io.urdf_dialects import read_dialects
+from holoctl.io.usd import read_usd
 from holoctl.io.xml import blamed_on
 from holoctl.io.yaml_entries import Entry, yaml_document
 from holoctl.io.yaml_rotors import put_rotors
@@ -45,6 +46,8 @@ log = logging.getLogger(__name__)
 _ROBOTS = Path(__file__).parents[1] / "robots"
 _SHEETS = (".yaml", ".yml")
 _IN_A_FOLDER = "robot.urdf"
+USD = ".usd", ".usda", ".usdc", ".usdz"
+"""Suffixes that OpenUSD reads."""
 
 
 def load(
@@ -57,7 +60,7 @@ def load(
     include_root: str | os.PathLike[str] | None = None,
     losses: bool = False,
 ) -> Mechanism:
-    """Read a robot from a URDF, an MJCF or an SDF.
+    """Read a robot from a URDF, an MJCF, an SDF or a USD.
 
     Parameters
     ----------
@@ -65,8 +68,8 @@ def load(
         ``.urdf``: a tree, with closures and motors in an accompanying YAML file; loops of dialects
         are read too, such as ``<loop>`` and ``<gazebo><joint>``. ``.xml``, ``.mjcf``: MuJoCo's
         format, which is complete in itself. ``.sdf``: Gazebo's format, a graph with loops, with
-        motors in an accompanying YAML file. Any other suffix: a URDF. A directory: its
-        ``robot.urdf``.
+        motors in an accompanying YAML file. ``.usd``, ``.usda``, ``.usdc``, ``.usdz``: bodies and
+        joints of UsdPhysics. Any other suffix: a URDF. A directory: its ``robot.urdf``.
     closures : str or path, optional
         The YAML file of a URDF or SDF. Default: the file with the robot's name and the suffix
         ``.yaml`` (or ``.yml``), else ``robot.yaml`` (or ``.yml``) in the same directory; without
@@ -100,7 +103,8 @@ def load(
         With file, key and line, for anything that cannot be read or is not a mechanism. Elements
         that are not understood, and might change the motion, are errors.
     InputError
-        If `path`, `closures` or `include_root` is not a path, or `closures` is given for an MJCF;
+        If `path`, `closures` or `include_root` is not a path, or `closures` is given for an MJCF or
+        a USD; for a USD without usd-core;
         if `actuators` is another word; if it is "skip", or `include_root` is given, for a file that
         is not an MJCF.
 
@@ -139,6 +143,13 @@ def load(
     and mimic joints become couplings. The reference is the initial configuration of the file. With
     ``free_flyer=True`` the canonical link floats; this is refused if a joint ties the model to the
     world.
+
+    **USD**, experimental, by usd-core: ``pip install "holoctl[usd]"``. Rigid bodies with mass,
+    centre and inertia given (shapes are not read), and revolute, prismatic, spherical and fixed
+    joints; those with ``physics:excludeFromArticulation`` close loops and become closures. Joints
+    with a drive have motors, limited by its ``maxForce``; its gains are not read. The reference is
+    the pose of the stage. Other joints, and schemas that couple joints, are errors. Layers that the
+    stage refers to are opened.
 
     **YAML**, for a URDF or SDF; the first five keys are those of Gepetto's example-parallel-robots:
 
@@ -205,7 +216,11 @@ def load(
         raise InputError("load: actuators='skip' is for an MJCF; other files name their motors")
     if include_root is not None and suffix not in (".xml", ".mjcf"):
         raise InputError("load: include_root= is for an MJCF; other files include nothing")
-    if suffix in (".xml", ".mjcf"):
+    if suffix in USD:
+        if closures is not None:
+            raise InputError("load: closures= is for URDF and SDF; a USD has its joints")
+        mech = read_usd(main, free_flyer, tolerance, losses)
+    elif suffix in (".xml", ".mjcf"):
         if closures is not None:
             raise InputError("load: closures= is for URDF and SDF; an MJCF has an <equality>")
         if beside is not None:

@@ -9,7 +9,10 @@ import pinocchio as pin
 
 from holoctl.base.checks import Array, Vector
 
-__all__ = ["quaternion", "turn", "z_to"]
+__all__ = ["CYCLE", "quaternion", "turn", "z_to"]
+
+CYCLE = np.roll(np.eye(3), 1, axis=0)
+"""The rotation that turns z to x, x to y and y to z."""
 
 
 def turn(axis: Vector, angle: float) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from holoctl.base.checks import file_path, quiet, quoted
+from holoctl.base.checks import file_path, one_of, quiet, quoted
 from holoctl.base.errors import InputError
 from holoctl.io.written_mjcf import written_mjcf
 from holoctl.io.written_robot import written_robot
@@ -18,7 +18,7 @@ SUFFIXES = (".xml", ".mjcf", ".urdf")
 
 
 @quiet
-def save(mech: Mechanism, path: Any) -> Path:
+def save(mech: Mechanism, path: Any, *, loops: str = "yaml") -> Path:
     """Write a mechanism as MJCF, or as URDF with a YAML file beside it.
 
     Parameters
@@ -27,6 +27,10 @@ def save(mech: Mechanism, path: Any) -> Path:
     path : str or path
         ``.xml`` or ``.mjcf``: an MJCF for MuJoCo. ``.urdf``: a URDF, and a YAML file of the same
         name with its loops. Files of these names are replaced.
+    loops : str, optional
+        Of a URDF, experimental: ``"constraint"`` writes revolute, prismatic, universal and
+        spherical closures and welds as the element ``<constraint>`` that is proposed for URDF, into
+        the URDF itself; the others stay in the YAML file. Default: ``"yaml"``, all there.
 
     Returns
     -------
@@ -36,8 +40,8 @@ def save(mech: Mechanism, path: Any) -> Path:
     Raises
     ------
     InputError
-        For another suffix, a folder that does not exist, and for what the files cannot describe,
-        by name. Nothing is written then.
+        For another suffix or word, a folder that does not exist, and for what the files cannot
+        describe, by name. Nothing is written then.
 
     See Also
     --------
@@ -64,8 +68,10 @@ def save(mech: Mechanism, path: Any) -> Path:
         raise InputError(f"save: path must end with {' or '.join(SUFFIXES)}; got {quoted(str(to))}")
     if not to.parent.is_dir():
         raise InputError(f"save: there is no folder {quoted(str(to.parent))}")
+    if one_of("save: loops", loops, ("yaml", "constraint")) != "yaml" and to.suffix != ".urdf":
+        raise InputError("save: loops is for a URDF; an MJCF has its equalities")
     if to.suffix == ".urdf":
-        text, sheet = written_robot(mech)
+        text, sheet = written_robot(mech, loops)
         files = {to: text, to.with_suffix(".yaml"): sheet}
     else:
         files = {to: written_mjcf(mech)}

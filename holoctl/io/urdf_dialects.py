@@ -28,7 +28,7 @@ from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
 from holoctl.io.friction_and_springs import FrictionAndSprings
 from holoctl.io.reader_limits import LARGEST, MOST_CONSTRAINTS, FilePlace, check_count
-from holoctl.io.rotations import z_to
+from holoctl.io.rotations import CYCLE, z_to
 from holoctl.io.sdf_elements import (
     GROUND,
     ROOT_JOINT,
@@ -84,7 +84,6 @@ _TIES = (
     "bushing",
     "damper",
 )
-_CYCLE = np.roll(np.eye(3), 1, axis=0)  # z to x, x to y, y to z
 
 
 @dataclass(frozen=True)
@@ -276,6 +275,8 @@ def _loop(element: Element, found: Dialects) -> None:
     """A loop between frames of two links, or a coupling."""
     ends = [pair for pair in _ENDS[element.tag] if all(child_of(element, tag) for tag in pair)]
     kind = "rolling" if element.tag == "coupling" else element.attributes.get("type", "")
+    if element.tag == "constraint":
+        kind = kind.removesuffix("_joint")  # as the parser of the proposal writes it
     if not ends or (kind not in _JOINTS and kind != "rolling"):
         why = f"the type {kind[:60]!r} is not known" if ends else "its words are not known"
         return _leave(element, found, why)
@@ -336,7 +337,7 @@ def _axes(element: Element, ends: tuple[str, ...], joint: str) -> tuple[Array, A
         return None
     a, b = (x / np.linalg.norm(x) for x in (found[0], found[-1]))
     if joint == "universal":  # x of the one at right angles to y of the other
-        return (z_to(a) @ _CYCLE.T, z_to(b) @ _CYCLE) if all(own) else None
+        return (z_to(a) @ CYCLE.T, z_to(b) @ CYCLE) if all(own) else None
     return (z_to(a), z_to(a)) if np.linalg.norm(a - b) < SIX_DIGITS else None
 
 

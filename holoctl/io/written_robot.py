@@ -24,6 +24,7 @@ from holoctl.forces.joint_friction import JointFriction
 from holoctl.forces.joint_spring import JointSpring
 from holoctl.forces.spring import Spring
 from holoctl.io.reader_limits import FREE
+from holoctl.io.rotations import CYCLE
 from holoctl.io.written_tree import described_joint, link_names, other_frames, row_text, urdf_link
 from holoctl.mechanism.limits import KINDS
 from holoctl.mechanism.mechanism import Mechanism
@@ -34,11 +35,18 @@ from holoctl.tree.frozen_model import plain
 __all__ = ["written_robot"]
 
 _CLOSURES = {"weld": "6d", "spherical": "3d"}
+_PROPOSED = {
+    "revolute": "revolute", "prismatic": "prismatic", "universal": "universal",
+    "spherical": "spherical", "weld": "link",
+}  # fmt: skip
+"""Types of the element <constraint>, which is a proposal (ros/urdfdom, pull request 264)."""
+
 _FORCES = {"joint_friction": JointFriction, "joint_spring": JointSpring, "spring": Spring}
 
 
-def written_robot(mech: Mechanism) -> tuple[str, str]:
-    """The URDF and the YAML of a mechanism; both are read by `hc.load` to the same mechanism.
+def written_robot(mech: Mechanism, loops: str = "yaml") -> tuple[str, str]:
+    """The URDF and the YAML of a mechanism; both are read by `hc.load` to the same mechanism. With
+    `loops` "constraint" closures stand in the URDF, if the proposal has a type for them.
 
     Raises
     ------
@@ -49,9 +57,14 @@ def written_robot(mech: Mechanism) -> tuple[str, str]:
 
     _check_describable(mech)
     ends = list[tuple[str, pin.SE3, int]]()
+    proposed = [
+        (c, name)
+        for c, name in zip(mech.constraints, mech.constraint_names, strict=True)
+        if loops == "constraint" and getattr(c, "joint", None) in _PROPOSED
+    ]
     document = {
         "name": mech.name,
-        **_constraints(mech, ends),
+        **_constraints(mech, ends, {name for _, name in proposed}),
         "name_mot": list(mech.actuated),
         "reference": _reference(mech),
         "tolerance": mech.tolerance,
@@ -60,7 +73,8 @@ def written_robot(mech: Mechanism) -> tuple[str, str]:
         **_limits(mech),
     }
     text = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=100)
-    return "\n".join([*_urdf(mech, ends), ""]), text
+    lines = [line for c, name in proposed for line in _proposed(mech, c, name)]
+    return "\n".join([*_urdf(mech, ends), *lines, "</robot>", ""]), text
 
 
 def _check_describable(mech: Mechanism) -> None:
@@ -110,7 +124,6 @@ def _urdf(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> Iterator[str
         yield f"  <link name={quoteattr(name)}/>"
         yield from _opened(joint, "fixed", place, links[j], name)
         yield "  </joint>"
-    yield "</robot>"
 
 
 def _joint(mech: Mechanism, j: int, links: list[str]) -> Iterator[str]:
@@ -138,21 +151,45 @@ def _joint(mech: Mechanism, j: int, links: list[str]) -> Iterator[str]:
 
 def _opened(name: str, kind: str, place: pin.SE3, parent: str, child: str) -> Iterator[str]:
     yield f"  <joint name={quoteattr(name)} type={quoteattr(kind)}>"
-    yield (
-        f'    <origin xyz="{row_text(place.translation)}" '
-        f'rpy="{row_text(pin.rpy.matrixToRpy(place.rotation))}"/>'
-    )
+    yield f"    <origin {_pose(place)}/>"
     yield f"    <parent link={quoteattr(parent)}/>"
     yield f"    <child link={quoteattr(child)}/>"
+
+
+def _proposed(mech: Mechanism, c: Any, name: str) -> Iterator[str]:
+    """A closure as the element that is proposed for urdfdom, with its axis along z of the origins
+    in both links."""
+    links = link_names(plain(mech.model))
+    yield f"  <constraint name={quoteattr(name)} type={quoteattr(_PROPOSED[c.joint])}>"
+    for end, frame, turned in zip(("parent", "child"), (c.a, c.b), (CYCLE, CYCLE.T), strict=True):
+        at = resolve_frame(mech.model, frame, name)
+        place = pin.SE3(at.placement.rotation, at.placement.translation)
+        if c.joint == "universal":
+            place = place * pin.SE3(turned, np.zeros(3))
+        yield f"    <{end} link={quoteattr(links[at.joint])}/>"
+        yield f"    <{end}_origin {_pose(place)}/>"
+        if c.joint == "universal" or (c.joint in ("revolute", "prismatic") and end == "parent"):
+            yield f'    <{end}_axis xyz="0 0 1"/>'
+    yield "  </constraint>"
+
+
+def _pose(place: pin.SE3) -> str:
+    rpy = pin.rpy.matrixToRpy(place.rotation)
+    return f'xyz="{row_text(place.translation)}" rpy="{row_text(rpy)}"'
 
 
 # ------------------------------------------------------------------------------------ YAML
 
 
-def _constraints(mech: Mechanism, ends: list[tuple[str, pin.SE3, int]]) -> dict[str, Any]:
-    """Closures, rods and couplings; frames that have no name of their own are added to `ends`."""
+def _constraints(
+    mech: Mechanism, ends: list[tuple[str, pin.SE3, int]], proposed: set[str]
+) -> dict[str, Any]:
+    """Closures, rods and couplings but the proposed ones; frames that have no name of their own are
+    added to `ends`."""
     pairs, kinds, names, couplings = list[Any](), list[str](), list[str](), list[Any]()
     for c, name in zip(mech.constraints, mech.constraint_names, strict=True):
+        if name in proposed:
+            continue
         if isinstance(c, Coupling):
             terms = {k: float(x) for k, x in c.coefficients.items()}
             couplings.append({"name": name, "coefficients": terms, "offset": float(c.offset)})

@@ -88,6 +88,141 @@ def test_derivatives_go_through_the_closure(name):
         assert np.abs(found).max() > 1e-3
 
 
+FRAMES = {"five_bar": "tip_right", "leg": "ankle", "delta": "tip", "stewart": "tip"}
+RUBBED = {
+    "five_bar": {"motor_left": (0.2, 0.3), "elbow_right": (0.0, 0.1), "tip_hinge": (0.1, 0.0)},
+}
+LOAD = {
+    "payload_mass": [0.8], "payload_centre": [0.05, -0.02, 0.08],
+    "payload_inertia": [4e-3, 3e-3, 3.5e-3, 4e-4, -5e-4, 6e-4], "gravity": [9.0, 1.0, -3.0],
+}  # fmt: skip
+
+
+def friction(rubbed, times=1.0):
+    """Joint friction with Stribeck's in one joint, whose excess is the same."""
+    viscous, coulomb = ({x: times * y[i] for x, y in rubbed.items()} for i in (0, 1))
+    joint, *_ = rubbed
+    return hc.JointFriction(viscous, coulomb, {joint: (coulomb[joint] + 0.2, 0.5)}, transition=0.4)
+
+
+def really(mech, frame, rubbed):
+    """The mechanism that has the load, the gravity and three times the friction built in."""
+    model, (xx, yy, zz, xy, xz, yz) = mech.model.copy(), LOAD["payload_inertia"]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    at = model.frames[model.getFrameId(frame)]
+    body = pin.Inertia(LOAD["payload_mass"][0], np.array(LOAD["payload_centre"]), inertia)
+    model.appendBodyToJoint(at.parentJoint, body, at.placement)
+    model.gravity = pin.Motion(np.array(LOAD["gravity"]), np.zeros(3))
+    return dataclasses.replace(mech.with_model(model), forces=[friction(rubbed, 3.0)])
+
+
+def with_parameters(name):
+    """Functions with all parameters, the values of a load, and functions of what really has it."""
+    mech = MECHANISMS[name]()
+    rubbed = RUBBED.get(name) or dict.fromkeys(mech.actuated, (0.2, 0.3))
+    mech = mech.with_forces([friction(rubbed)])
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    functions = hc.casadi_functions(
+        mech, part, payload=FRAMES[name], gravity=True, friction=True
+    )  # fmt: skip
+    values = dict(functions.parameters) | {x: np.array(y) for x, y in LOAD.items()}
+    for x in ("friction_viscous", "friction_coulomb"):
+        values[x] = 3.0 * values[x]
+    other = really(mech, FRAMES[name], rubbed)
+    return mech, functions, values, hc.casadi_functions(other, part, functions.start)
+
+
+PARAMETRISED = few(FRAMES, ["five_bar"])
+
+
+@pytest.mark.parametrize("name", PARAMETRISED)
+def test_parameters_give_what_a_mechanism_has_that_is_really_loaded(name):
+    mech, functions, values, loaded = with_parameters(name)
+    plain = hc.casadi_functions(mech, hc.partition(mech, functions.start))
+    assert functions.parameters.keys() == functions.entries.keys() == values.keys()
+    for y, yd, u, z in states(plain, mech):
+        for which, one in (("dynamics", u), ("inverse", yd)):
+            if which not in functions:  # the leg floats
+                continue
+            given, usual = values.values(), functions.parameters.values()
+            right = call(loaded[which], y, yd, one, z)
+            found = call(functions[which], y, yd, one, z, *given)
+            assert np.abs(found - right).max() < 1e-12 * max(1.0, np.abs(right).max())
+            before = call(plain[which], y, yd, one, z)
+            found = call(functions[which], y, yd, one, z, *usual)
+            assert np.abs(found - before).max() < 1e-12 * max(1.0, np.abs(before).max())
+            assert np.abs(before - right).max() > 1e-2
+        guard = float(functions["closed_state"](y, z, *values.values())[4])
+        assert guard == pytest.approx(float(loaded["closed_state"](y, z)[4]), rel=0.2)
+
+
+@pytest.mark.parametrize("name", PARAMETRISED)
+def test_derivatives_by_parameters_are_exact(name):
+    mech, functions, values, loaded = with_parameters(name)
+    motion = functions["dynamics"]
+    y, yd, u, z = next(states(loaded, mech, 1))
+    for x, value in values.items():
+        slopes = motion.factory("slopes", motion.name_in(), [f"jac:ydd:{x}"])
+        found = np.array(slopes(y, yd, u, z, *values.values()))
+        size = np.abs(value).max()
+        for i in range(value.size):
+            on = np.eye(value.size)[i]
+            off = []
+            for h in (1e-2 * size, 1e-3 * size):
+                at = [
+                    call(motion, y, yd, u, z, *(values | {x: value + s * h * on}).values())
+                    for s in (1, 2, 3, -1, -2, -3)
+                ]
+                slope = (45.0 * (at[0] - at[3]) - 9.0 * (at[1] - at[4]) + at[2] - at[5]) / 60.0 / h
+                off.append(np.abs(found[:, i] - slope).max())
+            assert min(off) < 1e-9 * max(1.0, np.abs(found).max())
+        turns = name != "delta" or x not in ("payload_centre", "payload_inertia")
+        assert (np.abs(found).max() > 1e-3) == turns  # the platform of the Delta never turns
+
+
+def test_parameters_are_told_by_name_size_and_unit():
+    _, functions, *_ = with_parameters("five_bar")
+    joints = ["motor_left", "elbow_right", "tip_hinge"]
+    assert functions.entries["friction_viscous"] == tuple(f"{x} [N m s/rad]" for x in joints)
+    assert functions.entries["friction_coulomb"] == tuple(f"{x} [N m]" for x in joints)
+    assert functions.parameters["friction_viscous"] == pytest.approx([0.2, 0.0, 0.1])
+    for name in ("closed_state", "dynamics", "inverse"):
+        one, k = functions[name], len(functions.parameters)
+        assert one.name_in()[-k:] == list(functions.parameters)
+        sizes = [one.numel_in(i) for i in range(one.n_in())]
+        assert sizes[-k:] == [len(x) for x in functions.entries.values()]
+    assert functions["rates"].name_in() == ["y", "yd", "guess"]
+    left_out = functions["dynamics"](y=functions.y, guess=functions.z)["ydd"]
+    assert np.isnan(np.array(left_out)).all()
+    slide = zoo.slider_crank().with_forces([hc.JointFriction(coulomb={"slider": 1.0})])
+    assert hc.casadi_functions(slide, friction=True).entries["friction_coulomb"] == ("slider [N]",)
+
+
+@pytest.mark.parametrize(("given", "why"), [
+    ({"payload": "tip_rigth"}, r"no joint or frame called 'tip_rigth'.*tip_right"),
+    ({"payload": "universe"}, "'universe' is fixed to the world"),
+    ({"payload": 1.0}, "must be the name of a frame"),
+    ({"gravity": "no"}, "gravity must be True or False"),
+    ({"friction": 0.1}, "friction must be True or False"),
+    ({"friction": True}, "coefficients of its JointFriction, but it has 0 of them"),
+    ({"payload": "tip_right", "tasks": {"com": hc.CenterOfMassTask("x z")}}, "centre of mass"),
+])  # fmt: skip
+def test_parameters_that_cannot_be_are_refused(given, why):
+    with pytest.raises(hc.InputError, match=why):
+        hc.casadi_functions(robot("five_bar"), **given)
+
+
+def test_friction_must_be_one_and_counterbalances_know_gravity():
+    mech = robot("five_bar")
+    two = [hc.JointFriction(0.1), hc.JointFriction(0.2, name="b")]
+    for forces, why in (([hc.JointFriction()], "one without friction"), (two, "2 of them")):
+        with pytest.raises(hc.InputError, match=why):
+            hc.casadi_functions(mech.with_forces(forces), friction=True)
+    lifted = mech.with_forces([hc.Counterbalance("tip_right", 1.0)])
+    with pytest.raises(hc.InputError, match="gravity of the model"):
+        hc.casadi_functions(lifted, gravity=True)
+
+
 def test_a_state_that_cannot_be_closed_is_told_and_so_is_another_branch():
     slider = hc.casadi_functions(zoo.slider_crank())
     assert slider.coordinates == ("slider",)

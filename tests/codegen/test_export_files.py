@@ -27,7 +27,7 @@ from holoctl.app.cli import main
 from holoctl.base import tolerances
 from holoctl.codegen import batched_functions, c_text, limits_c
 from holoctl.codegen.compiled import extension_source, functions
-from holoctl.codegen.devices import kernels, rollout_program
+from holoctl.codegen.devices import batch_kernels, host, kernels, rollout_program
 from holoctl.codegen.exported import c_sources, ros2, transmission
 from holoctl.codegen.exported.export import law_library
 from holoctl.codegen.precision import DOUBLE
@@ -197,7 +197,7 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
 
     modules = (
         c_sources, limits_c, functions, extension_source, batched_functions, transmission, ros2,
-        kernels, rollout_program,
+        batch_kernels, kernels, rollout_program,
     )  # fmt: skip
     for module in modules:
         monkeypatch.setattr(module, "filled", recorded)
@@ -223,9 +223,17 @@ def test_every_value_of_the_templates_is_given_and_every_given_one_used(tmp_path
         load = hc.PayloadEstimator(mech, "tip", 100.0, 0.1, rate_noise=rate_noise)
         hc.export_c(load, tmp_path / f"payload {rate_noise}")
     hc.export_c(leg.table(1e-3, [-0.9], [-0.7]), tmp_path / "table")
+    eq = hc.equilibrium(mech)
+    lin = hc.linearize(mech, eq.q, u=eq.u)
+    hc.export_c(hc.lqr(lin, 1.0, 1.0), tmp_path / "point")
+    here = mech.motor_positions(eq.q)
+    motion = hc.Trajectory.through(mech, [here, here + 0.1], [0.0, 0.02])
+    hc.export_c(hc.lqr_along(mech, motion, 1.0, 1.0, models=2), tmp_path / "motion")
     hc.compile(controller("five_bar", **within), ["torque"], flags=["-O0"])
     hc.compile(task, flags=["-O0"])
     hc.compile(mech, ["forward_dynamics", "state"], measured=both, flags=["-O0"])
+    monkeypatch.setattr(host, "library", lambda *_: None)  # the text is enough
+    hc.compile(mech, ["inverse_dynamics", "state"], device="cpu")
     lib = law_library(controller("five_bar"), plant=True)
     rollout_program.rollout_program(lib, lib.laws.closed_state.sensing.sensors)
     batched_functions.tanh_exp(["tangents", "exponentials"])

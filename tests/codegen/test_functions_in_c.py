@@ -41,10 +41,55 @@ def test_parts_pass_their_self_tests_in_both_precisions(name, tmp_path):
             "bias_h",
             "constraints_G",
             "forward_dynamics_a",
+            "linearize_A",
+            "linearize_B",
         ):
             numbers = re.findall(rf"{result}\[20\]\[\d+\] = \{{(.*?)\}};", known, re.DOTALL)[0]
             found = np.array([float(x) for x in re.findall(r"[-\d.]+(?:e[-+]\d+)?", numbers)])
             assert np.abs(found).max() > 0.01
+
+
+LINEAR = {
+    "five_bar": lambda: robot("five_bar"), "leg": lambda: robot("leg"),
+    "delta": lambda: robot("delta"), "spatial_arms": zoo.spatial_arms,
+    "slider_crank": zoo.slider_crank,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", few(LINEAR, ["five_bar"]))
+def test_linear_models_are_those_of_python(name, tmp_path):
+    mech = LINEAR[name]()
+    mech = mech.with_forces([hc.JointFriction(0.3, 0.2, transition=0.5, name="more")])
+    part = hc.partition(mech, hc.assemble(mech)[0])
+    paths = hc.export_c(mech, tmp_path, name="m", functions=["linearize"], partition=part)
+    shared = ctypes.CDLL(str(library(paths, tmp_path)))
+    n, nu, rng = part.independent.size, mech.nu, np.random.default_rng(5)
+    made = [np.ones(k) for k in (4 * n * n, 2 * n * nu, n)]
+    compared = 0
+
+    def found(q, v, u):
+        given = [np.ascontiguousarray(x) for x in (q, v, u)]
+        pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, *made)]
+        return shared.holoctl_m_linearize(*pointers)
+
+    for _ in range(4):
+        step = 0.1 * rng.normal(size=mech.nv) * mech.column_scale
+        guess = pin.integrate(mech.model, hc.assemble(mech)[0], step)
+        q, v = hc.assemble(mech, guess, rng.normal(size=mech.nv))
+        u = rng.normal(size=nu)
+        lin = hc.linearize(mech, q, v, u, partition=part, along="motion")
+        if not found(q, v, u):
+            continue
+        for x, right in zip(made, (lin.A, lin.B, lin.rate[n:]), strict=True):
+            size = max(1.0, np.abs(right).max())
+            assert np.abs(x - right.ravel()).max() < 1e-9 * size
+        assert min(np.abs(lin.A[n:, :n]).max(), np.abs(lin.B).max()) > 1e-3
+        compared += 1
+        if mech.row_scale.size:  # off the manifold there is no linear model
+            assert not found(pin.integrate(mech.model, q, 1e-3 * np.ones(mech.nv)), v, u)
+            assert not any(x.any() for x in made)
+            assert not found(q, v + 1e-2 * rng.normal(size=mech.nv), u)
+    assert compared > 1
 
 
 def base_with_a_ball(tmp_path, precision):

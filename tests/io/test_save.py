@@ -254,6 +254,55 @@ def test_urdf_and_its_sheet_are_read_to_the_same_mechanism(tmp_path):
     assert relative(hc.terms(back, q, v).h, hc.terms(mech, q, v).h) < 1e-12
 
 
+def test_loops_are_written_as_the_element_that_is_proposed_for_urdf(tmp_path):
+    rng, model = np.random.default_rng(2), pin.Model()
+    kinds = ["revolute", "prismatic", "universal", "spherical", "weld", "planar", "cylindrical"]
+    for i in range(8):
+        joint = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), f"j{i}")
+        model.appendBodyToJoint(joint, lump(rng), pin.SE3.Identity())
+        model.addFrame(pin.Frame(f"f{i}", joint, 0, at(*rng.normal(size=3), R=pin.exp3(
+            rng.normal(size=3))), pin.FrameType.OP_FRAME))  # fmt: skip
+    closures = [
+        hc.Closure(
+            f"f{i}",
+            (f"j{i + 1}", at(*rng.normal(size=3), R=pin.exp3(rng.normal(size=3)))),
+            kind,
+            name=f"{kind} loop",
+        )
+        for i, kind in enumerate(kinds)
+    ]
+    mech = hc.Mechanism(model, closures, [])
+    path = hc.save(mech, tmp_path / "loops.urdf", loops="constraint")
+    text = path.read_text()
+    assert text.count("<constraint ") == 5
+    assert '<constraint name="weld loop" type="link">' in text
+    assert path.with_suffix(".yaml").read_text().count("loop_b") == 2
+    for suffix in ("", "_joint"):  # both are words of the proposed parser
+        path.write_text(text.replace('type="universal"', f'type="universal{suffix}"'))
+        back = hc.load(path)
+        assert sorted(back.constraint_names) == sorted(mech.constraint_names)
+        q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
+        order = [back.model.getJointId(f"j{i}") for i in range(8)]
+        theirs = np.concatenate([q[7 * (i - 1) : 7 * i] for i in range(1, 9)])
+        assert order == list(range(1, 9))
+        for x in mech.constraint_names:
+            one, other = (hc.joint_motion(m, x, theirs) for m in (mech, back))
+            assert np.abs(one.jacobian - other.jacobian).max(initial=0.0) < 1e-12
+            assert np.abs(one.value - other.value).max(initial=0.0) < 1e-12
+        rows = [
+            dict(zip(m.row_names, hc.terms(m, theirs, np.zeros(48)).jacobian, strict=True))
+            for m in (mech, back)
+        ]
+        assert rows[0].keys() == rows[1].keys()
+        for x, row in rows[0].items():
+            assert np.abs(row - rows[1][x]).max() < 1e-12
+            assert np.abs(row).max() > 1e-3
+    with pytest.raises(hc.InputError, match="loops must be one of 'yaml', 'constraint'"):
+        hc.save(mech, path, loops="loop")
+    with pytest.raises(hc.InputError, match="an MJCF has its equalities"):
+        hc.save(mech, tmp_path / "loops.xml", loops="constraint")
+
+
 def test_a_free_joint_is_written_where_it_is_in_the_world(tmp_path):
     rng, model = np.random.default_rng(0), pin.Model()
     placed = at(1.0, 2.0, 3.0, R=pin.exp3(np.ones(3)))

@@ -397,12 +397,12 @@ class BatchFunctions:
                 found[0] = out
         if N:
             module.run(kernel_name(law), N, *map(_along, given), time, *found, status)
+        if out is not None and found[0] is not out:
+            out[...] = device.numpy(found[0])
+            found[0] = out
         if not any(map(on_gpu, inputs)):
             found = [x if x is out else device.numpy(x) for x in found]
             status = device.numpy(status)
-        if out is not None and out is not found[0]:
-            out[...] = np.asarray(found[0])
-            found[0] = out
         return *found, status
 
     def _array(self, name: str, value: Any, size: int) -> Any:

@@ -56,7 +56,7 @@ HEADERS = {
 #define ULLONG_MAX (~0ULL)
 """,
     "math.h": """
-#define HUGE_VAL __longlong_as_double(0x7ff0000000000000LL)
+#define HUGE_VAL __builtin_bit_cast(double, 0x7ff0000000000000ULL) /* in tables too */
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fc00000)
 """,

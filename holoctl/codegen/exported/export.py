@@ -26,6 +26,7 @@ from holoctl.codegen.exported.not_exported import left_out
 from holoctl.codegen.exported.payload import payload_files
 from holoctl.codegen.exported.self_test_states import golden_states
 from holoctl.codegen.exported.self_test_ticks import golden_ticks
+from holoctl.codegen.exported.state_feedback import GainSchedule, feedback_files
 from holoctl.codegen.exported.transmission import transmission_files
 from holoctl.codegen.exported.transmission_table import table_files
 from holoctl.codegen.exported.write_files import identifier, write_files
@@ -69,6 +70,7 @@ ALONE: dict[type, tuple[Any, str]] = {
     Transmission: (transmission_files, ""),
     TransmissionTable: (table_files, "table"),
     PayloadEstimator: (payload_files, "payload"),
+    GainSchedule: (feedback_files, "feedback"),
 }
 """What is exported without a law: its files, and the word after its name."""
 
@@ -84,7 +86,8 @@ def export_c(
     | Impedance
     | Transmission
     | TransmissionTable
-    | PayloadEstimator,
+    | PayloadEstimator
+    | GainSchedule,
     folder: str | PathLike[str],
     *,
     name: str | None = None,
@@ -116,7 +119,7 @@ def export_c(
 
     Parameters
     ----------
-    what : Mechanism, controller, Transmission, TransmissionTable or PayloadEstimator
+    what : Mechanism, controller, Transmission, TransmissionTable, PayloadEstimator or StateFeedback
         A controller (`ComputedTorque`, `TaskSpaceControl`, `Impedance`) gives
         ``holoctl_<name>_torque``, if its motors have positions of their own; it and a mechanism
         give ``holoctl_<name>_inverse_dynamics``. Limits of a controller are kept by both: the
@@ -125,12 +128,14 @@ def export_c(
         alone. A transmission gives positions, rates and efforts of motors and joints, both ways;
         its `table` positions, Jacobian and curvature of the motors without
         iterations, within the bounds of the table; a payload estimator mass and centre of a payload
-        from the motors. Of the other parameters these three take `name` alone.
+        from the motors; a state feedback of `lqr` or `lqr_along` its efforts at a closed state,
+        with the table of gains, references and efforts over time. Of the other parameters these
+        four take `name` alone.
     folder : str or path
         Made if it does not exist. Files in it are overwritten only if they were written by holoctl.
     name : str, optional
-        Default: that of the mechanism, for a table or a payload followed by that word. Other
-        characters than letters and digits become underscores.
+        Default: that of the mechanism, for a table, a payload or a feedback followed by that word.
+        Other characters than letters and digits become underscores.
     partition : Partition, optional
         Default: chosen at the configuration assembled from the mechanism's reference. Not for a
         controller, which has its own.
@@ -165,7 +170,8 @@ def export_c(
     functions : iterable of str, optional
         Parts of the model of a mechanism instead of a law, as functions without memory:
         ``"kinematics"`` (placements and Jacobians of `frames`), ``"inertia"``, ``"bias"``,
-        ``"constraints"``, ``"forward_dynamics"``. Beside them name, partition and precision may be
+        ``"constraints"``, ``"forward_dynamics"``, ``"linearize"`` (A and B as
+        ``hc.linearize(along="motion")``). Beside them name, partition and precision may be
         given. Default: the law.
     frames : iterable of str, optional
         The frames of ``"kinematics"``.
@@ -217,7 +223,7 @@ def export_c(
     if not isinstance(what, (Mechanism, *controllers, *ALONE)):
         raise InputError(
             "what must be a Mechanism or a ComputedTorque, a TaskSpaceControl, an Impedance, a "
-            "Transmission, a TransmissionTable or a PayloadEstimator; got a "
+            "Transmission, a TransmissionTable, a PayloadEstimator or a StateFeedback; got a "
             f"{type(what).__name__}"
         )
     of_a_law = {
@@ -225,7 +231,7 @@ def export_c(
         "payload": payload, "gravity": gravity or None,
     }  # fmt: skip
     parts, placed = None if functions is None else tuple(functions), tuple(frames)
-    if isinstance(what, (Transmission, TransmissionTable, PayloadEstimator)):
+    if isinstance(what, (Transmission, TransmissionTable, PayloadEstimator, GainSchedule)):
         other = None if precision == "double" else precision
         _refuse_others(f"a {type(what).__name__} is", of_a_law | {
             "partition": partition, "precision": other, "functions": parts,

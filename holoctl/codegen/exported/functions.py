@@ -1,7 +1,7 @@
-"""The C library of parts of a model: kinematics, inertia, constraints, forward dynamics.
+"""The C library of parts of a model: kinematics, inertia, constraints, dynamics, linear models.
 
 Each part is one function of q, v and so on without memory. The numbers of the self-test come from
-Pinocchio, and from the Python path of constraints and forward dynamics.
+Pinocchio, and from the Python path of constraints, forward dynamics and linear models.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from holoctl.closing.assembly import assemble
 from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.c_text import arrays, comment, normalised, number
 from holoctl.codegen.casadi_import import SX, casadi_module
+from holoctl.codegen.exported.linear_model_by_differences import linear_model_by_differences
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.exported.transmission import hashed_files
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.linear_model import linear_model_function
 from holoctl.codegen.matrices import dense, total
 from holoctl.codegen.relative_motion import jacobian_at, placed, see
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
@@ -32,7 +34,7 @@ from holoctl.tree.frames import Frame, resolve_frame
 
 __all__ = ["PARTS", "functions_files"]
 
-PARTS = "kinematics", "inertia", "bias", "constraints", "forward_dynamics"
+PARTS = "kinematics", "inertia", "bias", "constraints", "forward_dynamics", "linearize"
 """What there are functions of."""
 
 STATES = 20
@@ -40,7 +42,13 @@ STATES = 20
 
 SAME_PART, SAME_MOTION = 256.0, 8192.0
 """Largest difference in the self-test, in eps of the largest number of the result, or of one; of
-forward dynamics, which solves equations."""
+forward dynamics, which solves equations, and of linear models."""
+
+DIFFERENCED = 1e-9
+"""The least of these tolerances for linear models, whose self-test has differences, relative."""
+REGULAR = 0.01
+"""The guard of states at which linear models are compared: closer to a singularity, differences
+lose digits."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,8 @@ def functions_files(
         )
     placements = [resolve_frame(mech.model, x, "export_c: frames") for x in frames]
     made = [x for x in _parts(E, placements, frames) if x.name in parts]
+    if "linearize" in parts:
+        made.append(_linear_model(E))
     timed = any(x.function.name_in(i) == "t" for x in made for i in range(x.function.n_in()))
     values: dict[str, object] = {
         **E.precision.values, "title": comment(mech.name), "timed": timed,
@@ -124,6 +134,20 @@ def _parts(E: Expressions, frames: Sequence[Frame], names: Sequence[str]) -> Ite
        " * of the mechanism.")  # fmt: skip
 
 
+def _linear_model(E: Expressions) -> _Part:
+    ca, mech, function = casadi_module(), E.mech, linear_model_function(E)
+    q, v, u, t = (ca.SX.sym(x, function.numel_in(i)) for i, x in enumerate("qvut"))
+    found = function.call([q, v, u, t], True, False)
+    timed = bool(ca.depends_on(ca.vertcat(*map(ca.vec, found)), t))
+    more, label = ([t], ["t"]) if timed else ([], [])
+    names = [comment(mech.coordinate_names[k]) for k in E.partition.independent]
+    return _Part("linearize", ca.Function(
+        "linearize", [q, v, u, *more], found, ["q", "v", "u", *label], ["A", "B", "ydd", "guard"],
+    ), f"The linear model along the motion, dx/dt = A x + B u of deviations x = (y, yd), and the\n"
+       f" * accelerations ydd; y: {', '.join(names)}. A and B row by row. Only at closed states:\n"
+       " * 0 where errors of rows or of their rates are too large.")  # fmt: skip
+
+
 def _of_frame(E: Expressions, frame: Frame) -> tuple[SX, SX, SX]:
     """Origin (3, 1), axes (3, 3) and Jacobian (nv, 6) in the axes of the world."""
     s = see(E.tree, (0, 0), E.tree.of_joint[frame.joint], E.v, {})
@@ -172,7 +196,9 @@ def _test(
     E: Expressions, parts: Sequence[_Part], frames: Sequence[Frame], prefix: str
 ) -> dict[str, object]:
     """States with the results of Pinocchio and Python, and the checks of each function."""
-    states, found = list(_states(E)), dict[str, list[Array]]()
+    linear = any(x.name == "linearize" for x in parts)
+    states = list(_states(E, REGULAR if linear else 0.5))
+    found = dict[str, list[Array]]()
     data = E.mech.model.createData()
     for q, v, u in states:
         for part in parts:
@@ -187,8 +213,9 @@ def _test(
     checks = list[str]()
     for part in parts:
         ins, outs = _sizes(part)
-        most = SAME_MOTION if part.name == "forward_dynamics" else SAME_PART
-        same = number(most * E.precision.eps)
+        solves = part.name in ("forward_dynamics", "linearize")
+        tolerance = (SAME_MOTION if solves else SAME_PART) * E.precision.eps
+        same = number(max(tolerance, DIFFERENCED * (part.name == "linearize")))
         given = ", ".join("0.0" if x == "t" else f"known_{x}[k]" for x, _ in ins)
         names = ", ".join(x for x, _ in outs)
         lines = [f"    double {x}[{n}];" for x, n in outs]
@@ -205,7 +232,8 @@ def _test(
     }
 
 
-def _states(E: Expressions) -> Iterator[tuple[Array, Array, Array]]:
+def _states(E: Expressions, most: float) -> Iterator[tuple[Array, Array, Array]]:
+    """Closed states at which the guard of forward dynamics is below `most`."""
     mech, rng, made = E.mech, np.random.default_rng(64), 0
     forward = forward_function(E)
     for i in range(20 * STATES):
@@ -216,7 +244,7 @@ def _states(E: Expressions) -> Iterator[tuple[Array, Array, Array]]:
         except AssemblyError:
             continue
         q, v, u = map(E.precision.rounded, (q, v, rng.normal(size=mech.nu)))
-        if float(forward(q, v, mech.B @ u, 0.0)[1]) < 0.5:
+        if float(forward(q, v, mech.B @ u, 0.0)[1]) < most:
             yield q, v, u
             made += 1
         if made == STATES:
@@ -241,6 +269,8 @@ def _expected(
         return [x[E.open] if len(E.open) else np.zeros(1) for x in every]
     if name == "forward_dynamics":
         return [forward_dynamics(mech, q, v, u=u).a]
+    if name == "linearize":
+        return list(linear_model_by_differences(mech, E.partition, q, v, u))
     pin.computeJointJacobians(model, data, q)
     found = []
     for x in frames:

@@ -19,11 +19,12 @@ import numpy as np
 
 from holoctl.codegen.casadi_import import SX, casadi_module
 from holoctl.codegen.expressions import Expressions
-from holoctl.codegen.laws.tangent_step import placed_joint, turn_and_shift
+from holoctl.codegen.laws.tangent_step import FARTHEST_TURN, placed_joint, turn_and_shift
 from holoctl.codegen.matrices import column, total
 from holoctl.codegen.relative_motion import Pair, StepMotion, moved, pair_between, turns
 from holoctl.constraints.joint_coordinates import AXES_OF, Axis, FramePair, TreeJoint
 from holoctl.estimation.measurement_model import MeasurementModel
+from holoctl.mechanism.mechanism import Mechanism
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.position_rates import of_quaternion, tangent
 
@@ -33,8 +34,12 @@ __all__ = [
     "joint_readings",
     "reverse_function",
     "sensor_rows",
+    "step_between",
     "unit_readings",
 ]
+
+SHIFTED = {"JointModelFreeFlyer": 3, "JointModelPlanar": 2}
+"""Joints whose shift depends on their turn, and where the turn begins."""
 
 
 def difference_function(E: Expressions, sensors: MeasurementModel) -> Any:
@@ -111,6 +116,19 @@ def _with_numbers(E: Expressions, sensors: MeasurementModel, x: SX) -> SX:
         else:
             there[int(at)] = x[int(number)]
     return there
+
+
+def step_between(mech: Mechanism, q0: SX, q1: SX) -> tuple[SX, SX]:
+    """The step from q0 to q1 (nv, 1), as `pin.difference`, and a guard: below one where no free or
+    planar joint turns by more than the series are made for."""
+    ca, model = casadi_module(), plain(mech.model)
+    step, turned = ca.SX.zeros(model.nv), ca.SX(0.0)
+    for j in range(1, model.njoints):
+        joint = model.joints[j]
+        _apart(joint, q0, q1, step)
+        if joint.nv > 1 and (at := SHIFTED.get(joint.shortname())) is not None:
+            turned += ca.sumsqr(step[joint.idx_v + at : joint.idx_v + joint.nv])
+    return step, turned / FARTHEST_TURN**2
 
 
 def _apart(joint: Any, q0: SX, q1: SX, step: SX) -> None:

@@ -23,7 +23,7 @@ from holoctl.codegen.matrices import total
 from holoctl.tree.frozen_model import plain
 from holoctl.tree.position_rates import of_quaternion
 
-__all__ = ["placed_function", "placed_joint", "turn_and_shift"]
+__all__ = ["FARTHEST_TURN", "placed_function", "placed_joint", "turn_and_shift"]
 
 FARTHEST_TURN, TURN_TERMS = 2.0, 12  # rad; a count
 """The largest rotation of a body in a compiled step, and the number of terms of its series: exact
