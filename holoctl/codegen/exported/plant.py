@@ -41,10 +41,10 @@ def plant_functions(E: Expressions, timed: bool) -> tuple[Any, Any]:
 
 
 def plant_terms(E: Expressions, timed: bool) -> Any:
-    """``terms(q, v, u[, t]) -> G, M, w, guard``: scaled, for an elimination with complete pivoting.
+    """``terms(q, v, u[, t]) -> G, M, f, guard``: scaled, for an elimination with complete pivoting.
 
     G has the kept rows, by rows, and beside them what they ask of the coordinates: against drift,
-    error and rate; M the inertia; w the efforts but those of constraints and accelerations. After t
+    error and rate; M the inertia; f the efforts but those of constraints and accelerations. After t
     there are the parameters of E.
     """
     ca, mech = casadi_module(), E.mech
@@ -53,12 +53,12 @@ def plant_terms(E: Expressions, timed: bool) -> Any:
     asked = [ca.vertcat(*x) for x in (rows.drift, rows.error, rows.rate)]
     G = ca.horzcat(dense(rows.jacobian, mech.nv) @ ca.diag(unit), *(-x for x in asked))
     G = ca.diag(ca.SX(mech.row_scale[E.partition.rows])) @ G
-    w = ca.SX(mech.B) @ u - E.needed(ca.SX.zeros(mech.nv))
+    f = ca.SX(mech.B) @ u - E.needed(ca.SX.zeros(mech.nv))
     M = ca.diag(unit) @ mass_matrix(E.tree) @ ca.diag(unit)
     return ca.Function(
         "terms", [E.q, E.v, u, *given.values()],
-        [ca.densify(G), ca.densify(M), ca.densify(unit * w), total(E.guard)],
-        ["q", "v", "u", *given], ["G", "M", "w", "guard"],
+        [ca.densify(G), ca.densify(M), ca.densify(unit * f), total(E.guard)],
+        ["q", "v", "u", *given], ["G", "M", "f", "guard"],
     )  # fmt: skip
 
 
