@@ -59,6 +59,8 @@ def mppi(mass: float) -> tuple[hc.Run, list[float]]:
         cost = (4.0 * off**2 + 0.01 * found.v[:, 1:, motors] ** 2).sum((1, 2))
         cost += 1e-4 * (np.diff(efforts, axis=1) ** 2).sum((1, 2))
         cost[found.status != 0] = np.inf  # singular, or out of reach
+        if not np.isfinite(cost).any():  # no plan says anything: the last one goes on
+            cost[0] = 0.0
         weights = np.exp(-(cost - cost.min()) / TEMPERATURE)
         plan = np.tensordot(weights / weights.sum(), efforts, 1)
         u = plan[0].copy()

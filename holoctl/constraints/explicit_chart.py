@@ -78,7 +78,7 @@ class GammaQ:
 
     See Also
     --------
-    fdgq : forward dynamics with the same callback, without a mechanism.
+    methods.fdgq : forward dynamics with the same callback, without a mechanism.
     Custom : an implicit constraint, ``phi(q) = 0``.
 
     Notes

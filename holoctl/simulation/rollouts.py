@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Array, number, positive, quiet, quoted, whole
+from holoctl.base.checks import Array, counted, number, positive, quiet, quoted, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.codegen.devices.device_named import device_named
 from holoctl.codegen.devices.dlpack import on_gpu
@@ -48,9 +48,12 @@ class RolloutResult:
     u : (N, R, nu) array
         Motor efforts that act from each instant on, N m or N.
     status : (N,) array of bytes
-        Why a robot stopped; 0: it did not. `Rollouts.statuses` has the names.
+        Why a robot stopped; 0: it did not.
     counts : (N, 2) array
-        Ticks of each robot to the end, and those of them in which limits changed the command.
+        Whole numbers: the ticks that each robot made, and those of them in which limits changed
+        the command.
+    statuses : dict of int to str
+        Names of the statuses.
 
     See Also
     --------
@@ -72,6 +75,36 @@ class RolloutResult:
     u: Any
     status: Any
     counts: Any
+    statuses: Mapping[int, str] = field(repr=False)
+
+    def __repr__(self) -> str:
+        N, R = self.q.shape[:2]
+        return f"<RolloutResult of {counted(N, 'robot')}, {counted(R, 'instant')}>"
+
+    def describe(self) -> str:
+        """How many robots came to the end, and why others stopped, with the first of each.
+
+        Examples
+        --------
+        >>> import numpy as np, holoctl as hc
+        >>> mech = hc.load(hc.robot_file("five_bar"))
+        >>> q, v = hc.assemble(mech)
+        >>> u = np.zeros((3, 10, 2))
+        >>> u[1, 4] = np.nan
+        >>> hc.Rollouts(mech, dt=1e-3).run(q, v, u).describe()
+        '2 of 3 robots came to the end; 1 robot (1, after 4 ticks): NOT_FINITE'
+        """
+        status, ticks = np.array(self.status), np.array(self.counts)[:, 0]
+        parts = [
+            f"{np.count_nonzero(status == 0)} of {counted(status.size, 'robot')} came to the end"
+        ]
+        for code in np.unique(status[status != 0]).tolist():
+            robots = np.flatnonzero(status == code)
+            first = f"{robots[0]}, after {counted(int(ticks[robots[0]]), 'tick')}"
+            first = first if robots.size == 1 else f"the first: {first}"
+            name = self.statuses.get(code, str(code))
+            parts.append(f"{counted(robots.size, 'robot')} ({first}): {name}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,8 +244,8 @@ class Rollouts:
 
     @property
     def statuses(self) -> dict[int, str]:
-        """Names of the statuses: those of `export_c`, and PLANT_REFUSED where the plant is singular
-        or too fast for its step."""
+        """Names of the statuses: those of `export_c`, and PLANT_REFUSED where constraints are
+        singular, or the motion too fast for its step."""
         return dict(self._program.statuses)
 
     def run(
@@ -238,10 +271,11 @@ class Rollouts:
             Configurations at the start, closed; one for all, or one for each.
         v : (nv,) or (N, nv) array_like
             Velocities at the start.
-        *followed : (n,), (T, n) or (N, T, n) array_like
+        followed : (n,), (T, n) or (N, T, n) array_like
             The inputs at each tick, in the order of `followed`: ``u`` of a mechanism; ``q_ref,
             v_ref, a_ref`` of a `ComputedTorque`; ``value, rate, acceleration`` of a law of a task.
-            One for all ticks, for each tick, or for each tick of each robot.
+            One for all ticks, for each tick, or for each tick of each robot; (N, 1, n) is held at
+            all ticks.
         ticks : int, optional
             Their number. Default: T.
         every : int, optional
@@ -281,26 +315,27 @@ class Rollouts:
             )
         ]  # fmt: skip
         ended = self._device.empty((N,), np.uint8)
-        counted = (
+        numbers = (
             start, self.dt, T, self.substeps, every, whole("seed", seed, 0),
             whole("first_robot", first_robot, 0),
         )  # fmt: skip
         self._module.run(
-            "rollout", N, *made, *counted, *results, ended, (self._context, ("entry",))
+            "rollout", N, *made, *numbers, *results, ended, (self._context, ("entry",))
         )
         given = q, v, *followed, *(controller or {}).values(), *(plant or {}).values()
         if not any(map(on_gpu, given)):
             results, ended = [self._device.numpy(x) for x in results], self._device.numpy(ended)
         instants = np.asarray(start + every * self.dt * np.arange(rows + 1), dtype=float)
         found_q, found_v, found_u, counts = results
-        return RolloutResult(instants, found_q, found_v, found_u, ended, counts)
+        return RolloutResult(instants, found_q, found_v, found_u, ended, counts, self.statuses)
 
     def _tables(
         self, q: Any, v: Any, followed: tuple[Any, ...], ticks: int | None,
         controller: Mapping[str, Any], plant: Mapping[str, Any],
     ) -> tuple[list[tuple[Any, tuple[str, ...]]], int, int]:  # fmt: skip
         """The arrays of all inputs with their axes, the numbers of robots and ticks."""
-        program, sizes = self._program, {"robot": dict[str, int](), "step": dict[str, int]()}
+        program = self._program
+        sizes = {axis: dict[str, int]() for axis in ("robot", "step", "held")}
         if len(followed) != len(program.followed):
             raise InputError(
                 f"{self.mech.name}: run takes q, v, {', '.join(program.followed)}; got "
@@ -325,10 +360,17 @@ class Rollouts:
         noise, steps = self._reading
         made += [(self._device.array("noise", noise), ("step", "entry")),
                  (self._device.array("counts", steps), ("entry",))]  # fmt: skip
+        N = _one("robots", sizes["robot"], 1)
         steps_given = dict(sizes["step"])
         if ticks is not None:
             steps_given["ticks"] = whole("ticks", ticks, 1)
-        return made, _one("robots", sizes["robot"], 1), _one("ticks", steps_given, None)
+        T = _one("ticks", steps_given, 1 if sizes["held"] else None)
+        if ticks is None and T == N > 1 and not any(len(axes) == 3 for _, axes in made):
+            raise InputError(
+                f"{', '.join(sizes['step'])}: are these {N} rows ticks, or robots? For ticks give "
+                f"ticks={N}, for robots an axis of one tick, x[:, None]"
+            )
+        return made, N, T
 
     def _table(
         self,
@@ -348,6 +390,8 @@ class Rollouts:
                 else (f"({size},) or (N, {size})")
             )
             raise InputError(f"{name} must have shape {wanted}; got {tuple(x.shape)}")
+        if len(x.shape) == 3 and x.shape[1] == 1:  # held at all ticks, as (n,) is
+            axes, sizes["held"][name] = ("robot", "held", "entry"), 1
         for axis, n in zip(axes[:-1], x.shape[:-1], strict=True):
             sizes[axis][name] = int(n)
         return x, axes

@@ -336,6 +336,7 @@ def test_what_does_not_fit_is_refused_by_name():
         ((np.tile(q, (2, 1)), np.tile(v, (3, 1)), z, z, z), {"ticks": 1}, "robots must agree"),
         ((q, v, z, z, z), {"ticks": 10, "every": 3}, "every must divide"),
         ((q, v, z, z, z), {"ticks": 0}, "ticks"),
+        ((np.tile(q, (3, 1)), v, np.zeros((3, 2)), z, z), {}, "are these 3 rows ticks, or robots"),
         ((q, v, z, z, z), {"ticks": 1, "plant": {"kp": 1.0}}, "plant: 'kp' is no parameter"),
         ((q, v, "a", z, z), {"ticks": 1}, "q_ref must be an array of real numbers"),
     ]  # fmt: skip
@@ -358,6 +359,20 @@ def test_what_does_not_fit_is_refused_by_name():
         hc.Rollouts(mech, DT, sensors=hc.Sensors())
     with pytest.raises(hc.InputError, match="what must be a Mechanism"):
         hc.Rollouts(mech.model, DT)
+
+
+def test_a_row_of_one_tick_is_held():
+    mech = robot("five_bar")
+    Q, V = states(mech, 3)
+    U = np.random.default_rng(2).normal(size=(3, 1, 2))
+    held = of_mechanism().run(Q, V, U, ticks=4)
+    each = of_mechanism().run(Q, V, np.repeat(U, 4, axis=1))
+    assert np.array_equal(held.q, each.q)
+    assert repr(held) == "<RolloutResult of 3 robots, 5 instants>"
+    assert of_mechanism().run(Q, V, U).q.shape == (3, 2, 4)
+    Q[2] = np.nan
+    said = of_mechanism().run(Q, V, U).describe()
+    assert said == "2 of 3 robots came to the end; 1 robot (2, after 0 ticks): NOT_FINITE"
 
 
 def test_a_pickle_is_built_again():

@@ -115,7 +115,7 @@ def _statuses(header: str, prefix: str) -> dict[int, str]:
     """Those that the header of a library defines, and that of a plant."""
     first = header.split("typedef enum {")[1].split("}", maxsplit=1)[0]
     found = {int(code): name for name, code in re.findall(rf"{prefix}_([A-Z_]+) = (\d+)", first)}
-    return found | {PLANT_REFUSED: "PLANT_REFUSED"}
+    return {x: y for x, y in found.items() if y != "STATUSES"} | {PLANT_REFUSED: "PLANT_REFUSED"}
 
 
 def _local(name: str) -> str:
