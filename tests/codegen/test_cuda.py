@@ -444,3 +444,26 @@ def test_rollouts_on_a_gpu():
     except hc.InputError as error:
         pytest.skip(str(error))
     rollouts_agree()
+
+
+@pytest.mark.slow
+def test_a_thousand_steps_agree_with_the_cores(device):
+    """Of two compilers, so with other roundings; the motion is regular, and its loop damped."""
+    controlled = controller("five_bar")
+    mech = controlled.mech
+    q, v = hc.assemble(mech)
+    t = 1e-3 * np.arange(1000.0)[:, None]
+    size, home = np.array([0.3, -0.2]), mech.motor_positions(q)
+    reference = (
+        home + size * (1.0 - np.cos(6.0 * t)), 6.0 * size * np.sin(6.0 * t),
+        36.0 * size * np.cos(6.0 * t),
+    )  # fmt: skip
+    found = [
+        hc.Rollouts(controlled, dt=1e-3, device=name).run(q, v, *reference, every=100)
+        for name in ("cuda", "cpu")
+    ]
+    assert found[0].status.tolist() == found[1].status.tolist() == [0]
+    assert np.abs(found[0].q - found[0].q[0, 0]).max() > 0.3
+    for x in "qv":
+        there, here = (getattr(run, x) for run in found)
+        assert np.abs(there - here).max() < 1e-12
