@@ -70,8 +70,9 @@ def whole_rows(name: str, given: Any, size: int, meaning: str) -> Array:
     x = numbers(name, given, meaning)
     if x.shape[-1] != size:
         raise InputError(f"{name} ({meaning}) must have shape (..., {size}); got shape {x.shape}")
-    rows = x.reshape(math.prod(x.shape[:-1]), size)
-    return np.where(np.isfinite(rows).all(axis=1)[:, None], rows, np.nan)
+    rows = x.reshape(math.prod(x.shape[:-1]), size).copy()
+    rows[~np.isfinite(rows).all(axis=1)] = np.nan
+    return rows
 
 
 def _unit_entries(joint: pin.JointModel) -> int:
