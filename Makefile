@@ -11,7 +11,7 @@ OLDEST := (3, 11)
 NEWEST := (3, 13)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bench embedded referee docs lint types wheel clean
+.PHONY: help demo test test-all bench embedded gpu referee docs lint types wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,10 @@ ROBOTS ?=
 embedded: $(READY) ## exported C on other processors, in QEMU; ROBOTS=five_bar: of one robot
 	$(BIN)/python benchmarks/boards.py $(ROBOTS)
 	$(BIN)/python benchmarks/boards.py $(ROBOTS) --single
+
+gpu: $(READY) ## kernels of many robots: rates, and memory of a thread on a GPU, by NVIDIA's compiler
+	$(BIN)/python -m pip install --quiet -c requirements.lock -e ".[cuda]"
+	$(BIN)/python benchmarks/gpu.py >benchmarks/RESULTS-gpu.md
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers) \

@@ -1,4 +1,4 @@
-"""Kernels of many robots: memory of a thread on a GPU, and rates. `make gpu-table`.
+"""Kernels of many robots: memory of a thread on a GPU, and rates. `make gpu`.
 
 NVIDIA's compiler tells, without a GPU, how many registers a thread takes, and how many bytes it
 moves from registers to memory and back. Rates are those of the cores of this computer, and of a GPU
@@ -144,7 +144,7 @@ def rates(name: str, device: str) -> str:
 
 def main() -> None:
     print("# Kernels of many robots\n")
-    print(f"By `make gpu-table`, on {platform.machine()} with {cores()} cores.\n")
+    print(f"By `make gpu`, on {platform.machine()} with {cores()} cores.\n")
     print("## Rates\n")
     devices = ["cpu"]
     try:

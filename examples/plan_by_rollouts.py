@@ -24,7 +24,7 @@ TARGETS = [(0.0, [0.4, -0.3]), (0.4, [-0.2, 0.2])]  # s; rad from the start
 
 mech = hc.load(hc.robot_file("five_bar"))
 start, still = hc.assemble(mech)
-home, motors = mech.motor_positions(start), mech.B.argmax(axis=0)  # coordinates of the motors
+home = mech.motor_positions(start)
 robots = hc.Rollouts(mech, AHEAD, payload="tip_right")
 
 
@@ -55,8 +55,8 @@ def mppi(mass: float) -> tuple[hc.Run, list[float]]:
         trials[0] = 0.0  # the plan as it is
         efforts = np.clip(plan + trials, -MOST, MOST)
         found = robots.run(q, v, efforts, plant={"payload_mass": mass})
-        off = found.q[:, 1:, motors] - wanted(t)
-        cost = (4.0 * off**2 + 0.01 * found.v[:, 1:, motors] ** 2).sum((1, 2))
+        off = mech.motor_positions(found.q[:, 1:]) - wanted(t)
+        cost = (4.0 * off**2 + 0.01 * mech.motor_rates(found.v[:, 1:]) ** 2).sum((1, 2))
         cost += 1e-4 * (np.diff(efforts, axis=1) ** 2).sum((1, 2))
         cost[found.status != 0] = np.inf  # singular, or out of reach
         if not np.isfinite(cost).any():  # no plan says anything: the last one goes on
@@ -76,7 +76,7 @@ runs = {}
 for mass in (MASS, 0.0):
     run, took = mppi(mass)
     runs[mass] = run
-    y = np.array([mech.motor_positions(q) for q in run.q]) - home
+    y = mech.motor_positions(run.q) - home
     for at, (_, target) in zip((0.4, END), TARGETS, strict=True):
         off = np.abs(y[run.t.searchsorted(at) - 1] - target).max()
         print(
@@ -97,7 +97,7 @@ with hc.style("page", height="80 mm"):
     figure = Figure()
     angles, efforts_of = figure.subplots(2, 1, sharex=True)
     for (mass, run), line in zip(runs.items(), ("-", "--"), strict=True):
-        y = np.array([mech.motor_positions(q) for q in run.q]) - home
+        y = mech.motor_positions(run.q) - home
         for i, motor in enumerate(mech.actuator_names):
             angles.plot(run.t, y[:, i], line, color=f"C{i}", label=f"{motor}, {mass} kg")
             efforts_of.step(run.t, run.u[:, i], line, where="post", color=f"C{i}", linewidth=0.8)

@@ -21,9 +21,7 @@ SCALE = np.array([40.0, 40.0, 1.0, 1.0, 1.0])  # N m/rad, N m s/rad, N m
 
 mech = hc.load(hc.robot_file("ankle"))
 start, still = hc.assemble(mech)
-names = list(mech.coordinate_names)
-joints = [names.index(x) for x in ("ankle_pitch", "ankle_roll")]
-motors = [names.index(x) for x in mech.actuator_names]
+joints = [mech.model.joints[mech.model.getJointId(x)].idx_q for x in ("ankle_pitch", "ankle_roll")]
 robots = hc.Rollouts(mech, DT, payload="foot")
 rng = np.random.default_rng(1)
 
@@ -34,7 +32,7 @@ def motion(policies: np.ndarray, targets: np.ndarray, load: dict[str, np.ndarray
     errors = list[np.ndarray]()
     for _ in range(TICKS):
         off = targets - q[:, joints]
-        seen = np.concatenate([off, v[:, motors], np.ones((len(q), 1))], axis=1)
+        seen = np.concatenate([off, mech.motor_rates(v), np.ones((len(q), 1))], axis=1)
         efforts = np.clip(np.einsum("nij,nj->ni", policies, seen), -MOST, MOST)
         found = robots.run(q, v, efforts[:, None], plant=load)
         moved = found.status == 0

@@ -85,6 +85,7 @@ def compile(
     measured: Iterable[str] | None = None,
     device: str,
     workers: int | None = None,
+    frames: Iterable[str] = (),
 ) -> BatchFunctions: ...
 
 
@@ -105,6 +106,7 @@ def compile(
     gravity: bool = False,
     device: str | None = None,
     workers: int | None = None,
+    frames: Iterable[str] = (),
 ) -> Compiled | CompiledTasks | BatchFunctions:
     """Compile a mechanism or a controller, with the C compiler of this computer or for CasADi's
     virtual machine.
@@ -155,10 +157,13 @@ def compile(
         Whether gravity may change likewise: ``fast.loaded(gravity=g)``.
     device : str, optional
         ``"cpu"`` or ``"cuda"``: functions of many robots in one call, on all cores or on the GPU.
-        Has the functions above, and all options but `flags`, `machine`, `payload` and `gravity`;
-        ``"state"`` must be listed. Default: functions of one state.
+        Has the functions above, ``"kinematics"`` (placements and Jacobians of `frames`), and all
+        options but `flags`, `machine`, `payload` and `gravity`; ``"state"`` must be listed.
+        Default: functions of one state.
     workers : int, optional
         The number of threads of ``device="cpu"``; default: one for each core.
+    frames : iterable of str, optional
+        The frames of ``"kinematics"``: names of joints, bodies or frames.
 
     Returns
     -------
@@ -175,7 +180,8 @@ def compile(
         accelerations; with a payload for damped tasks and the centre of mass as a task; with
         `gravity` for a `Counterbalance`. With a `device`: for an unknown one and for options it
         does not have, for the torque of motors without a position of their own, for ``"state"``
-        with constraints that depend on time.
+        with constraints that depend on time, for unknown frames, and for frames without
+        ``"kinematics"`` or the reverse.
     NotActuatedError
         If torques are requested for a mechanism that has no motors or no motion.
     SingularityError
@@ -203,6 +209,7 @@ def compile(
     [-2.3, 2.3]
     """
     one_of("machine", machine, MACHINES)
+    placed = tuple(name_list("frames", frames))
     if device is not None:
         options = {
             "flags": not name_list("flags", flags), "machine": machine == "c",
@@ -221,11 +228,13 @@ def compile(
         casadi_module()
         more = tuple(name_list("flags", flags))
         sensors = None if measured is None else tuple(name_list("measured", measured))
+        wanted = task_wanted(functions)
         if device is not None:
-            tasks, wanted = task_subject_of(what, "compiled"), task_wanted(functions)
-            return batch_functions(tasks, wanted, sensors, device, workers)
+            tasks = task_subject_of(what, "compiled")
+            return batch_functions(tasks, wanted, sensors, device, workers, placed)
+        _check_no_kinematics(wanted, placed)
         load = present_load(what, task_subject_of(what, "compiled"), payload, gravity)
-        return compiled_tasks(what, functions, more, sensors, machine, load)
+        return compiled_tasks(what, wanted, more, sensors, machine, load)
     refuse_contacts(what)
     subject = subject_of(what, partition, weights, inconsistent, closure_limit, velocity_limit)
     wanted = wanted_functions(functions, subject)
@@ -235,9 +244,19 @@ def compile(
     if machine == "vm":
         _check_virtual(subject, wanted)
     if device is not None:
-        return batch_functions(subject, wanted, sensors, device, workers)
+        return batch_functions(subject, wanted, sensors, device, workers, placed)
+    _check_no_kinematics(wanted, placed)
     load = present_load(what, subject, payload, gravity)
     return from_subject(subject, wanted, more, sensors, machine, load)
+
+
+def _check_no_kinematics(wanted: tuple[str, ...], frames: tuple[str, ...]) -> None:
+    """Raise `InputError` for what functions of one state do not have."""
+    if "kinematics" in wanted or frames:
+        raise InputError(
+            "frames and 'kinematics' are for many robots: give device='cpu' or 'cuda'. Of one "
+            "state hc.task_terms computes a FrameTask; hc.export_c writes C of 'kinematics'"
+        )
 
 
 def _check_virtual(subject: Subject, wanted: tuple[str, ...]) -> None:

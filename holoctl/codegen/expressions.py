@@ -78,6 +78,11 @@ class Expressions:
         """Time and parameters: the last inputs of a law, by their names."""
         return {"t": self.t, **self.parameters.symbols}
 
+    @property
+    def unit_guard(self) -> list[SX]:
+        """The part of the guard that quaternions and cosine-sine pairs have, of norm one."""
+        return _unit_guard(self.tree, self.precision)
+
     def needed(self, a: SX, rates: SX | None = None) -> SX:
         """``M a + h - F`` (nv, 1): what motors and constraints have to give.
 
@@ -137,15 +142,20 @@ def symbolic(
     rows = symbolic_rows(mech, tree, v, t, part.rows, same_space=True)
     can_open = np.flatnonzero(rows_that_open(mech))
     every = symbolic_rows(mech, tree, v, t, can_open)
-    norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
     rubbing = friction_parameters(mech) if friction else LawParameters()
     forces = symbolic_forces(mech, tree, v, t, samples, tuple(rubbing.symbols.values()))
     tree, parameters = with_parameters(tree, payload, gravity, rubbing, together)
-    guard = (*rows.guard, *((precision.unit_norm * x) ** 2 for x in norms), *forces.guard)
+    guard = (*rows.guard, *_unit_guard(tree, precision), *forces.guard)
     return Expressions(
         mech, part, q, v, t, tree, rows, every, can_open, samples, guard, forces, precision,
         parameters,
     )  # fmt: skip
+
+
+def _unit_guard(tree: TreeSteps, precision: Precision) -> list[SX]:
+    q = tree.q
+    norms = [sum(q[i] * q[i] for i in unit) - 1.0 for unit in tree.unit_parts]
+    return [(precision.unit_norm * x) ** 2 for x in norms]
 
 
 def _samples(mech: Mechanism) -> Array:

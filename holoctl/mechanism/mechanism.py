@@ -19,6 +19,7 @@ from holoctl.base.checks import (
     listing,
     made_again,
     name_list,
+    numbers,
     quiet,
     read_only,
     shown,
@@ -46,11 +47,11 @@ from holoctl.mechanism.description import (
     unique_names,
 )
 from holoctl.mechanism.limits import Limits, checked_limits
-from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader
+from holoctl.mechanism.motors import MotorPlaces, motor_places, position_reader, positions_of
 from holoctl.mechanism.rigid_constraints import closures_of, rigid_constraint_models
 from holoctl.mechanism.row_blocks import Block, blocks_of
 from holoctl.mechanism.scales import scales
-from holoctl.tree.configurations import checked_configuration
+from holoctl.tree.configurations import checked_configuration, checked_configurations, whole_rows
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate, translational
 from holoctl.tree.frozen_model import plain
 
@@ -286,24 +287,27 @@ class Mechanism:
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         return made_again, (type(self), given | {"model": self.model.copy()})
 
-    def motor_positions(self, q: Any) -> Vector:
+    def motor_positions(self, q: Any) -> Array:
         """The positions of the motors, in the order of u: ``q_ref`` of `ComputedTorque`.
 
         Parameters
         ----------
-        q : (nq,) array_like
-            Configuration.
+        q : (nq,) or (..., nq) array_like
+            Configuration, or many of them.
 
         Returns
         -------
-        positions : (nu,) array
-            rad or m. The angle of a continuous joint is in (-pi, pi], without its full turns.
+        positions : (nu,) or (..., nu) array
+            rad or m. The angle of a continuous joint is in (-pi, pi], without its full turns. Of
+            many configurations, one with a number that is not finite (as a batch returns for a
+            robot that has no result) gives NaN.
 
         Raises
         ------
         InputError
-            For a wrong shape, numbers that are not finite or not of unit norm; for motors without a
-            position: on a coordinate of a spherical or a free joint, or given by a matrix.
+            For a wrong shape; for numbers of one configuration that are not finite; for a part that
+            is not of unit norm; for motors without a position: on a coordinate of a spherical or a
+            free joint, or given by a matrix.
 
         Examples
         --------
@@ -311,8 +315,14 @@ class Mechanism:
         >>> mech = hc.load(hc.robot_file("five_bar"))
         >>> mech.motor_positions([2.2, -1.4, 0.9, 1.4]).tolist()
         [2.2, 0.9]
+        >>> mech.motor_positions([[2.2, -1.4, 0.9, 1.4], [2.3, -1.4, 0.8, 1.4]]).tolist()
+        [[2.2, 0.9], [2.3, 0.8]]
         """
-        q = checked_configuration(self.model, q, "q")
+        if type(q) is not np.ndarray:
+            q = numbers("q", q, "configuration, nq entries")
+        many = q.ndim > 1
+        read = checked_configurations if many else checked_configuration
+        x = read(self.model, q, "q")
         if self.actuation is not None or self.motors.missing:
             why = (
                 f"motor {self.motors.missing}"
@@ -323,27 +333,37 @@ class Mechanism:
                 f"{self.name}: {why}, so there is no position of its own to give; "
                 "motor_rates(v) are the rates, and a controller takes a whole configuration"
             )
-        return position_reader(self.motors)(q)
+        if many:
+            return positions_of(self.motors, x).reshape(*q.shape[:-1], self.nu)
+        return position_reader(self.motors)(x)
 
-    def motor_rates(self, v: Any) -> Vector:
+    def motor_rates(self, v: Any) -> Array:
         """The rates of the motors: ``B.T @ v``, in the order of u.
 
         Parameters
         ----------
-        v : (nv,) array_like
-            Velocity, rad/s or m/s.
+        v : (nv,) or (..., nv) array_like
+            Velocity, rad/s or m/s, or many of them.
 
         Returns
         -------
-        rates : (nu,) array
-            rad/s or m/s; for a general B the rates on which u does its work, ``u @ rates``.
+        rates : (nu,) or (..., nu) array
+            rad/s or m/s; for a general B the rates on which u does its work, ``u @ rates``. Of many
+            velocities, one with a number that is not finite gives NaN.
 
         Raises
         ------
         InputError
-            For a wrong shape, or numbers that are not finite.
+            For a wrong shape; for numbers of one velocity that are not finite.
         """
-        rates: Vector = self.B.T @ vector("v", v, self.nv, "velocity")
+        if type(v) is not np.ndarray:
+            v = numbers("v", v, "velocity")
+        rates: Array
+        if v.ndim > 1:
+            rows = whole_rows("v", v, self.nv, "velocities")
+            rates = (rows @ self.B).reshape(*v.shape[:-1], self.nu)
+        else:
+            rates = self.B.T @ vector("v", v, self.nv, "velocity")
         return rates
 
     def per_thread(self, key: str, make: Callable[[], _Made]) -> _Made:

@@ -17,11 +17,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from holoctl.base.checks import Vector, read_only
+from holoctl.base.checks import Array, Vector, read_only
 from holoctl.tree.coordinates import coordinate_names, joint_of_coordinate
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["MotorPlaces", "motor_places", "placed", "position_reader"]
+__all__ = ["MotorPlaces", "motor_places", "placed", "position_reader", "positions_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +77,13 @@ def position_reader(places: MotorPlaces) -> Callable[[Vector], Vector]:
         return found
 
     return positions
+
+
+def positions_of(places: MotorPlaces, rows: Array) -> Array:
+    """The positions (N, nu) of configurations (N, nq), as `position_reader` has them of one."""
+    found, first = rows[:, places.where], places.where[places.turning]
+    found[:, places.turning] = np.arctan2(rows[:, first + 1], rows[:, first])
+    return found
 
 
 def placed(places: MotorPlaces, q: Vector, positions: Vector) -> Vector:

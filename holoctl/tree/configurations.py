@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Vector, vector
+from holoctl.base.checks import Array, Vector, numbers, vector
 from holoctl.base.errors import InputError
 from holoctl.tree.frozen_model import plain
 
-__all__ = ["checked_configuration"]
+__all__ = ["checked_configuration", "checked_configurations", "whole_rows"]
 
 SINGLE_PRECISION = 1e-6
 """A norm that differs from one by at most this is corrected, as of quaternions in single
@@ -42,10 +43,49 @@ def checked_configuration(model: pin.Model, given: Any, name: str) -> Vector:
     )
 
 
+def checked_configurations(model: pin.Model, given: Any, name: str) -> Array:
+    """Configurations (..., nq) as rows (N, nq), each checked as by `checked_configuration`; but one
+    with an entry that is not finite becomes NaN, and none is normalised."""
+    model = plain(model)
+    rows = whole_rows(name, given, model.nq, "configurations, nq entries each")
+    if model.nq == model.nv:
+        return rows
+    for joint in list(model.joints)[1:]:
+        if joint.nq == joint.nv:
+            continue
+        here = rows[:, joint.idx_q : joint.idx_q + joint.nq]
+        if "Composite" in joint.shortname():
+            off = np.isfinite(here).all(axis=1)
+        else:
+            norms = np.linalg.norm(here[:, -_unit_entries(joint) :], axis=1)
+            off = np.abs(norms - 1.0) > 0.5 * SINGLE_PRECISION
+        for i in np.flatnonzero(off):
+            at = ", ".join(map(str, np.unravel_index(i, np.shape(given)[:-1])))
+            checked_configuration(model, rows[i], f"{name}[{at}]")
+    return rows
+
+
+def whole_rows(name: str, given: Any, size: int, meaning: str) -> Array:
+    """Numbers (..., size) as new rows (N, size): NaN throughout where an entry is not finite."""
+    x = numbers(name, given, meaning)
+    if x.shape[-1] != size:
+        raise InputError(f"{name} ({meaning}) must have shape (..., {size}); got shape {x.shape}")
+    rows = x.reshape(math.prod(x.shape[:-1]), size).copy()
+    rows[~np.isfinite(rows).all(axis=1)] = np.nan
+    return rows
+
+
+def _unit_entries(joint: pin.JointModel) -> int:
+    """How many entries at the end of a joint's configuration have unit norm: a cosine-sine pair,
+    or a quaternion. Not of a composite joint."""
+    pair = joint.nq - joint.nv == 1 and joint.nv in (1, 3) and "Spherical" not in joint.shortname()
+    return 2 if pair else 4
+
+
 def _unit_part(joint: pin.JointModel, part: Vector) -> tuple[str, str]:
     """The part of a joint's configuration that must have unit norm, and its norm, in words."""
     if "Composite" in joint.shortname():
         return "quaternion or cosine-sine pair", ""
-    pair = joint.nq - joint.nv == 1 and joint.nv in (1, 3) and "Spherical" not in joint.shortname()
-    tail = part[-2:] if pair else part[-4:]
-    return "cosine-sine pair" if pair else "quaternion", f"; it has {np.linalg.norm(tail):.6g}"
+    size = _unit_entries(joint)
+    norm = np.linalg.norm(part[-size:])
+    return "cosine-sine pair" if size == 2 else "quaternion", f"; it has {norm:.6g}"

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 from refusals import refused, with_motors
 from support import closed_states, few, mechanism, relative, shared_partition
-from zoo import ZOO
+from zoo import ZOO, one_of_each
 
 import holoctl as hc
 
@@ -88,6 +88,69 @@ def test_continuous_motors_are_where_hinges_are():
     assert np.abs(turning.motor_positions(run.q[-1]) - home - 0.1 * 0.05**3).max() < 1e-6
 
 
+@pytest.mark.parametrize("name", ["five_bar", "floating_leg", "three_motors"])
+def test_positions_and_rates_of_many_are_those_of_one_by_one(name):
+    """Coordinates are no places in q of a robot with a base, a ball and a continuous wheel."""
+    mech, given = mechanism(name), closed_states(name)[:6]
+    Q, V = (np.array([s[k] for s in given]) for k in range(2))
+    one = [np.array(x) for x in (
+        [mech.motor_positions(q) for q in Q], [mech.motor_rates(v) for v in V]
+    )]  # fmt: skip
+    for form in ((6,), (2, 3), (3, 1, 2)):
+        for x, read, expected in zip((Q, V), (mech.motor_positions, mech.motor_rates), one,
+                                     strict=True):  # fmt: skip
+            found = read(x.reshape(*form, -1))
+            assert found.shape == (*form, mech.nu)
+            assert np.abs(found).min() > 1e-6
+            np.testing.assert_allclose(found.reshape(6, -1), expected, rtol=1e-15, atol=1e-15)
+            np.testing.assert_array_equal(read(x.reshape(*form, -1).tolist()), found)
+    wide = np.tile(Q, 2)[:, : mech.nq].T.copy().T  # other strides
+    np.testing.assert_array_equal(mech.motor_positions(wide), one[0])
+    assert mech.motor_positions(Q[:0]).shape == mech.motor_rates(V[:0]).shape == (0, mech.nu)
+    assert mech.motor_positions(np.zeros((0, 4, mech.nq))).shape == (0, 4, mech.nu)
+
+
+def test_of_many_a_lost_robot_is_nan_and_a_wrong_one_is_named():
+    mech, given = mechanism("floating_leg"), closed_states("floating_leg")[:4]
+    Q, V = (np.array([s[k] for s in given]) for k in range(2))
+    places = [mech.motor_positions(q) for q in Q]
+    Q[1, 0], V[2, 5], V[3, 0] = np.nan, np.inf, -np.inf  # none of them of a motor
+    with np.errstate(all="raise"):
+        found, rates = mech.motor_positions(Q), mech.motor_rates(V)
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, False, False]
+    assert np.isnan(rates).all(axis=1).tolist() == [False, False, True, True]
+    np.testing.assert_allclose(found[[0, 2, 3]], [places[i] for i in (0, 2, 3)], rtol=1e-15)
+    assert np.isfinite(rates[:2]).all()
+    head = mech.model.joints[mech.model.getJointId("head")].idx_q
+    wheel = mech.model.joints[mech.model.getJointId("wheel")].idx_q
+    for at, kind, joint in ((head, "quaternion", "head"), (wheel, "cosine-sine pair", "wheel")):
+        wrong = np.array([Q[[0, 2]], Q[[2, 3]]])
+        wrong[1, 0, at] += 1.0
+        with pytest.raises(hc.InputError, match=rf"^q\[1, 0\]: the {kind} of joint '{joint}'"):
+            mech.motor_positions(wrong)
+    for shape in (4, mech.nq + 1), (2, 2, 0):
+        with pytest.raises(hc.InputError, match=r"^q .* must have shape \(\.\.\., 17\)"):
+            mech.motor_positions(np.zeros(shape))
+        with pytest.raises(hc.InputError, match=r"^v .* must have shape \(\.\.\., 14\)"):
+            mech.motor_rates(np.zeros(shape))
+    with pytest.raises(hc.InputError, match="must be an array of real numbers"):
+        mech.motor_positions(np.array([["1"] * mech.nq]))
+
+
+def test_of_many_a_composite_joint_is_checked_too():
+    model = one_of_each()
+    mech = hc.Mechanism(model, [], ["hinge", "wheel"], name="one_of_each")
+    rng = np.random.default_rng(3)
+    Q = np.array([
+        pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv)) for _ in range(3)
+    ])  # fmt: skip
+    expected = [mech.motor_positions(q) for q in Q]
+    np.testing.assert_allclose(mech.motor_positions(Q), expected, rtol=1e-15)
+    Q[2, model.joints[model.getJointId("wrist")].idx_q + 1] += 0.5
+    with pytest.raises(hc.InputError, match=r"^q\[2\]: the quaternion or .* joint 'wrist'"):
+        mech.motor_positions(Q)
+
+
 def reference_law(mech, part):
     """A function of (q, v, q_ref, v_ref): what a gain of one adds to the torque against gravity."""
     limits = {"closure_limit": None, "velocity_limit": None}
@@ -126,7 +189,10 @@ def test_motors_without_a_position_of_their_own_are_told(mech, words):
     v = np.arange(1.0, 1.0 + mech.nv)
     with pytest.raises(hc.InputError, match=words):
         mech.motor_positions(mech.reference)
+    with pytest.raises(hc.InputError, match=words):
+        mech.motor_positions(np.array([mech.reference, mech.reference]))
     np.testing.assert_allclose(mech.motor_rates(v), mech.B.T @ v)
+    np.testing.assert_allclose(mech.motor_rates([v, 2.0 * v]), [mech.B.T @ v, mech.B.T @ v * 2.0])
 
 
 @pytest.mark.parametrize("bad", [[1.0], [np.nan] * 4, "2.2", None])

@@ -51,7 +51,8 @@ from holoctl.rows.evaluate import may_depend_on_time
 
 __all__ = ["CompiledTasks", "compiled_tasks", "task_source_and_law", "task_wanted"]
 
-FUNCTIONS = ("torque", "state")
+FUNCTIONS = ("torque", "state", "kinematics")
+"""The last one in batches only."""
 NO_STATE = "machine='vm' does not estimate the closed state; machine='c' does"
 
 

@@ -42,8 +42,9 @@ __all__ = [
 
 FUNCTIONS = (
     "inverse_dynamics", "forward_dynamics", "terms", "torque",
-    "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "state",
+    "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "state", "kinematics",
 )  # fmt: skip
+"""The last one in batches only."""
 
 TICKS = ("inverse_dynamics", "forward_dynamics", "torque", "rows")
 """Called in loops."""

@@ -6,6 +6,7 @@ others get what they would get alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -16,11 +17,12 @@ import pinocchio as pin
 
 from holoctl.base.checks import Vector, instant, joined, numbers, one_of, quiet
 from holoctl.base.errors import InputError
+from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.compiled.compiled import CompiledTerms
 from holoctl.codegen.compiled.compiled_tasks import task_source_and_law
 from holoctl.codegen.compiled.estimator import not_compiled
 from holoctl.codegen.compiled.extension_source import Law
-from holoctl.codegen.compiled.functions import law_sources
+from holoctl.codegen.compiled.functions import law_of, law_sources
 from holoctl.codegen.devices.batch_kernels import (
     batch_program,
     kernel_name,
@@ -35,6 +37,7 @@ from holoctl.codegen.expressions import Expressions, symbolic
 from holoctl.codegen.law_options import Subject
 from holoctl.codegen.laws.border_expressions import estimator_with, sensing_of
 from holoctl.codegen.laws.closed_state import closed_state
+from holoctl.codegen.laws.kinematics import frames_for, kinematics_function
 from holoctl.codegen.laws.task_rows import reference_value
 from holoctl.codegen.task_law_options import TaskSubject
 from holoctl.control.computed_torque import ComputedTorque
@@ -78,6 +81,8 @@ class BatchFunctions:
     measured : tuple of str or None
         The measured joints of `state`; None for those of the controller's `estimator`, or the
         motors.
+    frames : tuple of str
+        The frames of `kinematics`.
 
     See Also
     --------
@@ -107,6 +112,7 @@ class BatchFunctions:
     device: str
     workers: int | None
     measured: tuple[str, ...] | None
+    frames: tuple[str, ...]
     _subject: Subject | TaskSubject = field(repr=False)
     _device: Device = field(repr=False)
     _laws: dict[str, tuple[Module, Law]] = field(repr=False)
@@ -116,7 +122,7 @@ class BatchFunctions:
         return f"<BatchFunctions {self.mech.name!r} on {self.device}: {', '.join(self.functions)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self._subject, self.functions, self.measured, self.device, self.workers
+        given = self._subject, self.functions, self.measured, self.device, self.workers, self.frames
         return batch_functions, given
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BatchFunctions:
@@ -328,6 +334,44 @@ class BatchFunctions:
         q, v, status = self._answers("state", given, 0.0)
         return q, v, status
 
+    def kinematics(self, q: Any) -> tuple[Any, Any, Any, Any]:
+        """Placements and Jacobians of the `frames`, in the axes of the world.
+
+        They are those of the tree at q, whether its loops are closed or not. ``R[i, f] @ x + p[i,
+        f]`` is the point x of frame f of robot i, and ``J @ v`` its velocity: ``(J @ V[:, None, :,
+        None])[..., 0]`` of all frames for rows V.
+
+        Parameters
+        ----------
+        q : (N, nq) or (nq,) array_like
+
+        Returns
+        -------
+        p : (N, F, 3) array
+            Origins, m; F frames, in the order of `frames`.
+        R : (N, F, 3, 3) array
+            The axes of the frames, as columns.
+        J : (N, F, 6, nv) array
+            Velocity of the origin (m/s), above the angular velocity (rad/s), by v.
+        status : (N,) array of bytes
+
+        Raises
+        ------
+        InputError
+            As `inverse_dynamics`.
+
+        Examples
+        --------
+        >>> import holoctl as hc
+        >>> mech = hc.load(hc.robot_file("five_bar"))
+        >>> many = hc.compile(mech, ["kinematics"], frames=["tip_right"], device="cpu")
+        >>> p, R, J, status = many.kinematics([hc.assemble(mech)[0]] * 3)
+        >>> p.shape, R.shape, J.shape, status.tolist()
+        ((3, 1, 3), (3, 1, 3, 3), (3, 1, 6, 4), [0, 0, 0])
+        """
+        p, R, J, status = self._answers("kinematics", (q,), 0.0)
+        return p, R, J, status
+
     def describe(self, status: Any) -> str:
         """What a status says, in words: how many robots have which code, with the first of each.
 
@@ -388,11 +432,8 @@ class BatchFunctions:
             raise InputError(f"inputs must have as many rows, or no axis of robots; got {got}")
         N = next(iter(many.values()), 1)
         status = device.empty((N,), np.uint8)
-        rows = _matrices(name, law, self.mech)
-        found = [
-            device.empty((N, rows[x], n // max(rows[x], 1)) if x in rows else (N, n))
-            for x, n in results_of(law)
-        ]
+        shapes = _matrices(law, self.mech, len(self.frames))
+        found = [device.empty((N, *shapes.get(x, (n,)))) for x, n in results_of(law)]
         if out is not None:
             _check_place(out, found[0])
             if type(out) is type(found[0]) and not _read_again(out, given):
@@ -445,14 +486,21 @@ def _read_again(out: Any, given: Sequence[Any]) -> bool:
     )
 
 
-def _matrices(name: str, law: Law, mech: Mechanism) -> dict[str, int]:
-    """The outputs that are matrices, and their rows."""
-    if name == "terms":
-        return {"G": mech.row_scale.size, "M": mech.nv}
-    if name.endswith("_derivatives"):
-        rows = mech.nu if name.startswith("inverse") else mech.nv
-        return {label: rows for label, _ in law.outputs[:-1]}
+def _matrices(law: Law, mech: Mechanism, frames: int) -> dict[str, tuple[int, ...]]:
+    """The outputs that are matrices, or one for each frame, and their shapes."""
+    if law.name == "terms":
+        return {"G": (mech.row_scale.size, mech.nv), "M": (mech.nv, mech.nv)}
+    if law.name == "kinematics":
+        return {"p": (frames, 3), "R": (frames, 3, 3), "J": (frames, 6, mech.nv)}
+    if law.name.endswith("_derivatives"):
+        rows = mech.nu if law.name.startswith("inverse") else mech.nv
+        return {label: (rows, n // max(rows, 1)) for label, n in law.outputs[:-1]}
     return {}
+
+
+def _rows(law: Law, mech: Mechanism, frames: int) -> dict[str, int]:
+    """The outputs that are matrices, and how many rows a robot has of them."""
+    return {x: math.prod(n[:-1]) for x, n in _matrices(law, mech, frames).items()}
 
 
 def _with_forces(law: Law, mech: Mechanism) -> Law:
@@ -484,7 +532,7 @@ def check_device(device: Any, workers: Any, options: Mapping[str, bool]) -> None
 @quiet
 def batch_functions(
     subject: Subject | TaskSubject, functions: tuple[str, ...], measured: tuple[str, ...] | None,
-    device: str, workers: int | None,
+    device: str, workers: int | None, frames: tuple[str, ...] = (),
 ) -> BatchFunctions:  # fmt: skip
     """Build the requested functions, now or when a pickle is read.
 
@@ -492,10 +540,11 @@ def batch_functions(
     ------
     InputError
         For a controller with integral action, or whose torque has no expression; for the closed
-        state with constraints that depend on time.
+        state with constraints that depend on time; for unknown frames, and without "kinematics".
     """
     mech, controller = subject.mech, subject.controller
     _check_memory(controller, functions)
+    places = frames_for(mech, functions, frames, "compile")
     E = symbolic(mech, subject.partition)
     if isinstance(subject, TaskSubject):
         own = subject.own.estimator
@@ -513,20 +562,23 @@ def batch_functions(
     if "state" in functions:
         start, found = _state(E, measured, own)
         sources.append(found)
+    if places:
+        function = kinematics_function(E, places, batch=True)
+        sources.append((batched_source([function]), law_of(function)))
     kind = device_named(device, workers)
     free = [law.name == "terms" and not mech.forces for _, law in sources]
     sources = [(c, _with_forces(law, mech) if x else law)
                for x, (c, law) in zip(free, sources, strict=True)]  # fmt: skip
     programs = [
-        batch_program(c, law, _matrices(law.name, law, mech), ("F",) * x, law.name == "state")
+        batch_program(c, law, _rows(law, mech, len(frames)), ("F",) * x, law.name == "state")
         for x, (c, law) in zip(free, sources, strict=True)
     ]
     with ThreadPoolExecutor() as pool:  # the compiler runs for several at once
         modules = list(pool.map(kind.build, programs))
     laws = {law.name: (x, law) for x, (_, law) in zip(modules, sources, strict=True)}
     return BatchFunctions(
-        mech, E.partition, controller, functions, device, workers, measured, subject, kind, laws,
-        start,
+        mech, E.partition, controller, functions, device, workers, measured, frames, subject, kind,
+        laws, start,
     )  # fmt: skip
 
 

@@ -99,8 +99,12 @@ def program(
     return Program(source, {x: _apart(text) for x, text in (files or {}).items()})
 
 
-AXES = {1: ("robot",), 2: ("robot", "entry"), 3: ("robot", "step", "entry")}
-"""What the axes of an array are, by their number, if nothing else is said."""
+AXES = {
+    1: ("robot",), 2: ("robot", "entry"), 3: ("robot", "step", "entry"),
+    4: ("robot", "block", "step", "entry"),
+}  # fmt: skip
+"""What the axes of an array are, by their number, if nothing else is said. The steps of a block
+follow those of the block before it, as they lie in a new array."""
 
 
 def strided(address: int, strides: Sequence[int], axes: Sequence[str]) -> Strided:

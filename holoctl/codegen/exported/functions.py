@@ -13,24 +13,24 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from holoctl.base.checks import Array, listing, one_of
-from holoctl.base.errors import AssemblyError, InputError, SingularityError
+from holoctl.base.checks import Array, one_of
+from holoctl.base.errors import AssemblyError, SingularityError
 from holoctl.closing.assembly import assemble
 from holoctl.codegen.batched_functions import batched_source
 from holoctl.codegen.c_text import arrays, comment, normalised, number
-from holoctl.codegen.casadi_import import SX, casadi_module
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.exported.linear_model_by_differences import linear_model_by_differences
 from holoctl.codegen.exported.tables import motor_table, q_table, v_table
 from holoctl.codegen.exported.transmission import hashed_files
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.forward_dynamics import forward_function
+from holoctl.codegen.laws.kinematics import frames_for, kinematics_function
 from holoctl.codegen.laws.linear_model import linear_model_function
 from holoctl.codegen.matrices import dense, total
-from holoctl.codegen.relative_motion import jacobian_at, placed, see
 from holoctl.codegen.tree_dynamics import mass_matrix, tree_efforts
 from holoctl.dynamics.forward import forward_dynamics
 from holoctl.rows.evaluate import rows_at
-from holoctl.tree.frames import Frame, resolve_frame
+from holoctl.tree.frames import Frame
 
 __all__ = ["PARTS", "functions_files"]
 
@@ -67,12 +67,7 @@ def functions_files(
     mech = E.mech
     for x in parts:
         one_of("functions", x, PARTS)
-    if ("kinematics" in parts) is not bool(frames):
-        raise InputError(
-            f"{mech.name}: frames and the function 'kinematics' belong together; got functions "
-            f"{listing(parts)} and frames {listing(frames) or 'none'}"
-        )
-    placements = [resolve_frame(mech.model, x, "export_c: frames") for x in frames]
+    placements = frames_for(mech, parts, frames, "export_c")
     made = [x for x in _parts(E, placements, frames) if x.name in parts]
     if "linearize" in parts:
         made.append(_linear_model(E))
@@ -97,15 +92,14 @@ def _parts(E: Expressions, frames: Sequence[Frame], names: Sequence[str]) -> Ite
     ca, mech = casadi_module(), E.mech
     sure, t = total(E.guard), [E.t]
     zero, u = ca.SX.zeros(mech.nv), ca.SX.sym("u", mech.nu)
-    placements = [_of_frame(E, x) for x in frames]
-    p, R, J = (ca.horzcat(*x) for x in zip(*placements, strict=True)) if frames else (sure,) * 3
-    listed = ", ".join(comment(x) for x in names)
-    yield _Part("kinematics", ca.Function(
-        "kinematics", [E.q], [ca.densify(p.T), ca.densify(ca.vec(R)), ca.densify(J.T), sure],
-        ["q"], ["p", "R", "J", "guard"],
-    ), f"Frames, in this order: {listed}. For each p, its origin, m; R, its axes as columns,\n"
-       " * column by column; J, a row for each rate: velocity of the origin and angular velocity;\n"
-       " * all in the axes of the world.")  # fmt: skip
+    if frames:
+        listed = ", ".join(comment(x) for x in names)
+        text = (
+            f"Frames, in this order: {listed}. For each p, its origin, m; R, its axes as columns,\n"
+            " * column by column; J, a row for each rate: velocity of the origin and angular "
+            "velocity;\n * all in the axes of the world."
+        )
+        yield _Part("kinematics", kinematics_function(E, frames), text)
     yield _Part("inertia", ca.Function(
         "inertia", [E.q], [ca.densify(mass_matrix(E.tree)), sure], ["q"], ["M", "guard"],
     ), "The inertia matrix M, row by row.")  # fmt: skip
@@ -146,13 +140,6 @@ def _linear_model(E: Expressions) -> _Part:
     ), f"The linear model along the motion, dx/dt = A x + B u of deviations x = (y, yd), and the\n"
        f" * accelerations ydd; y: {', '.join(names)}. A and B row by row. Only at closed states:\n"
        " * 0 where errors of rows or of their rates are too large.")  # fmt: skip
-
-
-def _of_frame(E: Expressions, frame: Frame) -> tuple[SX, SX, SX]:
-    """Origin (3, 1), axes (3, 3) and Jacobian (nv, 6) in the axes of the world."""
-    s = see(E.tree, (0, 0), E.tree.of_joint[frame.joint], E.v, {})
-    R, p = placed(s, frame)
-    return p, R, jacobian_at(s, p, E.mech.nv).T
 
 
 def _sizes(part: _Part) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
