@@ -51,7 +51,7 @@ embedded: $(READY) ## exported C on other processors, in QEMU; ROBOTS=five_bar: 
 
 gpu: $(READY) ## kernels of many robots: rates, and memory of a thread on a GPU, by NVIDIA's compiler
 	$(BIN)/python -m pip install --quiet -c requirements.lock -e ".[cuda]"
-	$(BIN)/python benchmarks/gpu.py >benchmarks/RESULTS-gpu.md
+	$(BIN)/python benchmarks/gpu.py >benchmarks/KERNELS.md
 
 referee: $(BENCH_READY) ## published problems simulated; PEERS=1: beside Exudyn and MuJoCo
 	PYTHONPATH=benchmarks $(dir $(BENCH_READY))bin/python -m referee $(if $(PEERS),--peers) \
