@@ -248,6 +248,7 @@ def test_a_controller_that_sees_motors_gets_the_state_of_the_estimator():
     assert np.abs(found.u - exact.u).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_noise_has_its_size_and_differs():
     mech = robot("five_bar")
     q, v = hc.assemble(mech)
@@ -282,6 +283,7 @@ def test_random_numbers_are_those_of_random123():
     ]
 
 
+@pytest.mark.slow
 def test_laws_of_tasks_and_limits_are_followed():
     mech = robot("five_bar")
     q, v = hc.assemble(mech)
@@ -375,6 +377,7 @@ def test_a_row_of_one_tick_is_held():
     assert said == "2 of 3 robots came to the end; 1 robot (2, after 0 ticks): NOT_FINITE"
 
 
+@pytest.mark.slow
 def test_a_pickle_is_built_again():
     q, v = hc.assemble(robot("five_bar"))
     robots = of_mechanism()
