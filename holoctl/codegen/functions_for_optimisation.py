@@ -214,7 +214,7 @@ def casadi_functions(
         d[k] = z[i]
     v = ca.SX.sym("v", mech.nv)
     q, turning, _ = placed_function(E).call([ca.SX(q0), ca.vertcat(d, v)], True, False)
-    closing, error, branch = _closing(E, q, y, z)
+    closing, error, branch = _closing(E, q0, q, y, z)
     per_rate = ca.jacobian(turning, v)[free, free]
     moving = ca.solve(per_rate, yd)
     K = free_constraints(E)
@@ -296,9 +296,9 @@ def _positions(mech: Mechanism, q: Array) -> Array:
     return found
 
 
-def _closing(E: Expressions, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
-    """The root finder z(guess, y), the scaled closure error and the determinant over that at the
-    start, both at (y, z)."""
+def _closing(E: Expressions, q0: Vector, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
+    """The root finder z(guess, y), the scaled closure error and the determinant over that at
+    q0, both at (y, z)."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     every = [float(s) * e for s, e in zip(mech.row_scale[E.open], E.every.error, strict=True)]
     if not z.numel():
@@ -314,7 +314,7 @@ def _closing(E: Expressions, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
         "closing", "fast_newton", {"x": z, "p": y, "g": error},
         {"abstol": SETTLED, "abstolStep": 0.0, "max_iter": ITERATIONS, "error_on_fail": False},
     )  # fmt: skip
-    return closing, worst, det(q) / float(det(E.samples[0]))
+    return closing, worst, det(q) / float(det(q0))
 
 
 def _of_task(E: Expressions, task: Task, q: SX, velocity: SX) -> tuple[SX, list[SX]]:
