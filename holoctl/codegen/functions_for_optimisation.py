@@ -28,7 +28,7 @@ from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.task_rows import reference_size, task_rows
-from holoctl.codegen.matrices import column, largest
+from holoctl.codegen.matrices import column, largest, total
 from holoctl.codegen.may_change import check_friction, payload_frame
 from holoctl.codegen.parameters import LawParameters
 from holoctl.control.tasks.task_protocol import Task
@@ -308,7 +308,9 @@ def _closing(E: Expressions, q0: Vector, q: SX, y: SX, z: SX) -> tuple[Any, SX, 
     units = mech.row_scale[part.rows], mech.column_scale[part.dependent]
     det = ca.Function("det", [E.q], [eliminated(E, rows, *units).determinant])
     off = [float(s) * e for s, e in zip(units[0], E.rows.error, strict=True)]
-    phi = ca.Function("phi", [E.q], [ca.vertcat(*off), largest(every)])
+    size = total(map(ca.fabs, every))  # not a number if one is not, which fmax leaves out
+    worst = ca.if_else(size >= 0.0, largest(every), size)
+    phi = ca.Function("phi", [E.q], [ca.vertcat(*off), worst])
     error, worst = phi(q)
     closing = ca.rootfinder(
         "closing", "fast_newton", {"x": z, "p": y, "g": error},

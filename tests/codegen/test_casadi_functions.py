@@ -228,6 +228,8 @@ def test_a_state_that_cannot_be_closed_is_told_and_so_is_another_branch():
     assert slider.coordinates == ("slider",)
     assert not float(slider["closed_state"](slider.y + 1.0, slider.z)[2]) < 1e-9
     functions = hc.casadi_functions(robot("five_bar"))
+    for y in (np.nan * functions.y, functions.y + np.array([0.0, np.nan])):
+        assert np.isnan([float(x) for x in functions["closed_state"](y, functions.z)[2:]]).all()
     near = functions["closed_state"](functions.y, functions.z)
     assert float(near[2]) < 1e-12
     assert float(near[3]) == pytest.approx(1.0)
