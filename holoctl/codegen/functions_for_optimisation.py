@@ -28,7 +28,7 @@ from holoctl.codegen.laws.forward_dynamics import forward_function
 from holoctl.codegen.laws.inverse_dynamics import inverse_function
 from holoctl.codegen.laws.tangent_step import placed_function
 from holoctl.codegen.laws.task_rows import reference_size, task_rows
-from holoctl.codegen.matrices import column, largest
+from holoctl.codegen.matrices import column, largest, total
 from holoctl.codegen.may_change import check_friction, payload_frame
 from holoctl.codegen.parameters import LawParameters
 from holoctl.control.tasks.task_protocol import Task
@@ -214,7 +214,7 @@ def casadi_functions(
         d[k] = z[i]
     v = ca.SX.sym("v", mech.nv)
     q, turning, _ = placed_function(E).call([ca.SX(q0), ca.vertcat(d, v)], True, False)
-    closing, error, branch = _closing(E, q, y, z)
+    closing, error, branch = _closing(E, q0, q, y, z)
     per_rate = ca.jacobian(turning, v)[free, free]
     moving = ca.solve(per_rate, yd)
     K = free_constraints(E)
@@ -296,9 +296,9 @@ def _positions(mech: Mechanism, q: Array) -> Array:
     return found
 
 
-def _closing(E: Expressions, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
-    """The root finder z(guess, y), the scaled closure error and the determinant over that at the
-    start, both at (y, z)."""
+def _closing(E: Expressions, q0: Vector, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
+    """The root finder z(guess, y), the scaled closure error and the determinant over that at
+    q0, both at (y, z)."""
     ca, mech, part = casadi_module(), E.mech, E.partition
     every = [float(s) * e for s, e in zip(mech.row_scale[E.open], E.every.error, strict=True)]
     if not z.numel():
@@ -308,13 +308,15 @@ def _closing(E: Expressions, q: SX, y: SX, z: SX) -> tuple[Any, SX, SX]:
     units = mech.row_scale[part.rows], mech.column_scale[part.dependent]
     det = ca.Function("det", [E.q], [eliminated(E, rows, *units).determinant])
     off = [float(s) * e for s, e in zip(units[0], E.rows.error, strict=True)]
-    phi = ca.Function("phi", [E.q], [ca.vertcat(*off), largest(every)])
+    size = total(map(ca.fabs, every))  # not a number if one is not, which fmax leaves out
+    worst = ca.if_else(size >= 0.0, largest(every), size)
+    phi = ca.Function("phi", [E.q], [ca.vertcat(*off), worst])
     error, worst = phi(q)
     closing = ca.rootfinder(
         "closing", "fast_newton", {"x": z, "p": y, "g": error},
         {"abstol": SETTLED, "abstolStep": 0.0, "max_iter": ITERATIONS, "error_on_fail": False},
     )  # fmt: skip
-    return closing, worst, det(q) / float(det(E.samples[0]))
+    return closing, worst, det(q) / float(det(q0))
 
 
 def _of_task(E: Expressions, task: Task, q: SX, velocity: SX) -> tuple[SX, list[SX]]:

@@ -325,7 +325,9 @@ def new_loop(self: Any, after: Loop | None = None) -> Loop:
     ----------
     after : Loop, optional
         A loop of the same compiled law with another load (see `Compiled.loaded`), from whose state
-        and integral this one continues. Default: the loop starts at the reference.
+        and integral this one continues. Both then have one state and one integral, so that either
+        may compute the next tick, but not both the same one. Default: the loop starts at the
+        reference.
 
     Returns
     -------

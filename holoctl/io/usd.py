@@ -39,8 +39,20 @@ JOINTS = {
 }  # fmt: skip
 """Types of joints, with their degrees of freedom."""
 
-MOVING = "Mimic", "Gear", "RackAndPinion", "Tendon"
+DRIVES = {
+    "PhysicsRevoluteJoint": "PhysicsDriveAPI:angular",
+    "PhysicsPrismaticJoint": "PhysicsDriveAPI:linear",
+}
+"""Of the joints that may have a motor, the schema that gives it."""
+
+MOVING = "Mimic", "Gear", "RackAndPinion", "Tendon", "Equality"
 """Words of types and applied schemas that couple joints, and are not of UsdPhysics."""
+
+LOSSES = "friction", "damping", "stiffness"
+"""Words of attributes of joints for friction and springs, which are not of UsdPhysics."""
+
+OF_DRIVES = "drive:", "limit:", "physxLimit:", "state:"
+"""Attributes of drives and limits, whose stiffness and damping are not of the joint itself."""
 
 ROOT, EARTH = "root_joint", 9.81  # m/s^2
 """The joint that ties a robot to the world, if the stage has none; and gravity by default."""
@@ -114,7 +126,7 @@ def read_usd(path: Path, free_flyer: bool, tolerance: float | None, losses: bool
     bounds: dict[str, dict[str, Any]] = {"effort": {}, "position": {}}
     tied, width = False, GEOMETRY_OF_FILES if tolerance is None else tolerance
     for name, joint in S.joints.items():
-        kind, ends, poses, positions[name] = _joint(S, joint)
+        kind, ends, poses, positions[name] = _joint(S, joint, width)
         tied |= GROUND in ends
         with blamed_on(S.at(joint)):
             linkage.add_joint(name, kind, *ends, *poses)
@@ -125,7 +137,8 @@ def read_usd(path: Path, free_flyer: bool, tolerance: float | None, losses: bool
     if tied and free_flyer:
         raise place.error("free_flyer: a joint ties the robot to the world")
     if not tied:
-        _tie(S, linkage, free_flyer, positions)
+        with blamed_on(place):
+            _tie(S, linkage, free_flyer, positions)
     check_size(place, sum(JOINTS[x.GetTypeName()][1] for x in S.joints.values()))
     with blamed_on(place):
         made = linkage.mechanism(cut, motors)
@@ -175,6 +188,9 @@ def _opened(path: Path) -> _UsdStage:
         log.warning("%s: limit cones of spherical joints are not read: %s", file, listing(cones))
     if off:
         log.warning("%s: joints that are switched off are left out: %s", file, listing(off))
+    _warn_of_the_rest(file, joints)
+    if missing := [str(x).split("\n")[0][:300] for x in stage.GetCompositionErrors()]:
+        log.warning("%s: OpenUSD leaves out what it cannot compose: %s", file, listing(missing))
     if not bodies:
         raise LoadError("there are no rigid bodies (PhysicsRigidBodyAPI)", file=file)
     names = Counter(x.GetName() for x in (*bodies, *joints))
@@ -182,7 +198,29 @@ def _opened(path: Path) -> _UsdStage:
         {x.GetName() if names[x.GetName()] == 1 else str(x.GetPath())[1:]: x for x in some}
         for some in (bodies, joints)
     ]
-    return _UsdStage(file, stage, UsdGeom.XformCache(), metre, kilogram, *named)
+    return _UsdStage(
+        file, stage, UsdGeom.XformCache(Usd.TimeCode.EarliestTime()), metre, kilogram, *named
+    )
+
+
+def _warn_of_the_rest(file: str, joints: list[Any]) -> None:
+    """Name drives, limits, friction and springs of joints that are left out."""
+    rest, losses = list[str](), list[str]()
+    for joint in joints:
+        path, kind = joint.GetPath(), joint.GetTypeName()
+        rest += [
+            f"{x} of {path}" for x in _schemas(joint)
+            if x.startswith(("PhysicsDriveAPI:", "PhysicsLimitAPI:")) and x != DRIVES.get(kind)
+        ]  # fmt: skip
+        losses += [
+            f"{x.GetName()} of {path}" for x in joint.GetAuthoredAttributes()
+            if any(word in x.GetName().lower() for word in LOSSES)
+            and not x.GetName().startswith(OF_DRIVES) and x.Get()
+        ]  # fmt: skip
+    if rest:
+        log.warning("%s: drives and limits that are not read: %s", file, listing(rest))
+    if losses:
+        log.warning("%s: friction and springs are not read: %s", file, listing(losses))
 
 
 def _is_body(prim: Any) -> bool:
@@ -201,10 +239,15 @@ def _gravity(S: _UsdStage) -> Vector:
     if not scenes:
         return EARTH * down
     given = np.array(scenes[0].GetAttribute("physics:gravityDirection").Get(), dtype=float)
-    size = scenes[0].GetAttribute("physics:gravityMagnitude").Get()
+    size = float(scenes[0].GetAttribute("physics:gravityMagnitude").Get())
+    if not np.isfinite(given).all() or np.isnan(size):
+        raise S.at(scenes[0]).error(
+            f"gravityDirection and gravityMagnitude must be numbers; got {given}, {size:g}"
+        )
     if (norm := np.linalg.norm(given)) > 0.0:
         down = given / norm
-    found: Vector = (S.metre * size if np.isfinite(size) else EARTH) * down
+    # below zero: that of the earth, whatever the unit of length
+    found: Vector = (S.metre * size if 0.0 <= size < np.inf else EARTH) * down
     return found
 
 
@@ -217,6 +260,8 @@ def _inertia(S: _UsdStage, body: Any) -> tuple[float, Vector, Array]:
         body.GetAttribute(f"physics:{x}").Get()
         for x in ("mass", "centerOfMass", "diagonalInertia", "principalAxes")
     )
+    if "PhysicsMassAPI" not in body.GetAppliedSchemas():
+        mass = centre = moments = axes = None  # not understood without the schema
     missing = [] if mass else ["mass"]
     missing += [] if centre is not None and np.isfinite(centre).all() else ["centerOfMass"]
     missing += [] if moments is not None and np.any(moments) else ["diagonalInertia"]
@@ -225,21 +270,23 @@ def _inertia(S: _UsdStage, body: Any) -> tuple[float, Vector, Array]:
             f"physics:{' and physics:'.join(missing)} must be given (PhysicsMassAPI): what is left "
             "to the shapes of a body is not computed here"
         )
-    R = _rotation(axes) if axes is not None and axes.GetLength() > 0.0 else np.eye(3)
+    R = np.eye(3) if axes is None or axes.GetLength() == 0.0 else _rotation(S.at(body), axes)
     I = R @ np.diag(np.array(moments, dtype=float)) @ R.T  # noqa: E741
     unit = S.kilogram * S.metre**2
     return S.kilogram * float(mass), S.metre * np.array(centre, dtype=float), unit * I
 
 
-def _rotation(quaternion: Any) -> Array:
+def _rotation(place: _UsdPrim, quaternion: Any) -> Array:
     x, y, z = quaternion.GetImaginary()
     found = pin.Quaternion(float(quaternion.GetReal()), float(x), float(y), float(z))
+    if not 0.0 < found.norm() < np.inf:
+        raise place.error(f"a rotation must be a quaternion (w, x, y, z); got {quaternion}")
     found.normalize()
     R: Array = found.toRotationMatrix()
     return R
 
 
-def _joint(S: _UsdStage, joint: Any) -> tuple[str, list[str], list[pin.SE3], Any]:
+def _joint(S: _UsdStage, joint: Any, width: float) -> tuple[str, list[str], list[pin.SE3], Any]:
     """The type of a joint in `Linkage`, its bodies, its frames there, and where it is now."""
     place, kind = S.at(joint), joint.GetTypeName()
     coupled = [x for x in (kind, *_schemas(joint)) if any(word in x for word in MOVING)]
@@ -247,11 +294,12 @@ def _joint(S: _UsdStage, joint: Any) -> tuple[str, list[str], list[pin.SE3], Any
         raise place.error(
             f"{(coupled or [kind])[0]} is not read; joints are {listing(list(JOINTS))}"
         )
-    if armature := joint.GetAttribute("physxJoint:armature").Get():
-        raise place.error(
-            f"physxJoint:armature is not read, {armature:g}: set it to zero, and add rotor "
-            "inertias to model.armature of what is read (Mechanism.with_model)"
-        )
+    for own in joint.GetAuthoredAttributes():
+        if own.GetName().endswith("armature") and (armature := own.Get()):
+            raise place.error(
+                f"{own.GetName()} is not read, {armature}: set it to zero, and add rotor "
+                "inertias to model.armature of what is read (Mechanism.with_model)"
+            )
     kind, ends, poses, frames = JOINTS[kind][0], list[str](), list[pin.SE3](), list[pin.SE3]()
     R = np.eye(3)
     if kind in ("revolute", "prismatic"):
@@ -262,12 +310,28 @@ def _joint(S: _UsdStage, joint: Any) -> tuple[str, list[str], list[pin.SE3], Any
     for i in "01":
         body, at = _end(S, joint, i)
         p, turned = (joint.GetAttribute(f"physics:local{x}{i}").Get() for x in ("Pos", "Rot"))
-        local = pin.SE3(_rotation(turned) @ R, S.metre * np.array(p, dtype=float))
+        local = pin.SE3(_rotation(place, turned) @ R, S.metre * np.array(p, dtype=float))
         ends.append(body)
         poses.append(at * local)
         where = pin.SE3.Identity() if body == GROUND else S.world(S.bodies[body])
         frames.append(where * poses[-1])
-    return kind, ends, poses, _position(kind, frames[0].actInv(frames[1]))
+    X = frames[0].actInv(frames[1])
+    if (apart := _apart(kind, X)) > width:
+        log.warning(
+            "%s: %s: its bodies are %.2g m or rad away from where it can hold them; the frames of "
+            "joints count, not poses of bodies", S.file, joint.GetPath(), apart,
+        )  # fmt: skip
+    return kind, ends, poses, _position(kind, X)
+
+
+def _apart(kind: str, X: pin.SE3) -> float:
+    """How far X is from a motion of the joint, m or rad."""
+    p, tilt = np.abs(X.translation), float(np.hypot(*X.rotation[:2, 2]))
+    if kind == "revolute":
+        tilt = tilt if X.rotation[2, 2] > 0.0 else np.pi
+    else:
+        tilt = 0.0 if kind == "spherical" else float(np.linalg.norm(pin.log3(X.rotation)))
+    return max(tilt, float(p[:2].max() if kind == "prismatic" else p.max()))
 
 
 def _position(kind: str, X: pin.SE3) -> float | list[float] | None:
@@ -315,7 +379,7 @@ def _limits(
         low, high = (unit * float(x) for x in sides)
         bounds["position"][name] = (low, high)
     drive = "angular" if turns else "linear"
-    driven = f"PhysicsDriveAPI:{drive}" in joint.GetAppliedSchemas()
+    driven = DRIVES[joint.GetTypeName()] in joint.GetAppliedSchemas()
     most = joint.GetAttribute(f"drive:{drive}:physics:maxForce").Get()
     if driven and most is not None and np.isfinite(most):
         force = S.kilogram * S.metre

@@ -228,6 +228,8 @@ def test_a_state_that_cannot_be_closed_is_told_and_so_is_another_branch():
     assert slider.coordinates == ("slider",)
     assert not float(slider["closed_state"](slider.y + 1.0, slider.z)[2]) < 1e-9
     functions = hc.casadi_functions(robot("five_bar"))
+    for y in (np.nan * functions.y, functions.y + np.array([0.0, np.nan])):
+        assert np.isnan([float(x) for x in functions["closed_state"](y, functions.z)[2:]]).all()
     near = functions["closed_state"](functions.y, functions.z)
     assert float(near[2]) < 1e-12
     assert float(near[3]) == pytest.approx(1.0)
@@ -293,3 +295,19 @@ def test_what_they_do_not_carry_is_named():
     )
     with pytest.raises(hc.InputError, match="depend on time"):
         hc.casadi_functions(dataclasses.replace(mech, forces=[wind]))
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
+def test_the_branch_is_that_of_the_start(name):
+    """Also where the reference of the mechanism is on another one."""
+    mech, signs = robot(name), set()
+    for seed in range(4):
+        q, _ = hc.assemble(mech, np.random.default_rng(seed).uniform(-3.0, 3.0, mech.nq))
+        functions = hc.casadi_functions(mech, start=q)
+        found = functions["closed_state"](functions.y, functions.z)
+        assert float(found[3]) == pytest.approx(1.0, abs=1e-9)
+        part = hc.partition(mech, q)
+        other = hc.casadi_functions(mech, part, mech.reference)
+        z = pin.difference(mech.model, other.start, q)[part.dependent]
+        signs.add(float(other["closed_state"](functions.y, z)[3]) > 0.0)
+    assert signs == {True, False}

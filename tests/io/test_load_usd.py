@@ -181,6 +181,16 @@ REFUSED = {  # what is replaced in the stage, by what, and what is said
     "gear": ("PhysicsPrismaticJoint", "PhysxPhysicsGearJoint", "GearJoint is not read"),
     "mimic": ('"PhysicsDriveAPI:angular"', '"PhysxMimicJointAPI:rotX"', "Mimic.* is not read"),
     "armature": (CUT, "float physxJoint:armature = 0.2", "armature is not read, 0.2"),
+    "other armature": (CUT, "float newton:armature = 0.2", "newton:armature is not read, 0.2"),
+    "equality": ('"PhysicsDriveAPI:angular"', '"MjcEqualityJointAPI"', "MjcEquality.* is not read"),
+    "no schema": ('["PhysicsRigidBodyAPI", "PhysicsMassAPI"]', '["PhysicsRigidBodyAPI"]',
+                  "physics:mass and physics:centerOfMass and .* must be given"),
+    "principal axes": ("quatf physics:principalAxes = (", "quatf physics:principalAxes = "
+                       "(nan, 0, 0, 0) #", r"must be a quaternion .* got \(nan"),
+    "no turn": ("quatf physics:localRot0 = (", "quatf physics:localRot0 = (0, 0, 0, 0) #",
+                r"must be a quaternion .* got \(0, 0"),
+    "direction": ('def Xform "robot"', 'def PhysicsScene "s" {\nvector3f physics:gravityDirection '
+                  '= (nan, 0, 0)\n}\ndef Xform "robot"', "gravityDirection .* must be numbers"),
     "target": ("</robot/rod>", "</robot/rot>", "there is no prim '/robot/rot'"),
     "scale": ('["xformOp:translate", ', '["xformOp:scale", "xformOp:translate", ', "scaled"),
     "kinematic": ("float physics:mass", "bool physics:kinematicEnabled = 1\nfloat physics:mass",
@@ -188,7 +198,8 @@ REFUSED = {  # what is replaced in the stage, by what, and what is said
     "axis": ('physics:axis = "X"', 'physics:axis = "W"', "must be X, Y or Z; got 'W'"),
     "unit": ("metersPerUnit = 1.0", "metersPerUnit = 0", "metersPerUnit .* must be above zero"),
     "number": ("float physics:mass = 1.3", "float physics:mass = nan", "mass"),
-    "turn": ("quatf physics:localRot0 = (", "quatf physics:localRot0 = (nan, 0, 0, 0) #", "joint"),
+    "turn": ("quatf physics:localRot0 = (", "quatf physics:localRot0 = (nan, 0, 0, 0) #",
+             r"must be a quaternion .* got \(nan"),
     "limit": ("physics:lowerLimit = -90", "physics:lowerLimit = 90", "lower"),
     "same body": ("</robot/rod>", "</robot/crank>", "same body"),
     "text": ("#usda 1.0", "#usda", "OpenUSD cannot read it"),
@@ -210,6 +221,60 @@ def test_what_is_not_read_is_refused_with_its_place(what, tmp_path):
     with pytest.raises(hc.LoadError, match=said) as found:
         hc.load(path)
     assert found.value.file == str(path)
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_gravity_below_zero_is_that_of_the_earth(units, tmp_path):
+    metre, kilogram, up = UNITS[units]
+    robot = Robot(metre, kilogram, up, magnitude=-1.0)
+    robot.body("arm", at())
+    robot.joint("hinge", "Revolute", "universe", "arm", at())
+    down = [0.0, -9.81, 0.0] if up == "Y" else [0.0, 0.0, -9.81]
+    assert hc.load(robot.write(tmp_path)).model.gravity.linear == pytest.approx(down)
+
+
+def test_a_pose_over_time_counts_where_it_begins(tmp_path):
+    robot = Robot()
+    robot.body("arm", at(0.0, 0.0, 0.25))
+    robot.joint("slide", "Prismatic", "universe", "arm", at())
+    path = robot.write(tmp_path)
+    text = path.read_text()
+    old = "double3 xformOp:translate = (0.0, 0.0, 0.25)"
+    assert old in text
+    new = "double3 xformOp:translate.timeSamples = {0: (0, 0, 0.75), 1: (0, 0, 2)}"
+    path.write_text(text.replace(old, new))
+    assert hc.load(path).reference == pytest.approx([0.5])
+
+
+LEFT_OUT = {  # what is replaced in the stage, by what, and the warning
+    "drive": ('["PhysicsDriveAPI:angular"]', '["PhysicsDriveAPI:rotX"]',
+              "drives and limits that are not read: 'PhysicsDriveAPI:rotX of /robot/motor'"),
+    "limit": ('Joint "ball" ', 'Joint "ball" (prepend apiSchemas = ["PhysicsLimitAPI:rotY"])',
+              "drives and limits that are not read: 'PhysicsLimitAPI:rotY of /robot/ball'"),
+    "friction": (CUT, CUT + "\nfloat physxJoint:jointFriction = 0.5",
+                 "friction and springs are not read: 'physxJoint:jointFriction of /robot/hinge'"),
+    "file": ('def Xform "robot"', 'def "more" (references = @none.usda@) {\n}\ndef Xform "robot"',
+             "OpenUSD leaves out what it cannot compose: 'Could not open asset @none.usda@"),
+    "apart": ("localPos0 = (0.0, 0.0, 0.0)", "localPos0 = (9, 0, 0)",
+              "/robot/motor: its bodies are 9 m or rad away"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", LEFT_OUT)
+def test_what_does_not_count_is_named(what, tmp_path, caplog, capfd):
+    old, new, said = LEFT_OUT[what]
+    path = crank().write(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        hc.load(path)
+    assert not caplog.text
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with caplog.at_level(logging.WARNING):
+        hc.load(path)
+    assert said in caplog.text
+    if what == "file":
+        assert "Could not open" in capfd.readouterr().err  # of OpenUSD itself
 
 
 def test_joints_that_are_off_are_named_and_other_options_refused(tmp_path, caplog):

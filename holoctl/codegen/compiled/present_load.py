@@ -154,7 +154,8 @@ def loaded(self: Any, payload: Any = None, gravity: Any = None) -> Any:
     Needs `payload=` or `gravity=` of `compile`. Its mechanism, its controller and what Python
     computes have this load too. It takes some milliseconds, so do it outside a loop. Loops and
     trackings that exist keep the law that they were made from. ``loop(after=loop)`` of the result
-    continues a loop; that of this thread is continued. `fallbacks` counts for all loads together.
+    continues a loop, with which it shares state and integral; that of this thread is continued so,
+    too. `fallbacks` counts for all loads together.
 
     Parameters
     ----------
