@@ -114,8 +114,9 @@ class Rollouts:
     Raises
     ------
     InputError
-        As `export_c`; for contacts; for sensors with a delay, filtered rates or cut joints; for
-        unknown devices; without a compiler or a GPU, with what to install.
+        As `export_c`; for contacts; for sensors with a delay, filtered rates or cut joints, or that
+        do not determine the state; for unknown devices; without a compiler or a GPU, with what to
+        install.
     HoloctlError
         If the compiler fails.
 
@@ -165,6 +166,11 @@ class Rollouts:
         put("_device", device_named(self.device, self.workers))
         lib = self._library()
         state = lib.laws.closed_state
+        if self.sensors is not None and state is None:
+            raise InputError(
+                f"{self.mech.name}: the motors do not determine the closed state; name more joints "
+                "in hc.Sensors(measured)"
+            )
         model = None if self.sensors is None or state is None else state.sensing.sensors
         put("_program", rollout_program(lib, model))
         put("_usual", _usual(lib))

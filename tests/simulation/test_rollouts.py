@@ -429,6 +429,9 @@ def test_what_does_not_fit_is_refused_by_name():
         hc.Rollouts(law, 0.0)
     with pytest.raises(hc.InputError, match="reads no sensors"):
         hc.Rollouts(mech, DT, sensors=hc.Sensors())
+    passive = hc.ComputedTorque(zoo.floating_leg(), kp=400.0, kd=40.0)
+    with pytest.raises(hc.InputError, match="floating_leg: the motors do not determine"):
+        hc.Rollouts(passive, DT, sensors=hc.Sensors())
     with pytest.raises(hc.InputError, match="what must be a Mechanism"):
         hc.Rollouts(mech.model, DT)
 
