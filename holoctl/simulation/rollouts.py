@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holoctl.base.checks import Array, counted, number, positive, quiet, quoted, whole
+from holoctl.base.checks import Array, counted, number, numbers, positive, quiet, quoted, whole
 from holoctl.base.errors import HoloctlError, InputError
 from holoctl.codegen.devices.device_named import device_named
 from holoctl.codegen.devices.dlpack import on_gpu
@@ -147,8 +147,9 @@ class Rollouts:
     Raises
     ------
     InputError
-        As `export_c`; for contacts; for sensors with a delay, filtered rates or cut joints; for
-        unknown devices; without a compiler or a GPU, with what to install.
+        As `export_c`; for contacts; for sensors with a delay, filtered rates or cut joints, or that
+        do not determine the state; for unknown devices; without a compiler or a GPU, with what to
+        install.
     HoloctlError
         If the compiler fails.
 
@@ -198,6 +199,11 @@ class Rollouts:
         put("_device", device_named(self.device, self.workers))
         lib = self._library()
         state = lib.laws.closed_state
+        if self.sensors is not None and state is None:
+            raise InputError(
+                f"{self.mech.name}: the motors do not determine the closed state; name more joints "
+                "in hc.Sensors(measured)"
+            )
         model = None if self.sensors is None or state is None else state.sensing.sensors
         put("_program", rollout_program(lib, model))
         put("_usual", _usual(lib))
@@ -268,9 +274,10 @@ class Rollouts:
         Parameters
         ----------
         q : (nq,) or (N, nq) array_like
-            Configurations at the start, closed; one for all, or one for each.
+            Configurations at the start, closed to 1e-3 (scaled), else the status is OPEN; one for
+            all, or one for each.
         v : (nv,) or (N, nv) array_like
-            Velocities at the start.
+            Velocities at the start; SLIDING if they break the constraints.
         followed : (n,), (T, n) or (N, T, n) array_like
             The inputs at each tick, in the order of `followed`: ``u`` of a mechanism; ``q_ref,
             v_ref, a_ref`` of a `ComputedTorque`; ``value, rate, acceleration`` of a law of a task.
@@ -283,8 +290,8 @@ class Rollouts:
         t : float, optional
             Time at the start, s.
         seed : int, optional
-            Seed of the sensors' noise, at least 0, which is another for each robot and tick; that
-            of `Sensors` is not used.
+            Seed of the sensors' noise, at least 0, which is another for each robot and tick of a
+            run: give each run of a sequence another one. That of `Sensors` is not used.
         first_robot : int, optional
             The number of the first robot, for its noise, where a batch is run in parts.
         controller, plant : dict of str to array_like, optional
@@ -315,12 +322,12 @@ class Rollouts:
             )
         ]  # fmt: skip
         ended = self._device.empty((N,), np.uint8)
-        numbers = (
+        scalars = (
             start, self.dt, T, self.substeps, every, whole("seed", seed, 0),
             whole("first_robot", first_robot, 0),
         )  # fmt: skip
         self._module.run(
-            "rollout", N, *made, *numbers, *results, ended, (self._context, ("entry",))
+            "rollout", N, *made, *scalars, *results, ended, (self._context, ("entry",))
         )
         given = q, v, *followed, *(controller or {}).values(), *(plant or {}).values()
         if not any(map(on_gpu, given)):
@@ -355,7 +362,7 @@ class Rollouts:
                     )
             for x, n in known.items():
                 value = given.get(x, self._usual[x])
-                value = _column(value) if x == "payload_mass" else value
+                value = _column(f"{label} {x}", value) if x == "payload_mass" else value
                 made.append(self._table(f"{label} {x}", value, n, sizes))
         noise, steps = self._reading
         made += [(self._device.array("noise", noise), ("step", "entry")),
@@ -409,8 +416,9 @@ class Rollouts:
         if self.sensors is not None:
             measured = _measured(self.what, self.sensors)
         return law_library(
-            self.what, plant=True, measured=measured, payload=self.payload, gravity=self.gravity
-        )
+            self.what, name="robot", plant=True, measured=measured, payload=self.payload,
+            gravity=self.gravity,
+        )  # fmt: skip
 
 
 def _measured(what: Any, sensors: Any) -> Any:
@@ -451,11 +459,11 @@ def _usual(lib: Library) -> dict[str, Array]:
     return {**gains, **laws.parameters}
 
 
-def _column(mass: Any) -> Any:
+def _column(name: str, mass: Any) -> Any:
     """One mass for all, or a column of one for each robot."""
     if hasattr(mass, "__dlpack__") and not isinstance(mass, np.ndarray):
         return mass
-    x = np.asarray(mass, float)
+    x = numbers(name, mass)
     return x.reshape(1) if x.size == 1 else x.reshape(-1, 1) if x.ndim == 1 else x
 
 

@@ -3,12 +3,16 @@ do."""
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
+import signal
+import threading
 from functools import cache
 
 import numpy as np
 import pinocchio as pin
 import pytest
+import zoo
 from exported import compilers, controller, robot
 
 import holoctl as hc
@@ -186,7 +190,7 @@ def test_a_robot_that_fails_stops_no_other_one():
     Q, V = states(mech, 6, seed=4)
     U = rng.normal(size=(6, 12, 2))
     good = of_mechanism().run(Q, V, U, every=3)
-    Q[1], V[2, 0], U[3, 7, 1], Q[4, 1] = np.nan, np.inf, np.nan, Q[4, 1] + 0.3
+    Q[1], V[2, 0], U[3, 7, 1], U[4] = np.nan, np.inf, np.nan, 1e9
     mass = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -1.0])
     robots = of_mechanism()
     found = robots.run(Q, V, U, every=3, plant={"payload_mass": mass})
@@ -204,6 +208,97 @@ def test_a_robot_that_fails_stops_no_other_one():
     for k in (1, 2, 4, 5):
         assert np.isnan(found.q[k, 1:]).all()
         assert np.isnan(found.u[k]).all()
+
+
+def test_a_start_that_breaks_the_constraints_is_refused_as_that():
+    mech, robots = robot("five_bar"), of_mechanism()
+    q, v = hc.assemble(mech)
+    Q, V = np.tile(q, (5, 1)), np.tile(v, (5, 1))
+    Q[1, 1] += 0.1
+    V[2, 1] += 1.0
+    Q[3, 1] += 1e-5
+    V[4, 1] += 1e-5
+    for kind in (robots, with_sensors((0.0, 1e-3), None)):
+        given = [np.zeros(2)] if kind is robots else [mech.motor_positions(q), *np.zeros((2, 2))]
+        found = kind.run(Q[:3], V[:3], *given, ticks=3)
+        names = [kind.statuses[int(x)] for x in found.status]
+        assert names == ["OK", "OPEN", "SLIDING"]
+        assert found.counts[:, 0].tolist() == [3, 0, 0]
+        assert np.isnan(found.q[1:, 1:]).all()
+    assert not robots.run(Q[3:], V[3:], np.zeros(2), ticks=3).status.any()
+
+
+def test_a_start_that_breaks_redundant_rows_is_refused_too():
+    mech = zoo.third_bar()
+    q, v = hc.assemble(mech)
+    Q = np.tile(q, (5, 1))
+    Q[np.arange(4), np.arange(4)] += 0.01
+    robots = hc.Rollouts(mech, DT)
+    found = robots.run(Q, v, np.zeros(1), ticks=2)
+    assert [robots.statuses[int(x)] for x in found.status] == [*4 * ["OPEN"], "OK"]
+
+
+def test_parameters_that_are_no_numbers_stop_their_robot_as_that():
+    q, v = hc.assemble(robot("five_bar"))
+    gravity = np.array([[0.0, 0.0, -9.81], [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]])
+    found = of_mechanism().run(q, v, np.zeros(2), ticks=2, plant={"gravity": gravity})
+    assert found.status.tolist() == [0, 1, 1]
+    kp = np.array([[1.0, 2.0], [np.nan, 1.0], [1.0, np.inf]])
+    still = np.zeros(2)
+    found = of_controller().run(q, v, still, still, still, ticks=2, controller={"kp": kp})
+    assert found.status.tolist() == [0, 1, 1]
+
+
+def test_masked_arrays_and_what_is_no_mass_are_refused():
+    robots, u = of_mechanism(), np.ones((2, 2))
+    q, v = hc.assemble(robot("five_bar"))
+    masked = np.ma.masked_array(u, u > 0.0)
+    for given in (masked, [masked[0], masked[1]]):
+        with pytest.raises(hc.InputError, match="u has masked entries"):
+            robots.run(q, v, given)
+    for mass in ("1.5", np.array([1.0 + 2.0j]), True, None, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(hc.InputError, match="payload_mass must be an array of real numbers"):
+            robots.run(q, v, u, plant={"payload_mass": mass})
+    with pytest.raises(hc.InputError, match="payload_mass has masked entries"):
+        robots.run(q, v, u, plant={"payload_mass": np.ma.masked_array([1.0, 2.0], [True, False])})
+    usual = np.ma.masked_array(u, u < 0.0)
+    assert np.array_equal(robots.run(q, v, usual).q, robots.run(q, v, u).q)
+
+
+@pytest.mark.parametrize("name", ["日本", "typedef enum", "*/ int x; /*"])
+def test_any_name_of_a_mechanism_will_do(name):
+    mech = dataclasses.replace(robot("five_bar"), name=name)
+    q, v = hc.assemble(mech)
+    robots = hc.Rollouts(mech, DT)
+    assert robots.statuses == of_mechanism().statuses
+    u = np.ones((3, 2))
+    assert np.allclose(robots.run(q, v, u).q, of_mechanism().run(q, v, u).q, rtol=0.0, atol=1e-14)
+
+
+def test_after_ctrl_c_no_thread_computes_on():
+    q, v = hc.assemble(robot("five_bar"))
+    robots = hc.Rollouts(of_mechanism().what, DT, payload="tip_right", gravity=True, workers=2)
+    Q = np.tile(q, (100_000, 1))
+    threads = threading.active_count()
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        robots.run(Q, v, np.zeros(2), ticks=100, every=100)
+    timer.join()
+    assert threading.active_count() == threads
+
+
+@pytest.mark.slow
+def test_a_chain_with_long_code_is_compiled_right():
+    mech = zoo.closed_chain("weld", 0)
+    Q, V = states(mech, 2, size=0.05)
+    found = hc.Rollouts(mech, DT).run(Q, V, np.ones(2), ticks=5)
+    assert not found.status.any()
+    for k in range(2):
+        q, v = Q[k], V[k]
+        for _ in range(5):
+            q, v = step(mech, q, v, np.ones(2))
+        assert np.abs(found.q[k, -1] - q).max() < 1e-10
 
 
 def test_bits_do_not_depend_on_the_others():
@@ -359,6 +454,9 @@ def test_what_does_not_fit_is_refused_by_name():
         hc.Rollouts(law, 0.0)
     with pytest.raises(hc.InputError, match="reads no sensors"):
         hc.Rollouts(mech, DT, sensors=hc.Sensors())
+    passive = hc.ComputedTorque(zoo.floating_leg(), kp=400.0, kd=40.0)
+    with pytest.raises(hc.InputError, match="floating_leg: the motors do not determine"):
+        hc.Rollouts(passive, DT, sensors=hc.Sensors())
     with pytest.raises(hc.InputError, match="what must be a Mechanism"):
         hc.Rollouts(mech.model, DT)
 

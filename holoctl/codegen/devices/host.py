@@ -41,8 +41,8 @@ class Cores:
             x = np.asarray(np.from_dlpack(value) if foreign else value)
         except (TypeError, ValueError, BufferError, RuntimeError) as error:
             raise InputError(f"{name} must be an array of numbers: {error}") from None
-        if x.dtype != dtype:
-            x = numbers(name, x).astype(dtype)
+        if x.dtype != dtype or isinstance(value, (np.ma.MaskedArray, list, tuple)):
+            x = numbers(name, x if foreign else value).astype(dtype, copy=False)
         return np.require(x, requirements="A")  # strides are in numbers
 
     def empty(self, shape: Sequence[int], dtype: Any = np.float64) -> NDArray[Any]:
@@ -76,12 +76,18 @@ class _SharedLibrary:
                 last = min(first + piece, count)
                 call(ctypes.c_longlong(first), ctypes.c_longlong(last), *given)
 
-        others = [Thread(target=work) for _ in range(min(self.workers, -(-count // piece)) - 1)]
-        for thread in others:
-            thread.start()
-        work()
-        for thread in others:
-            thread.join()
+        others: list[Thread] = []
+        try:
+            for _ in range(min(self.workers, -(-count // piece)) - 1):
+                thread = Thread(target=work)
+                thread.start()
+                others.append(thread)
+            work()
+        finally:  # after Ctrl-C too nothing is written any more: other pieces are not begun
+            for _ in starts:
+                pass
+            for thread in others:
+                thread.join()
 
 
 def _argument(x: Any) -> Strided | ctypes.c_double | ctypes.c_longlong:

@@ -6,9 +6,14 @@ import re
 from dataclasses import dataclass
 
 from holoctl.base.errors import InputError
-from holoctl.codegen.c_text import filled
+from holoctl.codegen.batched_functions import batched_tanh_exp
+from holoctl.codegen.c_source import c_function
+from holoctl.codegen.c_text import filled, number
+from holoctl.codegen.casadi_import import casadi_module
 from holoctl.codegen.devices.kernels import Kernel, Program, program
 from holoctl.codegen.exported.c_sources import Library, library_files
+from holoctl.codegen.expressions import Expressions
+from holoctl.codegen.laws.residuals import measures
 from holoctl.codegen.laws.task_rows import reference_size
 from holoctl.estimation.measurement_model import MeasurementModel
 
@@ -19,6 +24,10 @@ CONTEXT = 65536
 
 PLANT_REFUSED = 100
 """The status of a robot whose plant could not make a step."""
+
+CLOSED = 1e-3  # scaled
+"""The largest error of closures, and of their rates beside the speed, of a start: what a step of
+the plant accepts before its correction, and may leave of rates."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,8 @@ def rollout_program(lib: Library, sensors: MeasurementModel | None) -> RolloutPr
         "plant_refused": PLANT_REFUSED, "payload": "payload_mass" in plant,
         "measured": sensors is not None, **({} if sensors is None else _sensing(sensors)),
         "declared": _declared(followed, plant, sensors), "loaded": _loaded(controller, plant),
+        "finite": _finite(gains, plant), "start_law": _start_law(lib.E),
+        "closed": number(max(CLOSED, lib.E.partition.tolerance)),
         "followed": "\n".join(f"    load(follow_{x}, k, h, {n}, {_local(x)});"
                               for x, n in followed.items()),
         "references_given": ", ".join(map(_local, followed)),
@@ -95,11 +106,7 @@ def rollout_program(lib: Library, sensors: MeasurementModel | None) -> RolloutPr
         )
         kernels.append(Kernel("prepare", (("marks", "ended"), ("marks", "context")), body))
     made = program(filled("rollout_laws.c", values), kernels, {x: files[x] for x in used})
-    found = re.findall(
-        rf"\b{P.upper()}_([A-Z_]+) = (\d+)\b", files[f"{P}.h"].split("typedef enum")[1]
-    )
-    statuses = {int(code): name for name, code in found} | {PLANT_REFUSED: "PLANT_REFUSED"}
-    return RolloutProgram(made, followed, controller, plant, statuses)
+    return RolloutProgram(made, followed, controller, plant, _statuses(files[f"{P}.h"], P))
 
 
 _START = "q_start", "v_start"
@@ -113,9 +120,9 @@ _RESULTS = "q_rows", "v_rows", "u_rows", "counts"
 
 def _statuses(header: str, prefix: str) -> dict[int, str]:
     """Those that the header of a library defines, and that of a plant."""
-    first = header.split("typedef enum {")[1].split("}", maxsplit=1)[0]
-    found = {int(code): name for name, code in re.findall(rf"{prefix}_([A-Z_]+) = (\d+)", first)}
-    return {x: y for x, y in found.items() if y != "STATUSES"} | {PLANT_REFUSED: "PLANT_REFUSED"}
+    every = "".join(re.findall(rf"typedef enum \{{([^}}]*)\}} {prefix}_status;", header))
+    found = re.findall(rf"\b{prefix.upper()}_([A-Z_]+) = (\d+)\b", every)
+    return {int(code): name for name, code in found} | {PLANT_REFUSED: "PLANT_REFUSED"}
 
 
 def _local(name: str) -> str:
@@ -147,6 +154,24 @@ def _loaded(controller: dict[str, int], plant: dict[str, int]) -> str:
     ]
     lines += [f"  load({x}_of_plant, k, 0, {n}, plant_{x});" for x, n in plant.items()]
     return "\n".join(lines)
+
+
+def _finite(gains: dict[str, int], plant: dict[str, int]) -> str:
+    """Whether the state and what a plant or a controller does not check itself are numbers."""
+    given = ["q, NQ", "v, NV", *(f"c.{x}, {n}" for x, n in gains.items())]
+    given += [f"plant_{x}, {n}" for x, n in plant.items()]
+    return " && ".join(f"all_numbers({x})" for x in given)
+
+
+def _start_law(E: Expressions) -> str:
+    """``start_errors(q, v, t) -> off, slip``: the largest closure error, and the largest rate of
+    one beside the speed, over all rows, also those that the plant leaves out as redundant."""
+    off = measures(E)
+    found = casadi_module().Function(
+        "start_errors", [E.q, E.v, E.t], [off.closure, off.velocity], ["q", "v", "t"],
+        ["off", "slip"],
+    )  # fmt: skip
+    return batched_tanh_exp(c_function(found))
 
 
 def _sensing(sensors: MeasurementModel) -> dict[str, object]:
