@@ -14,6 +14,7 @@ import pinocchio as pin
 import pytest
 import zoo
 from exported import compilers, controller, robot
+from support import few
 
 import holoctl as hc
 from holoctl.codegen.c_text import filled
@@ -112,6 +113,7 @@ def test_other_robots_follow_their_controllers_too(name):
         assert np.abs(found.v[k, -1]).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_each_robot_has_gains_of_its_own():
     mech, law = robot("five_bar"), controller("five_bar")
     q, v = hc.assemble(mech)
@@ -228,6 +230,7 @@ def test_a_start_that_breaks_the_constraints_is_refused_as_that():
     assert not robots.run(Q[3:], V[3:], np.zeros(2), ticks=3).status.any()
 
 
+@pytest.mark.slow
 def test_a_start_that_breaks_redundant_rows_is_refused_too():
     mech = zoo.third_bar()
     q, v = hc.assemble(mech)
@@ -265,7 +268,7 @@ def test_masked_arrays_and_what_is_no_mass_are_refused():
     assert np.array_equal(robots.run(q, v, usual).q, robots.run(q, v, u).q)
 
 
-@pytest.mark.parametrize("name", ["日本", "typedef enum", "*/ int x; /*"])
+@pytest.mark.parametrize("name", few(["日本", "typedef enum", "*/ int x; /*"], ["typedef enum"]))
 def test_any_name_of_a_mechanism_will_do(name):
     mech = dataclasses.replace(robot("five_bar"), name=name)
     q, v = hc.assemble(mech)
@@ -275,6 +278,7 @@ def test_any_name_of_a_mechanism_will_do(name):
     assert np.allclose(robots.run(q, v, u).q, of_mechanism().run(q, v, u).q, rtol=0.0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_no_thread_computes_on():
     q, v = hc.assemble(robot("five_bar"))
     robots = hc.Rollouts(of_mechanism().what, DT, payload="tip_right", gravity=True, workers=2)
