@@ -233,7 +233,7 @@ def test_every_name_has_a_place_and_is_found(site):
 
 QUESTIONS = {
     "Delta robot": "tutorial-delta.html",
-    "GPU rollouts": "many-robots.html",
+    "thousands of robots at once": "many-robots.html",
     "five-bar linkage": "tutorial-five-bar.html",
     "CAD export of my robot": "tutorial-own-robot.html",
     "my URDF has loops": "file-formats.html",
