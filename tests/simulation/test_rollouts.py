@@ -241,6 +241,19 @@ def test_a_start_that_breaks_redundant_rows_is_refused_too():
     assert [robots.statuses[int(x)] for x in found.status] == [*4 * ["OPEN"], "OK"]
 
 
+@pytest.mark.slow
+def test_a_quaternion_that_is_none_is_refused_as_that():
+    mech = robot("leg")
+    q, v = hc.assemble(mech)
+    Q = np.tile(q, (3, 1))
+    Q[1, 3:7] *= 1.01
+    Q[2, 3:7] = 0.0
+    robots = hc.Rollouts(mech, DT)
+    found = robots.run(Q, v, np.zeros(mech.nu), ticks=2)
+    names = [robots.statuses[int(x)] for x in found.status]
+    assert names == ["OK", "NOT_NORMALISED", "NOT_NORMALISED"]
+
+
 def test_parameters_that_are_no_numbers_stop_their_robot_as_that():
     q, v = hc.assemble(robot("five_bar"))
     gravity = np.array([[0.0, 0.0, -9.81], [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]])

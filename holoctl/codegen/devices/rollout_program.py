@@ -15,6 +15,7 @@ from holoctl.codegen.exported.c_sources import Library, library_files
 from holoctl.codegen.expressions import Expressions
 from holoctl.codegen.laws.residuals import measures
 from holoctl.codegen.laws.task_rows import reference_size
+from holoctl.codegen.matrices import largest
 from holoctl.estimation.measurement_model import MeasurementModel
 
 __all__ = ["CONTEXT", "PLANT_REFUSED", "RolloutProgram", "rollout_program"]
@@ -164,12 +165,14 @@ def _finite(gains: dict[str, int], plant: dict[str, int]) -> str:
 
 
 def _start_law(E: Expressions) -> str:
-    """``start_errors(q, v, t) -> off, slip``: the largest closure error, and the largest rate of
-    one beside the speed, over all rows, also those that the plant leaves out as redundant."""
+    """``start_errors(q, v, t) -> off, slip, norm``: the largest closure error, and the largest rate
+    of one beside the speed, over all rows, also those that the plant leaves out as redundant; by
+    how much the square of the norm of a quaternion or a cosine-sine pair is off one."""
     off = measures(E)
+    norm = largest(sum(E.q[i] * E.q[i] for i in part) - 1.0 for part in E.tree.unit_parts)
     found = casadi_module().Function(
-        "start_errors", [E.q, E.v, E.t], [off.closure, off.velocity], ["q", "v", "t"],
-        ["off", "slip"],
+        "start_errors", [E.q, E.v, E.t], [off.closure, off.velocity, norm], ["q", "v", "t"],
+        ["off", "slip", "norm"],
     )  # fmt: skip
     return batched_tanh_exp(c_function(found))
 
