@@ -45,6 +45,19 @@ function of one's own, of time, a chart; rows that repeat each other, motors tha
 slots."""
 
 
+class Foreign:
+    """An array of another library."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
 def few(values, some=SHORT):
     """Parameters of a test: some of these in every run, all in the long one."""
     return [x if x in some else pytest.param(x, marks=pytest.mark.slow) for x in values]

@@ -18,7 +18,7 @@ from expressed import (
     tolerance,
     with_expression,
 )
-from support import ANY_STATE, closed_states, few, mechanism, relative
+from support import ANY_STATE, Foreign, closed_states, few, mechanism, relative
 from task_code import frame, laws, reference, robot
 from task_code import states as states_of_robot
 
@@ -319,19 +319,6 @@ def test_the_number_of_threads_changes_no_bit():
 
 
 # ------------------------------------------------------------------------------------ arrays
-
-
-class Foreign:
-    """An array of another library."""
-
-    def __init__(self, x):
-        self.x = x
-
-    def __dlpack__(self, **options):
-        return self.x.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
 
 
 def test_any_form_of_array():

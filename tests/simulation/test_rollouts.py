@@ -14,7 +14,7 @@ import pinocchio as pin
 import pytest
 import zoo
 from exported import compilers, controller, robot
-from support import few
+from support import Foreign, few
 
 import holoctl as hc
 from holoctl.codegen.c_text import filled
@@ -415,19 +415,6 @@ def test_laws_of_tasks_and_limits_are_followed():
     u = law.torque(q, v, (there, still, still))
     assert np.abs(found.u[0, 0] - u).max() < 1e-8
     assert np.abs(u).max() > 0.1
-
-
-class Foreign:
-    """An array of another library."""
-
-    def __init__(self, x):
-        self.x = x
-
-    def __dlpack__(self, **options):
-        return self.x.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
 
 
 def test_arrays_of_other_libraries_are_taken_as_they_are():
